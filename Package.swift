@@ -1,0 +1,79 @@
+// swift-tools-version: 6.2
+import CompilerPluginSupport
+import PackageDescription
+
+import Foundation
+
+/// The toolchain's own SwiftSyntax: modules and libraries that the compiler itself uses.
+///
+/// The manifest is compiled against `libPackageDescription.so` of the toolchain that builds the
+/// package, at `usr/lib/swift/pm/ManifestAPI`; the host libraries lie beside it at
+/// `usr/lib/swift/host`. Where the mapping can't be read, the `swift` on PATH tells.
+func toolchainHostFolder() -> String {
+    let mapped = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+    for line in mapped.split(separator: "\n") where line.hasSuffix("/libPackageDescription.so") {
+        guard let start = line.firstIndex(of: "/") else { continue }
+        let library = URL(fileURLWithPath: String(line[start...]))
+        let host = library.deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("host").path
+        if FileManager.default.fileExists(atPath: host + "/SwiftSyntax.swiftmodule") { return host }
+    }
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    for folder in path.split(separator: ":") {
+        let tool = URL(fileURLWithPath: folder + "/swift").resolvingSymlinksInPath()
+        let host = tool.deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("lib/swift/host").path
+        if FileManager.default.fileExists(atPath: host + "/SwiftSyntax.swiftmodule") { return host }
+    }
+    return "/usr/lib/swift/host"
+}
+
+let host = toolchainHostFolder()
+let syntaxLibraries = [
+    "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics",
+    "SwiftCompilerPluginMessageHandling", "SwiftParser", "SwiftSyntaxMacroExpansion",
+    "SwiftBasicFormat",
+]
+let syntaxFlags: [SwiftSetting] = [.unsafeFlags(["-I", host])]
+let syntaxLinking: [LinkerSetting] = [
+    .unsafeFlags(
+        ["-L", host, "-Xlinker", "-rpath", "-Xlinker", host] + syntaxLibraries.map { "-l\($0)" })
+]
+
+let package = Package(
+    name: "backstitch",
+    products: [
+        .library(name: "Backstitch", targets: ["Backstitch"]),
+        .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
+        .executable(name: "backstitch", targets: ["BackstitchCLI"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .target(name: "LMDB", dependencies: ["CLMDB"]),
+        .target(name: "BackstitchCore"),
+        .macro(
+            name: "BackstitchMacros", swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+        .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB"]),
+        .target(name: "BackstitchSync", dependencies: ["BackstitchCore", "BackstitchStore"]),
+        .target(
+            name: "Backstitch",
+            dependencies: [
+                "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
+            ]),
+        .target(name: "BackstitchTesting", dependencies: ["Backstitch"]),
+        .executableTarget(
+            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .enableUpcomingFeature("ExistentialAny"),  // SE-0335
+            .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
+            .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
+            .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
+            .treatAllWarnings(as: .error),  // SE-0480
+        ]
+}
