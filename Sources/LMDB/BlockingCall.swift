@@ -1,13 +1,13 @@
 import Glibc
 
 /// A call that another thread performs while the caller waits.
-final class BlockingCall<R>: @unchecked Sendable {  // Protected by the pthread mutex.
-    private var work: (() throws -> R)?
+final class BlockingCall<R: Sendable>: @unchecked Sendable {  // Protected by the pthread mutex.
+    private var work: (@Sendable () throws -> R)?
     private var result: Result<R, any Error>?
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init(_ work: @escaping () throws -> R) {
+    init(_ work: @escaping @Sendable () throws -> R) {
         self.work = work
         pthread_mutex_init(lock, nil)
         pthread_cond_init(changed, nil)

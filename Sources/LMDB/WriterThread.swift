@@ -79,7 +79,7 @@ package final class WriterThread: @unchecked Sendable {  // Protected by the pth
     /// Don't call it inside a read: a write that enlarges the map waits for the end of that read.
     ///
     /// - Throws: What the closure throws.
-    package func submitAndWait<R>(_ work: () throws -> R) throws -> R {
+    package func submitAndWait<R: Sendable>(_ work: @Sendable () throws -> R) throws -> R {
         if isCurrent { return try work() }
         return try withoutActuallyEscaping(work) { work in
             let call = BlockingCall(work)

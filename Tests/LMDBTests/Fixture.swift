@@ -35,7 +35,7 @@ final class Fixture {
 
 extension Environment {
     /// Writes on the writer thread and waits.
-    func save<R>(_ body: (Access) throws -> R) throws -> R {
+    func save<R: Sendable>(_ body: @Sendable (Access) throws -> R) throws -> R {
         try writer.submitAndWait { try write { transaction in try body(transaction.access) } }
     }
 
