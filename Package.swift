@@ -63,6 +63,8 @@ let package = Package(
         .target(name: "BackstitchTesting", dependencies: ["Backstitch"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .target(name: "CFaults", path: "Tests/CFaults"),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
     ],
     swiftLanguageModes: [.v6]
 )
