@@ -63,6 +63,7 @@ let package = Package(
         .target(name: "BackstitchTesting", dependencies: ["Backstitch"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
     ],
     swiftLanguageModes: [.v6]
 )
