@@ -64,6 +64,8 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
+        .target(name: "CFaults", path: "Tests/CFaults"),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
     ],
     swiftLanguageModes: [.v6]
 )
