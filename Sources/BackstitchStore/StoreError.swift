@@ -1,4 +1,4 @@
-public import BackstitchCore
+import BackstitchCore
 import LMDB
 
 /// Why a store did not do what it was asked to.

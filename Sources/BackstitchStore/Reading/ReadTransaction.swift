@@ -1,4 +1,4 @@
-public import BackstitchCore
+import BackstitchCore
 
 /// One moment of a store, to read from. Valid inside the closure of `read` only.
 public struct ReadTransaction: ~Copyable {

@@ -1,4 +1,4 @@
-package import BackstitchCore
+import BackstitchCore
 
 /// Builds the keys of the one tree that holds all tables.
 ///

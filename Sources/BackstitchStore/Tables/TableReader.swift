@@ -1,5 +1,5 @@
 package import BackstitchCore
-package import LMDB
+import LMDB
 
 /// Reads the log and the tables within one transaction, whose lifetime it must not outlive.
 package struct TableReader {

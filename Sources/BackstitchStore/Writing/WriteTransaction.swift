@@ -1,4 +1,4 @@
-public import BackstitchCore
+import BackstitchCore
 
 /// A transaction that reads and writes. Valid inside the closure of `write` only.
 ///
