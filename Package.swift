@@ -60,9 +60,12 @@ let package = Package(
             dependencies: [
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
-        .target(name: "BackstitchTesting", dependencies: ["Backstitch"]),
+        .target(name: "BackstitchTesting", dependencies: ["BackstitchCore", "BackstitchSync"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(
+            name: "BackstitchTestingTests",
+            dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync"]),
     ],
     swiftLanguageModes: [.v6]
 )
