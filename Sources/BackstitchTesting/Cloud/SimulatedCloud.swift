@@ -55,11 +55,11 @@ public final class SimulatedCloud: Sendable {
             CloudState(limits: limits, options: options, advancesItself: clock == nil))
     }
 
-    /// A new connection of a device that is signed in as a user; nobody is where user is nil.
+    /// A new connection of a device that is signed in as a user; nobody is, where user is nil.
     ///
     /// The user's database is there from the first request on. Device names tell who wrote, so that
     /// a device gets no poke for its own writes; use each for one connection.
-    public func connection(user: String?, device: String) -> SimulatedRecordService {
+    public func connection(user: String? = "user", device: String) -> SimulatedRecordService {
         SimulatedRecordService(cloud: self, user: user, device: device)
     }
 

@@ -38,16 +38,16 @@ extension SimulatedRecordService {
         state.withLock { state in
             state.requestCount += 1
             state.passAwayRequest()
-            var faults = state.plan.draw(request)
+            if case .currentUser = request { state.isChangeUnread = false }
+            // A request that is refused on the device uses up no fault.
+            var faults = state.isChangeUnread ? RequestFaults() : state.plan.draw(request)
             if state.awayRequests == nil, faults.take(.accountSwitch) { state.goAway() }
             var departure = Departure(
                 info: RequestInfo(
                     request, user: state.user, device: device, number: state.requestCount),
                 caller: Caller(user: state.user, device: device), faults: faults,
                 beforeRequest: state.beforeRequest, beforeReply: state.beforeReply)
-            if case .currentUser = request {
-                state.isChangeUnread = false
-            } else if state.isChangeUnread {
+            if state.isChangeUnread {
                 departure.refusal = ServiceError(.accountChanged, reason: "another user signed in")
             }
             return departure
