@@ -29,7 +29,7 @@ public final class SimulatedCloud: Sendable {
         /// are refused. Nil lets all in.
         public var declaredSchema: [String: [String: SimulatedFieldKind]]?
         /// The most requests that the log keeps; older ones are only counted.
-        public var requestLogMax = 1_000
+        public var requestLogMax = 200
 
         /// The defaults.
         public init() {}

@@ -9,118 +9,114 @@ struct PlannedWrite: Sendable {
     }
 
     var kind: Kind
-    /// The slot of the record; -1 where the name is no name.
+    /// The slot of the record.
     var slot: Int
     /// The record to be stored, not stamped yet; nil for a delete.
     var record: ServiceRecord?
     var bytes = 0
     var links: [RecordLink] = []
-    /// Why it is not done.
-    var error: ServiceError?
+    /// The size of the operation itself as the limits count it.
+    var requestBytes: Int
 }
 
 extension ZoneState {
     /// Checks an operation on its own. References are left to the whole request.
     func plan(
         _ operation: RecordModification, slot: Int, rules: RecordRules
-    ) -> PlannedWrite {
+    ) throws(ServiceError) -> PlannedWrite {
         switch operation {
         case .create(let name, let recordType, let fields):
-            planCreate(name, recordType, fields, slot: slot, rules: rules)
+            try planCreate(name, recordType, fields, slot: slot, rules: rules)
         case .update(_, let recordType, let changeTag, let fields):
-            planUpdate(recordType, changeTag, fields, slot: slot, rules: rules)
+            try planUpdate(recordType, changeTag, fields, slot: slot, rules: rules)
         case .delete(_, let changeTag):
-            planDelete(changeTag, slot: slot, rules: rules)
+            try planDelete(changeTag, slot: slot, rules: rules)
         }
     }
 
     private func planCreate(
         _ name: String, _ recordType: String, _ fields: [String: ServiceValue], slot: Int,
         rules: RecordRules
-    ) -> PlannedWrite {
-        var plan = PlannedWrite(kind: .create, slot: slot)
+    ) throws(ServiceError) -> PlannedWrite {
         if let existing = slots[slot].record {
-            plan.error = ServiceError(
+            throw ServiceError(
                 .alreadyExists, reason: "record to insert already exists",
                 serverRecord: rules.options.existsCarriesServerRecord ? existing : nil)
-            return plan
         }
-        if let error = rules.fault(inType: recordType, fields: fields) {
-            plan.error = error
-            return plan
-        }
-        var bytes = name.utf8.count + recordType.utf8.count
+        let declared = try rules.declaredFields(of: recordType)
+        var plan = PlannedWrite(
+            kind: .create, slot: slot, requestBytes: name.utf8.count + recordType.utf8.count)
+        plan.bytes = plan.requestBytes
         var hasNull = false
         for (key, value) in fields {
-            if case .null = value { hasNull = true } else { bytes += key.utf8.count }
-            bytes += value.byteCount
+            try rules.check(value, of: key, declared: declared)
+            let bytes = key.utf8.count + value.byteCount
+            plan.requestBytes += bytes
+            if case .null = value { hasNull = true } else { plan.bytes += bytes }
             value.collectLinks(into: &plan.links)
         }
-        plan.bytes = bytes
         plan.record = ServiceRecord(
             recordName: name, recordType: recordType, changeTag: "", modifiedMilliseconds: 0,
             fields: hasNull ? fields.filter { $0.value != .null } : fields)
-        plan.error = rules.sizeFault(bytes)
+        try rules.checkSize(plan.bytes)
         return plan
     }
 
     private func planUpdate(
         _ recordType: String, _ changeTag: String, _ fields: [String: ServiceValue], slot: Int,
         rules: RecordRules
-    ) -> PlannedWrite {
-        var plan = PlannedWrite(kind: .update, slot: slot)
+    ) throws(ServiceError) -> PlannedWrite {
         guard var record = slots[slot].record else {
-            plan.error = ServiceError(.unknownItem, reason: "record not found")
-            return plan
+            throw ServiceError(.unknownItem, reason: "record not found")
         }
-        guard record.changeTag == changeTag else {
-            plan.error = rules.conflict(with: record)
-            return plan
-        }
+        guard record.changeTag == changeTag else { throw rules.conflict(with: record) }
         guard record.recordType == recordType else {
-            plan.error = ServiceError(
+            throw ServiceError(
                 .invalidRequest, reason: "the record is of type \(record.recordType)")
-            return plan
         }
-        if let error = rules.fault(inType: recordType, fields: fields) {
-            plan.error = error
-            return plan
-        }
-        var bytes = slots[slot].bytes
+        let declared = try rules.declaredFields(of: recordType)
+        var plan = PlannedWrite(
+            kind: .update, slot: slot,
+            requestBytes: record.recordName.utf8.count + recordType.utf8.count)
+        plan.bytes = slots[slot].bytes
         var touchesLinks = false
         for (key, value) in fields {
+            try rules.check(value, of: key, declared: declared)
+            let bytes = key.utf8.count + value.byteCount
+            plan.requestBytes += bytes
             let old: ServiceValue?
             if case .null = value {
                 old = record.fields.removeValue(forKey: key)
             } else {
                 old = record.fields.updateValue(value, forKey: key)
-                bytes += key.utf8.count + value.byteCount
+                plan.bytes += bytes
             }
             if let old {
-                bytes -= key.utf8.count + old.byteCount
+                plan.bytes -= key.utf8.count + old.byteCount
                 touchesLinks = touchesLinks || old.holdsReferences
             }
             touchesLinks = touchesLinks || value.holdsReferences
         }
-        plan.bytes = bytes
-        plan.links = slots[slot].links
         if touchesLinks {
-            plan.links = []
             for value in record.fields.values { value.collectLinks(into: &plan.links) }
+        } else {
+            plan.links = slots[slot].links
         }
         plan.record = record
-        plan.error = rules.sizeFault(bytes)
+        try rules.checkSize(plan.bytes)
         return plan
     }
 
-    private func planDelete(_ changeTag: String, slot: Int, rules: RecordRules) -> PlannedWrite {
-        var plan = PlannedWrite(kind: .delete, slot: slot)
-        if let record = slots[slot].record {
-            if record.changeTag != changeTag { plan.error = rules.conflict(with: record) }
-        } else {
-            plan.error = ServiceError(.unknownItem, reason: "record not found")
+    private func planDelete(
+        _ changeTag: String, slot: Int, rules: RecordRules
+    ) throws(ServiceError) -> PlannedWrite {
+        guard let record = slots[slot].record else {
+            throw ServiceError(.unknownItem, reason: "record not found")
         }
-        return plan
+        guard record.changeTag == changeTag else { throw rules.conflict(with: record) }
+        return PlannedWrite(
+            kind: .delete, slot: slot,
+            requestBytes: record.recordName.utf8.count + changeTag.utf8.count)
     }
 }
 
@@ -131,9 +127,9 @@ extension RecordRules {
             serverRecord: options.conflictsCarryServerRecord ? record : nil)
     }
 
-    func sizeFault(_ bytes: Int) -> ServiceError? {
-        guard bytes > limits.recordBytes else { return nil }
-        return ServiceError(
+    func checkSize(_ bytes: Int) throws(ServiceError) {
+        guard bytes > limits.recordBytes else { return }
+        throw ServiceError(
             .limitExceeded, reason: "record has \(bytes) bytes of \(limits.recordBytes)")
     }
 }

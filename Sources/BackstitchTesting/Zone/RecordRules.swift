@@ -31,39 +31,38 @@ struct RecordRules: Sendable {
         (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7A
     }
 
-    /// What is wrong with a record's type and the fields given; nil where nothing is.
-    func fault(inType recordType: String, fields: [String: ServiceValue]) -> ServiceError? {
+    /// The fields that a record type may have; nil where all may be.
+    func declaredFields(
+        of recordType: String
+    ) throws(ServiceError) -> [String: SimulatedFieldKind]? {
         guard Self.isIdentifier(recordType) else {
-            return ServiceError(.invalidRequest, reason: "not a record type name")
+            throw ServiceError(.invalidRequest, reason: "not a record type name")
         }
-        var declared: [String: SimulatedFieldKind]?
-        if let schema = options.declaredSchema {
-            guard let fields = schema[recordType] else {
-                return ServiceError(
-                    .invalidRequest, reason: "did not find record type: \(recordType)")
-            }
-            declared = fields
+        guard let schema = options.declaredSchema else { return nil }
+        guard let fields = schema[recordType] else {
+            throw ServiceError(.invalidRequest, reason: "did not find record type: \(recordType)")
         }
-        for (name, value) in fields {
-            guard Self.isIdentifier(name) else {
-                return ServiceError(.invalidRequest, reason: "not a field name")
-            }
-            guard value.isWellFormed else {
-                return ServiceError(.invalidRequest, reason: "not a value of one type: \(name)")
-            }
-            if let declared {
-                guard let kind = declared[name] else {
-                    return ServiceError(
-                        .invalidRequest,
-                        reason: "cannot create or modify field '\(name)' in record '\(recordType)'")
-                }
-                guard kind.holds(value) else {
-                    return ServiceError(
-                        .invalidRequest, reason: "invalid value, expected type \(kind.rawValue)")
-                }
-            }
+        return fields
+    }
+
+    /// Checks the name and the value of a field.
+    func check(
+        _ value: ServiceValue, of name: String, declared: [String: SimulatedFieldKind]?
+    ) throws(ServiceError) {
+        guard Self.isIdentifier(name) else {
+            throw ServiceError(.invalidRequest, reason: "not a field name")
         }
-        return nil
+        guard value.isWellFormed else {
+            throw ServiceError(.invalidRequest, reason: "not a value of one type: \(name)")
+        }
+        guard let declared else { return }
+        guard let kind = declared[name] else {
+            throw ServiceError(.invalidRequest, reason: "cannot create or modify field '\(name)'")
+        }
+        guard kind.holds(value) else {
+            throw ServiceError(
+                .invalidRequest, reason: "invalid value, expected type \(kind.rawValue)")
+        }
     }
 }
 

@@ -23,7 +23,6 @@ extension ZoneState {
     mutating func apply(
         _ plan: PlannedWrite, at index: Int, stamp: inout WriteStamp, journal: inout WriteJournal
     ) -> ModificationResult {
-        if let error = plan.error { return .failed(error) }
         let old = slots[plan.slot]
         guard var record = plan.record else {
             // Gone already by cascade from an earlier delete of this request: done as asked.
@@ -50,13 +49,14 @@ extension ZoneState {
     /// The operations that leave a VALIDATE reference without a target, or a target with too many
     /// DELETE_SELF sources; judged by what the whole request leads to.
     func culprits(
-        of plans: [PlannedWrite], journal: WriteJournal, rules: RecordRules
+        of plans: [PlannedWrite?], errors: [Int: ServiceError], journal: WriteJournal,
+        rules: RecordRules
     ) -> [Int: ServiceError] {
         var culprits = journal.lateFailures
         let dangling = ServiceError(
             .referenceViolation, reason: "the target of a validating reference does not exist")
-        for (index, plan) in plans.enumerated() where plan.error == nil && !plan.links.isEmpty {
-            guard slots[plan.slot].record != nil else { continue }
+        for (index, plan) in plans.enumerated() where errors[index] == nil {
+            guard let plan, !plan.links.isEmpty, slots[plan.slot].record != nil else { continue }
             for link in plan.links {
                 if link.isValidating {
                     let target = slotsByName[link.target]

@@ -9,68 +9,103 @@ extension ZoneState {
         _ operations: [RecordModification], atomic: Bool, rules: RecordRules,
         imposed: [Int: ServiceError], requestNumber: Int, stamp: inout WriteStamp
     ) -> Result<[ModificationResult], ServiceError> {
-        if let error = rules.countFault(operations) {
-            guard rules.options.wrapsLimitExceeded else { return .failure(error) }
-            return .success(operations.map { _ in .failed(error) })
+        guard operations.count <= rules.limits.operationsPerRequest else {
+            return rules.tooMuch(operations, "\(operations.count) operations")
         }
-        var plans: [PlannedWrite] = []
+        var plans: [PlannedWrite?] = []
         plans.reserveCapacity(operations.count)
-        var anyFailed = false
+        var errors = imposed
+        var requestBytes = 0
         for (index, operation) in operations.enumerated() {
             let name = operation.recordName
-            guard RecordRules.isRecordName(name) else {
-                var plan = PlannedWrite(kind: .delete, slot: -1)
-                plan.error = ServiceError(.invalidRequest, reason: "not a record name")
-                plans.append(plan)
-                anyFailed = true
-                continue
+            var plan: PlannedWrite?
+            if RecordRules.isRecordName(name) {
+                let slot = slot(named: name)
+                guard slots[slot].requestNumber != requestNumber else {
+                    return .failure(
+                        ServiceError(
+                            .invalidRequest, reason: "more than one operation for one record"))
+                }
+                slots[slot].requestNumber = requestNumber
+                do throws(ServiceError) {
+                    plan = try self.plan(operation, slot: slot, rules: rules)
+                } catch {
+                    if errors[index] == nil { errors[index] = error }
+                }
+            } else {
+                errors[index] = ServiceError(.invalidRequest, reason: "not a record name")
             }
-            let slot = slot(named: name)
-            guard slots[slot].requestNumber != requestNumber else {
-                return .failure(
-                    ServiceError(
-                        .invalidRequest, reason: "more than one operation for one record"))
-            }
-            slots[slot].requestNumber = requestNumber
-            plans.append(plan(operation, slot: slot, rules: rules))
-            if let error = imposed[index] { plans[index].error = error }
-            anyFailed = anyFailed || plans[index].error != nil
+            requestBytes += plan?.requestBytes ?? operation.byteCount
+            plans.append(plan)
         }
-        if atomic && anyFailed { return .success(Self.failedBatch(plans)) }
-        var results: [ModificationResult] = []
-        results.reserveCapacity(plans.count)
-        guard !links.isEmpty || plans.contains(where: { !$0.links.isEmpty }) else {
-            for plan in plans { results.append(apply(plan, stamp: &stamp)) }
-            compactFeed()
-            return .success(results)
+        guard requestBytes <= rules.limits.requestBytes else {
+            return rules.tooMuch(operations, "\(requestBytes) bytes")
         }
-        while true {
-            var journal = WriteJournal(feedCount: feed.count)
-            results.removeAll(keepingCapacity: true)
-            for (index, plan) in plans.enumerated() {
-                results.append(apply(plan, at: index, stamp: &stamp, journal: &journal))
-            }
-            let culprits = culprits(of: plans, journal: journal, rules: rules)
-            if culprits.isEmpty { break }
-            for (slot, old) in journal.old.reversed() { putBack(old, at: slot) }
-            feed.removeLast(feed.count - journal.feedCount)
-            for (index, error) in culprits { plans[index].error = error }
-            if atomic { return .success(Self.failedBatch(plans)) }
+        if atomic && !errors.isEmpty { return .success(Self.failedBatch(plans.count, errors)) }
+        let results: [ModificationResult]
+        if links.isEmpty && !plans.contains(where: { $0?.links.isEmpty == false }) {
+            results = applyUnlinked(plans, errors: errors, stamp: &stamp)
+        } else {
+            results = applyLinked(
+                plans, errors: errors, atomic: atomic, rules: rules, stamp: &stamp)
         }
         compactFeed()
         return .success(results)
     }
 
-    private static func failedBatch(_ plans: [PlannedWrite]) -> [ModificationResult] {
+    /// Writes a request where no reference matters.
+    private mutating func applyUnlinked(
+        _ plans: [PlannedWrite?], errors: [Int: ServiceError], stamp: inout WriteStamp
+    ) -> [ModificationResult] {
+        var results: [ModificationResult] = []
+        results.reserveCapacity(plans.count)
+        for index in plans.indices {
+            if !errors.isEmpty, let error = errors[index] {
+                results.append(.failed(error))
+            } else if let plan = plans[index] {
+                results.append(apply(plan, stamp: &stamp))
+            }
+        }
+        return results
+    }
+
+    /// Writes a request, and takes it back as long as there are operations that references forbid.
+    private mutating func applyLinked(
+        _ plans: [PlannedWrite?], errors: [Int: ServiceError], atomic: Bool, rules: RecordRules,
+        stamp: inout WriteStamp
+    ) -> [ModificationResult] {
+        var errors = errors
+        while true {
+            var results: [ModificationResult] = []
+            results.reserveCapacity(plans.count)
+            var journal = WriteJournal(feedCount: feed.count)
+            for index in plans.indices {
+                if let error = errors[index] {
+                    results.append(.failed(error))
+                } else if let plan = plans[index] {
+                    results.append(apply(plan, at: index, stamp: &stamp, journal: &journal))
+                }
+            }
+            let culprits = culprits(of: plans, errors: errors, journal: journal, rules: rules)
+            if culprits.isEmpty { return results }
+            for (slot, old) in journal.old.reversed() { putBack(old, at: slot) }
+            feed.removeLast(feed.count - journal.feedCount)
+            for (index, error) in culprits { errors[index] = error }
+            if atomic { return Self.failedBatch(plans.count, errors) }
+        }
+    }
+
+    private static func failedBatch(
+        _ count: Int, _ errors: [Int: ServiceError]
+    ) -> [ModificationResult] {
         let innocent = ServiceError(.batchFailed, reason: "another record of the batch failed")
-        return plans.map { .failed($0.error ?? innocent) }
+        return (0..<count).map { .failed(errors[$0] ?? innocent) }
     }
 
     /// Writes one operation of a request that has to do with no links.
     private mutating func apply(
         _ plan: PlannedWrite, stamp: inout WriteStamp
     ) -> ModificationResult {
-        if let error = plan.error { return .failed(error) }
         guard var record = plan.record else {
             store(nil, bytes: 0, links: [], at: plan.slot)
             return .deleted
@@ -83,19 +118,13 @@ extension ZoneState {
 }
 
 extension RecordRules {
-    /// What is wrong with the size of a request; nil where nothing is.
-    func countFault(_ operations: [RecordModification]) -> ServiceError? {
-        guard operations.count <= limits.operationsPerRequest else {
-            return ServiceError(
-                .limitExceeded,
-                reason: "\(operations.count) operations of \(limits.operationsPerRequest)")
-        }
-        let bytes = operations.reduce(0) { $0 + $1.byteCount }
-        guard bytes <= limits.requestBytes else {
-            return ServiceError(
-                .limitExceeded, reason: "\(bytes) bytes of \(limits.requestBytes)")
-        }
-        return nil
+    /// The answer to a request over the limits.
+    func tooMuch(
+        _ operations: [RecordModification], _ what: String
+    ) -> Result<[ModificationResult], ServiceError> {
+        let error = ServiceError(.limitExceeded, reason: "a request has too much: \(what)")
+        guard options.wrapsLimitExceeded else { return .failure(error) }
+        return .success(operations.map { _ in .failed(error) })
     }
 }
 
