@@ -65,6 +65,10 @@ let package = Package(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
         .target(name: "CFaults", path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
+        .testTarget(
+            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
+            swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
     ],
     swiftLanguageModes: [.v6]
 )
