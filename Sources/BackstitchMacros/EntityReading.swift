@@ -45,15 +45,7 @@ struct EntityReading {
 
     private mutating func reportNotStruct(_ declaration: some DeclGroupSyntax) {
         let keyword = declaration.introducer
-        var fixIts: [FixIt] = []
-        if declaration.is(ClassDeclSyntax.self) {
-            let token = keyword.with(\.tokenKind, .keyword(.struct))
-            fixIts = [
-                FixIt(
-                    message: Remedy("replace 'class' with 'struct'"),
-                    changes: [.replace(oldNode: Syntax(keyword), newNode: Syntax(token))])
-            ]
-        }
+        let fixIts = declaration.as(ClassDeclSyntax.self).map { [$0.replacingClass] } ?? []
         report(.notStruct(keyword: keyword.text), at: keyword, fixIts: fixIts)
     }
 

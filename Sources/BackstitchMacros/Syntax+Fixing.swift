@@ -54,10 +54,12 @@ extension StructDeclSyntax {
     /// A fix-it that adds the identity as the first member.
     var insertingID: FixIt {
         let members = memberBlock.members
-        let indentation = members.first?.leadingTrivia ?? [.newlines(1), .spaces(4)]
+        let first = members.first?.leadingTrivia.filter { $0.isNewline || $0.isSpaceOrTab }
+        let lead = first.map { Trivia(pieces: $0).lastLine } ?? [.newlines(1), .spaces(4)]
+        let isClosed = memberBlock.rightBrace.leadingTrivia.contains { $0.isNewline }
         let id = MemberBlockItemSyntax(
-            leadingTrivia: indentation, decl: DeclSyntax("var id = ID()"),
-            trailingTrivia: members.isEmpty ? .newline : [])
+            leadingTrivia: lead, decl: DeclSyntax("var id = ID()"),
+            trailingTrivia: members.isEmpty && !isClosed ? .newline : [])
         return FixIt(
             message: Remedy("add 'var id = ID()'"),
             changes: [
@@ -65,5 +67,34 @@ extension StructDeclSyntax {
                     oldNode: Syntax(members),
                     newNode: Syntax(MemberBlockItemListSyntax([id] + Array(members))))
             ])
+    }
+}
+
+extension ClassDeclSyntax {
+    /// A fix-it that declares a struct, without the modifiers that only classes have.
+    var replacingClass: FixIt {
+        var kept = modifiers.filter {
+            ![.keyword(.final), .keyword(.open)].contains($0.name.tokenKind)
+        }
+        var keyword = classKeyword.with(\.tokenKind, .keyword(.struct))
+        if kept.isEmpty, !modifiers.isEmpty {
+            keyword.leadingTrivia = modifiers.leadingTrivia
+        } else {
+            kept.leadingTrivia = modifiers.leadingTrivia
+        }
+        return FixIt(
+            message: Remedy("replace 'class' with 'struct'"),
+            changes: [
+                .replace(oldNode: Syntax(modifiers), newNode: Syntax(kept)),
+                .replace(oldNode: Syntax(classKeyword), newNode: Syntax(keyword)),
+            ])
+    }
+}
+
+extension Trivia {
+    /// One newline, if there are any, and the indentation behind the last one.
+    fileprivate var lastLine: Trivia {
+        guard let newline = pieces.lastIndex(where: \.isNewline) else { return self }
+        return Trivia(pieces: [.newlines(1)] + pieces[pieces.index(after: newline)...])
     }
 }

@@ -43,7 +43,7 @@ struct Expansion {
             reports.append("\(location.line):\(location.column) \(diagnostic.message)")
             for fix in diagnostic.fixIts {
                 var bytes = Array(source.utf8)
-                for case .replace(let old, let new) in fix.changes {
+                for case .replace(let old, let new) in fix.changes.reversed() {
                     let start = context.location(
                         for: old.position, anchoredAt: old, fileName: "Test.swift")
                     let offset = converter.position(ofLine: start.line, column: start.column)
