@@ -69,7 +69,11 @@ let package = Package(
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
         .testTarget(
             name: "BackstitchTestingTests",
-            dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync"]),
+            dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
+        .testTarget(
+            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
+            swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
     ],
     swiftLanguageModes: [.v6]
 )
