@@ -18,6 +18,9 @@ public enum LiveValues {
         Int64(Date().timeIntervalSince1970 * 1000)
     }
 
+    /// A random number from 0 up to 1.
+    public static func random() -> Double { Double.random(in: 0..<1) }
+
     /// A UUID that sorts behind those that this process made before.
     static func nextID() -> UUID {
         let now = UInt64(max(0, milliseconds()))
