@@ -57,7 +57,7 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     ///
     /// A second call does nothing. Don't call it inside a read.
     package func close() {
-        guard core.process == Process.current,
+        guard core.process.isCurrent,
             !isClosed.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
         EnvironmentRegistry.shared.close(core)

@@ -4,7 +4,6 @@ import Glibc
 extension EnvironmentCore {
     /// Begins a snapshot, in a pooled transaction if there is one.
     func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
-        guard process == Process.current else { throw .forked }
         while true {
             if let slot = try gate.enter() {
                 let status = mdb_txn_renew(slot.pointee.transaction)

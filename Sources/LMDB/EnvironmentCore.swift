@@ -54,7 +54,7 @@ final class EnvironmentCore: @unchecked Sendable {
 
     /// Closes LMDB's environment after the running reads and jobs, then calls `completion`.
     func close(completion: @escaping @Sendable () -> Void) {
-        guard process == Process.current else { return }
+        guard process.isCurrent else { return }
         precondition(!gate.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
             gate.close()
@@ -65,6 +65,6 @@ final class EnvironmentCore: @unchecked Sendable {
 
     /// Throws if the process was forked since the environment was opened.
     func checkProcess() throws(LMDBError) {
-        guard process == Process.current else { throw .forked }
+        guard process.isCurrent else { throw .forked }
     }
 }

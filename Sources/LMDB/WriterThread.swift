@@ -59,7 +59,7 @@ package final class WriterThread: @unchecked Sendable {  // Protected by the pth
 
     /// Adds a job behind those that wait, and returns at once.
     package func submit(_ job: @escaping @Sendable () -> Void) {
-        guard process == Process.current else { return job() }
+        guard process.isCurrent else { return job() }
         pthread_mutex_lock(lock)
         if case .stopped = phase {
             pthread_mutex_unlock(lock)
