@@ -63,7 +63,7 @@ let package = Package(
         .target(name: "BackstitchTesting", dependencies: ["Backstitch"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
-        .target(name: "CFaults", path: "Tests/CFaults"),
+        .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
     ],
     swiftLanguageModes: [.v6]

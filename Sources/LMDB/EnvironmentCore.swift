@@ -15,7 +15,7 @@ final class EnvironmentCore: @unchecked Sendable {
     /// `nil` if the lock file couldn't be made, or if the files are unlinked.
     let lockKey: FileKey?
     let gate = Gate()
-    let writer = WriterThread()
+    let writer: WriterThread
     let process = Process.current
     let databases: [String: Database]
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
@@ -30,6 +30,7 @@ final class EnvironmentCore: @unchecked Sendable {
     init(_ folder: Folder, options: EnvironmentOptions) throws(LMDBError) {
         self.folder = folder
         self.options = options
+        writer = WriterThread(gate: gate)
         pointer = try Self.openPointer(folder, options)
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder)

@@ -3,7 +3,7 @@ import Foundation
 @testable import LMDB
 
 /// A folder for one test, removed when the test ends.
-final class Fixture {
+final class Fixture: Sendable {
     let root: String
 
     init() throws {
