@@ -125,7 +125,8 @@ extension EnvironmentCore {
     /// Refuses to write to files that nobody can find any more: the commits would be lost.
     private func checkFiles() throws(LMDBError) {
         guard let lockKey, !folder.isUnlinked else { return }
-        if try FileKey(path: folder.dataPath) == key, try FileKey(path: folder.lockPath) == lockKey {
+        if try FileKey(path: folder.dataPath) == key, try FileKey(path: folder.lockPath) == lockKey
+        {
             return
         }
         throw LMDBError(

@@ -19,7 +19,9 @@ final class Fixture: Sendable {
     var store: String { root + "/store" }
     var dataPath: String { store + "/data.mdb" }
 
-    static func options(_ change: (inout EnvironmentOptions) -> Void = { _ in }) -> EnvironmentOptions {
+    static func options(_ change: (inout EnvironmentOptions) -> Void = { _ in })
+        -> EnvironmentOptions
+    {
         var options = EnvironmentOptions(databases: ["one", "two"])
         options.mapBytes = 1 << 30
         change(&options)

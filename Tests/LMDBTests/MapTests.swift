@@ -34,7 +34,9 @@ import Testing
                             var seen = 0
                             try transaction.access.withCursor(in: database) { cursor in
                                 while try cursor.next() {
-                                    if !cursor.value.elementsEqual(value) { throw CancellationError() }
+                                    if !cursor.value.elementsEqual(value) {
+                                        throw CancellationError()
+                                    }
                                     seen += 1
                                 }
                             }
