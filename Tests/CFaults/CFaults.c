@@ -26,7 +26,7 @@ static int successes, failures, failed, armedReason;
 
 void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int times, int reason) {
     pthread_mutex_lock(&lock);
-    armed = true;
+    __atomic_store_n(&armed, true, __ATOMIC_RELAXED);
     armedDevice = device;
     armedInode = inode;
     armedCall = call;
@@ -39,7 +39,7 @@ void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int tim
 
 int CFaultsDisarm(void) {
     pthread_mutex_lock(&lock);
-    armed = false;
+    __atomic_store_n(&armed, false, __ATOMIC_RELAXED);
     int result = failed;
     pthread_mutex_unlock(&lock);
     return result;
@@ -67,9 +67,14 @@ static bool fails(int descriptor, CFaultsCall call) {
     return result;
 }
 
-#define REAL(name) \
-    static __typeof__(&name) real; \
-    if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+// Two threads may look a function up at the same time; both find the same.
+#define REAL(name)                                                         \
+    static __typeof__(&name) found;                                        \
+    __typeof__(&name) real = __atomic_load_n(&found, __ATOMIC_RELAXED);    \
+    if (!real) {                                                           \
+        real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                 \
+        __atomic_store_n(&found, real, __ATOMIC_RELAXED);                  \
+    }
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
     REAL(pwrite);
