@@ -63,6 +63,7 @@ let package = Package(
         .target(name: "BackstitchTesting", dependencies: ["Backstitch"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
     ],

@@ -69,8 +69,8 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// A closure that runs right before every commit; if it throws, the write fails with its
     /// error. For tests. All handles of a file share it.
     package var beforeCommit: (@Sendable () throws -> Void)? {
-        get { core.hook.closure }
-        set { core.hook.closure = newValue }
+        get { core.beforeCommit.withLock { $0 } }
+        set { core.beforeCommit.withLock { $0 = newValue } }
     }
 
     /// Throws if the handle is closed or the process was forked.

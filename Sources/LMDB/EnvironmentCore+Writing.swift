@@ -51,7 +51,7 @@ extension EnvironmentCore {
         do {
             result = try body(WriteTransaction(Access(transaction, state: state)))
             if let failure = state.pointee.failure { throw failure }
-            try hook.closure?()
+            try beforeCommit.withLock { $0 }?()
         } catch {
             mdb_txn_abort(transaction)
             // Checked also if the closure threw another error after a failed write.

@@ -19,7 +19,7 @@ final class EnvironmentCore: @unchecked Sendable {
     let process = Process.current
     let databases: [String: Database]
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
-    let hook = CommitHook()
+    let beforeCommit = Locked<(@Sendable () throws -> Void)?>(nil)
     var isWriting = false
     var commitCount = 0
 

@@ -1,0 +1,47 @@
+/// Why a field can't be written or read, without the value itself.
+package struct FieldError: Error, Hashable, Sendable {
+    package enum Reason: Hashable, Sendable {
+        /// A Double or Float is NaN or infinite, which no service stores.
+        case notFinite
+        /// A Date or Decimal lies outside what is stored.
+        case outOfRange
+        /// A stored value does not fit the attribute's type.
+        case typeMismatch(stored: String)
+        /// A stored number is outside the range of the attribute's integer type.
+        case integerOverflow
+        /// The row has no value, and the attribute is neither optional nor has a default.
+        case missing
+        /// The bytes break the format.
+        case damaged
+        /// The value is larger than a field may be.
+        case tooLarge(byteCount: Int)
+        /// A reference has an invalid record name.
+        case invalidReference(String)
+    }
+
+    package let reason: Reason
+    /// The position of the attribute in the declaration, or -1 where it is not known.
+    package let index: Int
+
+    package init(_ reason: Reason, index: Int = -1) {
+        self.reason = reason
+        self.index = index
+    }
+}
+
+extension FieldError: CustomStringConvertible {
+    /// What is wrong and what to do, without the field's name.
+    package var description: String {
+        switch reason {
+        case .notFinite: "it is NaN or infinite; save a finite number or nil"
+        case .outOfRange: "it is outside the range that can be stored"
+        case .typeMismatch(let stored): "it holds a value of the stored type \(stored)"
+        case .integerOverflow: "it holds a number that the attribute's integer type can't hold"
+        case .missing: "it has no value; make the attribute optional or give it a default"
+        case .damaged: "its bytes are damaged; run verify and rebuild"
+        case .tooLarge(let byteCount):
+            "it has \(byteCount) bytes; a field has \(FieldWriter.fieldBytesMax) at most"
+        case .invalidReference(let reason): "it refers to an impossible record name: \(reason)"
+        }
+    }
+}

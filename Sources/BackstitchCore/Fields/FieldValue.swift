@@ -1,0 +1,151 @@
+package import Foundation
+
+/// One stored value: its tag and its payload, not yet decoded.
+///
+/// The value does not own its bytes: it is valid as long as the row it was read from.
+public struct FieldValue {
+    package let tag: FieldTag
+    package let payload: UnsafeRawBufferPointer
+
+    package init(tag: FieldTag, payload: UnsafeRawBufferPointer) {
+        self.tag = tag
+        self.payload = payload
+    }
+
+    /// Whether the payload has the form that its tag asks for.
+    package var isWellFormed: Bool {
+        switch tag {
+        case .null: payload.isEmpty
+        case .bool: payload.count == 1
+        case .int64, .double, .date: payload.count == 8
+        case .string: String(validating: payload, as: UTF8.self) != nil
+        case .bytes: true
+        case .decimal: (try? decimal()) != nil
+        case .uuid, .location: payload.count == 16
+        case .reference: RecordKey(reading: payload)?.byteCount == payload.count
+        case .list: (try? decoded()) != nil
+        }
+    }
+
+    package func mismatch() -> FieldError { FieldError(.typeMismatch(stored: "\(tag)")) }
+
+    package func int64() throws(FieldError) -> Int64 {
+        guard tag == .int64 else {
+            guard tag == .bool, payload.count == 1 else { throw mismatch() }
+            return Int64(payload[0])
+        }
+        guard payload.count == 8 else { throw FieldError(.damaged) }
+        return payload.little(Int64.self, at: 0)
+    }
+
+    package func bool() throws(FieldError) -> Bool {
+        if tag == .bool, payload.count == 1 { return payload[0] != 0 }
+        switch try int64() {
+        case 0: return false
+        case 1: return true
+        default: throw FieldError(.integerOverflow)
+        }
+    }
+
+    package func double() throws(FieldError) -> Double {
+        switch tag {
+        case .double where payload.count == 8:
+            return Double(bitPattern: payload.little(UInt64.self, at: 0))
+        case .int64 where payload.count == 8:
+            return Double(payload.little(Int64.self, at: 0))
+        default:
+            throw mismatch()
+        }
+    }
+
+    package func string() throws(FieldError) -> String {
+        guard tag == .string else { throw mismatch() }
+        // Stored text was checked when it was written, so a damaged byte is repaired, not trusted.
+        return String(decoding: payload, as: UTF8.self)
+    }
+
+    package func data() throws(FieldError) -> Data {
+        guard tag == .bytes else { throw mismatch() }
+        return Data(payload)
+    }
+
+    package func milliseconds() throws(FieldError) -> Int64 {
+        guard tag == .date, payload.count == 8 else { throw mismatch() }
+        return payload.little(Int64.self, at: 0)
+    }
+
+    package func uuid() throws(FieldError) -> UUID {
+        switch tag {
+        case .uuid where payload.count == 16:
+            return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
+        case .string:
+            guard let uuid = UUID(uuidString: try string()) else { throw mismatch() }
+            return uuid
+        default:
+            throw mismatch()
+        }
+    }
+
+    package func reference() throws(FieldError) -> RecordKey {
+        guard tag == .reference, let key = RecordKey(reading: payload) else { throw mismatch() }
+        return key
+    }
+
+    package func location() throws(FieldError) -> Location {
+        guard tag == .location, payload.count == 16 else { throw mismatch() }
+        return Location(
+            latitude: Double(bitPattern: payload.little(UInt64.self, at: 0)),
+            longitude: Double(bitPattern: payload.little(UInt64.self, at: 8)))
+    }
+
+    package func decimal() throws(FieldError) -> Decimal {
+        switch tag {
+        case .decimal, .string:
+            let text = String(decoding: payload, as: UTF8.self)
+            guard let decimal = Decimal(string: text) else { throw mismatch() }
+            return decimal
+        case .double:
+            guard let decimal = Decimal(string: "\(try double())") else { throw mismatch() }
+            return decimal
+        case .int64:
+            return Decimal(try int64())
+        default:
+            throw mismatch()
+        }
+    }
+
+    /// The value as a `Value`, whatever its tag.
+    package func decoded() throws(FieldError) -> Value {
+        switch tag {
+        case .null: return .null
+        case .bool: return .bool(try bool())
+        case .int64: return .int64(try int64())
+        case .double: return .double(try double())
+        case .string: return .string(try string())
+        case .bytes: return .bytes(try data())
+        case .date: return .date(milliseconds: try milliseconds())
+        case .decimal: return .decimal(try decimal())
+        case .uuid: return .uuid(try uuid())
+        case .reference: return .reference(try reference())
+        case .location: return .location(try location())
+        case .list: return .list(try elements())
+        }
+    }
+
+    private func elements() throws(FieldError) -> [Value] {
+        var elements: [Value] = []
+        var offset = 0
+        while offset < payload.count {
+            guard offset + 5 <= payload.count else { throw FieldError(.damaged) }
+            let count = Int(payload.little(UInt32.self, at: offset))
+            let start = offset + 4
+            guard count >= 1, start + count <= payload.count,
+                let tag = FieldTag(rawValue: payload[start]), tag != .list
+            else { throw FieldError(.damaged) }
+            let part = payload.part((start + 1)..<(start + count))
+            elements.append(try FieldValue(tag: tag, payload: part).decoded())
+            offset = start + count
+        }
+        return elements
+    }
+}

@@ -1,0 +1,282 @@
+package import Foundation
+
+/// Packs the attributes of one value into the body of a row.
+///
+/// Generated code writes attributes in declaration order; nulls leave no trace. A writer is used
+/// again for the next value, so that encoding allocates nothing.
+public struct FieldWriter: ~Copyable {
+    private struct Entry {
+        var field: FieldID
+        var start: Int
+        var end: Int
+    }
+
+    /// The most bytes that one field may have; larger values belong into assets.
+    public static let fieldBytesMax = 1 << 20
+
+    private var layout: FieldLayout
+    private var entries: [Entry] = []
+    private var data = ByteBuffer(capacity: 1024)
+    private var isAscending = true
+    /// The position of the attribute that was written last.
+    package private(set) var lastIndex = -1
+
+    package init(layout: FieldLayout = FieldLayout(fields: [])) {
+        self.layout = layout
+        entries.reserveCapacity(32)
+    }
+
+    /// Forgets what was written and takes another layout.
+    package mutating func reset(layout: FieldLayout) {
+        if self.layout.fields != layout.fields { self.layout = layout }
+        reset()
+    }
+
+    /// Forgets what was written.
+    package mutating func reset() {
+        entries.removeAll(keepingCapacity: true)
+        data.removeAll()
+        isAscending = true
+    }
+
+    package var isEmpty: Bool { entries.isEmpty }
+
+    /// Writes the attribute at a position of the declaration.
+    @inlinable
+    public mutating func write<Attribute: AttributeValue>(
+        _ value: Attribute, at index: Int
+    ) throws {
+        begin(index)
+        try value.write(to: &self, at: index)
+    }
+
+    @usableFromInline
+    mutating func begin(_ index: Int) { lastIndex = index }
+
+    /// The id that the attribute at a position of the declaration has in this store.
+    private func field(at index: Int) -> FieldID {
+        precondition(index < layout.fields.count, "A codec wrote an attribute that it lacks.")
+        return layout.fields[index]
+    }
+
+    private mutating func begin(_ field: FieldID, _ tag: FieldTag) -> Int {
+        let start = data.count
+        data.append(tag.rawValue)
+        return start
+    }
+
+    private mutating func end(_ field: FieldID, start: Int) throws(FieldError) {
+        let byteCount = data.count - start
+        if byteCount > Self.fieldBytesMax {
+            data.truncate(to: start)
+            throw FieldError(.tooLarge(byteCount: byteCount))
+        }
+        if isAscending, let last = entries.last, !(last.field < field) { isAscending = false }
+        entries.append(Entry(field: field, start: start, end: data.count))
+    }
+
+    // MARK: Writing by position
+
+    package mutating func write(string: String, at index: Int) throws(FieldError) {
+        try write(string: string, of: field(at: index))
+    }
+
+    package mutating func write(bool: Bool, at index: Int) throws(FieldError) {
+        let field = field(at: index)
+        let start = begin(field, .bool)
+        data.append(bool ? 1 : 0)
+        try end(field, start: start)
+    }
+
+    package mutating func write(int64: Int64, at index: Int) throws(FieldError) {
+        try write(int64: int64, of: field(at: index))
+    }
+
+    package mutating func write(double: Double, at index: Int) throws(FieldError) {
+        try write(double: double, of: field(at: index), index: index)
+    }
+
+    package mutating func write(data: Data, at index: Int) throws(FieldError) {
+        try write(bytes: data, of: field(at: index))
+    }
+
+    package mutating func write(date: Date, at index: Int) throws(FieldError) {
+        guard let milliseconds = date.wholeMilliseconds else {
+            throw FieldError(.outOfRange, index: index)
+        }
+        try write(milliseconds: milliseconds, of: field(at: index))
+    }
+
+    package mutating func write(decimal: Decimal, at index: Int) throws(FieldError) {
+        guard decimal.isFinite else { throw FieldError(.notFinite, index: index) }
+        try write(decimal: decimal, of: field(at: index))
+    }
+
+    package mutating func write(uuid: UUID, at index: Int) throws(FieldError) {
+        try write(uuid: uuid, of: field(at: index))
+    }
+
+    package mutating func write(reference: RecordKey, at index: Int) throws(FieldError) {
+        if let violation = reference.name.violation {
+            throw FieldError(.invalidReference(violation), index: index)
+        }
+        try write(reference: reference, of: field(at: index))
+    }
+
+    // MARK: Writing by field id
+
+    /// Writes any value but null, which leaves no trace unless `keepsNull` says so.
+    package mutating func write(
+        _ value: Value, of field: FieldID, keepsNull: Bool = false
+    ) throws(FieldError) {
+        if case .null = value, !keepsNull { return }
+        let start = data.count
+        try appendTagged(value)
+        try end(field, start: start)
+    }
+
+    /// Writes a stored value as it stands: its tag byte and payload.
+    package mutating func write(raw: UnsafeRawBufferPointer, of field: FieldID) throws(FieldError) {
+        let start = data.count
+        data.append(raw)
+        try end(field, start: start)
+    }
+
+    package mutating func write(string: String, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .string)
+        data.append(utf8: string)
+        try end(field, start: start)
+    }
+
+    package mutating func write(int64: Int64, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .int64)
+        data.append(little: int64)
+        try end(field, start: start)
+    }
+
+    package mutating func write(
+        double: Double, of field: FieldID, index: Int = -1
+    ) throws(FieldError) {
+        guard double.isFinite else { throw FieldError(.notFinite, index: index) }
+        let start = begin(field, .double)
+        data.append(little: double.bitPattern)
+        try end(field, start: start)
+    }
+
+    package mutating func write(bytes: Data, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .bytes)
+        bytes.withUnsafeBytes { data.append($0) }
+        try end(field, start: start)
+    }
+
+    package mutating func write(milliseconds: Int64, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .date)
+        data.append(little: milliseconds)
+        try end(field, start: start)
+    }
+
+    package mutating func write(decimal: Decimal, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .decimal)
+        data.append(utf8: decimal.description)
+        try end(field, start: start)
+    }
+
+    package mutating func write(uuid: UUID, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .uuid)
+        data.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
+        try end(field, start: start)
+    }
+
+    package mutating func write(reference: RecordKey, of field: FieldID) throws(FieldError) {
+        let start = begin(field, .reference)
+        data.append(reference)
+        try end(field, start: start)
+    }
+
+    private mutating func appendTagged(_ value: Value) throws(FieldError) {
+        switch value {
+        case .null: data.append(FieldTag.null.rawValue)
+        case .bool(let bool):
+            data.append(FieldTag.bool.rawValue)
+            data.append(bool ? 1 : 0)
+        case .int64(let number):
+            data.append(FieldTag.int64.rawValue)
+            data.append(little: number)
+        case .double(let number):
+            guard number.isFinite else { throw FieldError(.notFinite) }
+            data.append(FieldTag.double.rawValue)
+            data.append(little: number.bitPattern)
+        case .string(let text):
+            data.append(FieldTag.string.rawValue)
+            data.append(utf8: text)
+        case .bytes(let bytes):
+            data.append(FieldTag.bytes.rawValue)
+            bytes.withUnsafeBytes { data.append($0) }
+        case .date(let milliseconds):
+            data.append(FieldTag.date.rawValue)
+            data.append(little: milliseconds)
+        case .decimal(let decimal):
+            guard decimal.isFinite else { throw FieldError(.notFinite) }
+            data.append(FieldTag.decimal.rawValue)
+            data.append(utf8: decimal.description)
+        case .uuid(let uuid):
+            data.append(FieldTag.uuid.rawValue)
+            data.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
+        case .reference(let key):
+            if let violation = key.name.violation {
+                throw FieldError(.invalidReference(violation))
+            }
+            data.append(FieldTag.reference.rawValue)
+            data.append(key)
+        case .location(let location):
+            guard location.latitude.isFinite, location.longitude.isFinite else {
+                throw FieldError(.notFinite)
+            }
+            data.append(FieldTag.location.rawValue)
+            data.append(little: location.latitude.bitPattern)
+            data.append(little: location.longitude.bitPattern)
+        case .list(let elements):
+            data.append(FieldTag.list.rawValue)
+            for element in elements {
+                if case .list = element { throw FieldError(.typeMismatch(stored: "list of lists")) }
+                let at = data.count
+                data.append(little: UInt32(0))
+                try appendTagged(element)
+                data.store(little: UInt32(data.count - at - 4), at: at)
+            }
+        }
+    }
+
+    // MARK: Finishing
+
+    /// Appends the packed fields to `output`, in the form that ``PackedFields`` reads.
+    ///
+    /// A field that was written twice is a broken invariant.
+    package mutating func finish(into output: inout ByteBuffer) {
+        if !isAscending {
+            entries.sort { $0.field < $1.field }
+            for (first, second) in zip(entries, entries.dropFirst()) {
+                precondition(first.field != second.field, "A codec wrote a field twice.")
+            }
+        }
+        let isWide = data.count > Int(UInt16.max)
+        output.append(isWide ? 1 : 0)
+        output.append(0)
+        output.append(little: UInt16(entries.count))
+        var end = 0
+        for entry in entries {
+            end += entry.end - entry.start
+            output.append(little: entry.field.rawValue)
+            if isWide {
+                output.append(little: UInt32(end))
+            } else {
+                output.append(little: UInt16(end))
+            }
+        }
+        if isAscending {
+            output.append(data.bytes)
+        } else {
+            for entry in entries { output.append(data.bytes.part(entry.start..<entry.end)) }
+        }
+    }
+}

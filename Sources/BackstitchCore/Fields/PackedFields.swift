@@ -1,0 +1,92 @@
+/// A read-only view of packed fields: the body of a row or of an operation.
+///
+/// | bytes | meaning |
+/// |---|---|
+/// | 1 | width of offsets: 0 is 16 bits, 1 is 32 bits |
+/// | 1 | zero |
+/// | 2 | number of fields, little-endian |
+/// | 4 or 6 each | field id (16 bits) and the end of its value (16 or 32 bits) behind the directory |
+/// | rest | values: a tag byte (`FieldTag`), then the payload |
+///
+/// Fields ascend by id. The view does not own the bytes: it is valid as long as they are.
+package struct PackedFields {
+    package let bytes: UnsafeRawBufferPointer
+    package let count: Int
+    private let entrySize: Int
+    private let dataStart: Int
+
+    /// A view of `bytes`, or nil where their directory does not fit.
+    ///
+    /// Only sizes are checked here, in constant time; each value's bounds are checked when read.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 4, bytes[0] <= 1 else { return nil }
+        self.bytes = bytes
+        count = Int(bytes.little(UInt16.self, at: 2))
+        entrySize = bytes[0] == 0 ? 4 : 6
+        dataStart = 4 + count * entrySize
+        guard dataStart <= bytes.count else { return nil }
+    }
+
+    /// The id of the field at a position of the directory.
+    package func field(at position: Int) -> FieldID {
+        FieldID(bytes.little(UInt16.self, at: 4 + position * entrySize))
+    }
+
+    private func end(at position: Int) -> Int {
+        let offset = 4 + position * entrySize + 2
+        return entrySize == 4
+            ? Int(bytes.little(UInt16.self, at: offset))
+            : Int(bytes.little(UInt32.self, at: offset))
+    }
+
+    /// The value at a position of the directory; damaged where its bounds don't fit.
+    package func value(at position: Int) throws(FieldError) -> FieldValue {
+        let start = dataStart + (position == 0 ? 0 : end(at: position - 1))
+        let end = dataStart + end(at: position)
+        guard start < end, end <= bytes.count, let tag = FieldTag(rawValue: bytes[start]) else {
+            throw FieldError(.damaged)
+        }
+        return FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
+    }
+
+    /// The tag byte and payload at a position, as they stand.
+    package func rawValue(at position: Int) throws(FieldError) -> UnsafeRawBufferPointer {
+        let start = dataStart + (position == 0 ? 0 : end(at: position - 1))
+        let end = dataStart + end(at: position)
+        guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
+        return bytes.part(start..<end)
+    }
+
+    /// The position of a field in the directory, by binary search.
+    package func position(of field: FieldID) -> Int? {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            let found = self.field(at: middle)
+            if found == field { return middle }
+            if found < field { low = middle + 1 } else { high = middle }
+        }
+        return nil
+    }
+
+    /// The value of a field, or nil where the row has none.
+    package func value(of field: FieldID) throws(FieldError) -> FieldValue? {
+        guard let position = position(of: field) else { return nil }
+        return try value(at: position)
+    }
+
+    /// Checks the directory: ids ascend, values follow one another and end with the bytes.
+    package var isWellFormed: Bool {
+        var previousEnd = 0
+        for position in 0..<count {
+            if position > 0, !(field(at: position - 1) < field(at: position)) { return false }
+            guard end(at: position) > previousEnd else { return false }
+            previousEnd = end(at: position)
+            guard dataStart + previousEnd <= bytes.count,
+                (try? value(at: position))?.isWellFormed == true
+            else { return false }
+        }
+        return dataStart + previousEnd == bytes.count
+    }
+}

@@ -1,0 +1,56 @@
+/// The identity of a record of one entity.
+///
+/// `Employee.ID` is `EntityID<Employee>`, so that ids of different entities can't be mixed up.
+/// `ID()` makes a new UUID of version 7, which sorts by time; `ID("name")` takes any record name.
+public struct EntityID<Model>: Hashable, Sendable {
+    /// Where the record stands in its store.
+    public let key: RecordKey
+
+    /// The id of the record with this name in the store's own zone.
+    public init(_ name: String) {
+        key = RecordKey(RecordName(name))
+    }
+
+    /// The id of the record at a key.
+    public init(key: RecordKey) {
+        self.key = key
+    }
+
+    /// The record's name on the service.
+    public var recordName: RecordName { key.name }
+}
+
+extension EntityID: CustomStringConvertible {
+    /// The record name.
+    public var description: String { key.description }
+}
+
+extension EntityID: Comparable {
+    /// Orders ids as their stored bytes.
+    public static func < (left: EntityID, right: EntityID) -> Bool { left.key < right.key }
+}
+
+extension EntityID: ExpressibleByStringLiteral {
+    /// The id of the record with this name.
+    public init(stringLiteral value: String) { self.init(value) }
+}
+
+extension EntityID: Codable {
+    /// Reads an id from a single string; ids in other zones than the store's own carry their slot.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        if let slash = text.firstIndex(of: "\u{1}"), let zone = UInt8(text[..<slash]) {
+            let name = RecordName(String(text[text.index(after: slash)...]))
+            key = RecordKey(name, zone: zone)
+        } else {
+            key = RecordKey(RecordName(text))
+        }
+    }
+
+    /// Writes the id as a single string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(key.zone == 0 ? "\(key.name)" : "\(key.zone)\u{1}\(key.name)")
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+
+/// Where a record stands in a store: the slot of its zone and its name.
+///
+/// Stored form: zone slot (1 byte), kind (1 byte: 0 UUID, 1 text), then 16 bytes of UUID, or a
+/// length byte and the UTF-8 text.
+public struct RecordKey: Hashable, Sendable {
+    /// The slot of the record's zone; 0 is the store's own zone.
+    public let zone: UInt8
+    /// The record's name on the service.
+    public let name: RecordName
+
+    /// The most bytes a stored key takes.
+    package static let byteCountMax = 3 + RecordName.byteCountMax
+
+    /// The key of a record by name, in the store's own zone unless told otherwise.
+    public init(_ name: RecordName, zone: UInt8 = 0) {
+        self.zone = zone
+        self.name = name
+    }
+
+    /// The bytes that the stored form takes.
+    package var byteCount: Int {
+        switch name {
+        case .uuid: 18
+        case .text(let text): 3 + text.utf8.count
+        }
+    }
+
+    /// Writes the stored form to `target` and returns the number of bytes.
+    ///
+    /// `target` has room for ``byteCount`` bytes; a name longer than 255 bytes is a broken
+    /// invariant, because saving checks it.
+    package func write(to target: UnsafeMutableRawPointer) -> Int {
+        target.storeBytes(of: zone, as: UInt8.self)
+        switch name {
+        case .uuid(let uuid):
+            target.storeBytes(of: 0, toByteOffset: 1, as: UInt8.self)
+            target.storeBytes(of: uuid.uuid, toByteOffset: 2, as: uuid_t.self)
+            return 18
+        case .text(var text):
+            target.storeBytes(of: 1, toByteOffset: 1, as: UInt8.self)
+            return text.withUTF8 { bytes in
+                precondition(bytes.count <= RecordName.byteCountMax, "A record name is too long.")
+                target.storeBytes(of: UInt8(bytes.count), toByteOffset: 2, as: UInt8.self)
+                if let base = bytes.baseAddress {
+                    (target + 3).copyMemory(from: base, byteCount: bytes.count)
+                }
+                return 3 + bytes.count
+            }
+        }
+    }
+
+    /// Reads a stored key from the start of `bytes`; nil where they hold none.
+    package init?(reading bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 3 else { return nil }
+        zone = bytes[0]
+        switch bytes[1] {
+        case 0:
+            guard bytes.count >= 18 else { return nil }
+            name = .uuid(UUID(uuid: bytes.loadUnaligned(fromByteOffset: 2, as: uuid_t.self)))
+        case 1:
+            let count = Int(bytes[2])
+            guard bytes.count >= 3 + count else { return nil }
+            let text = UnsafeRawBufferPointer(rebasing: bytes[3..<(3 + count)])
+            guard let text = String(validating: text, as: UTF8.self) else { return nil }
+            name = .text(text)
+        default:
+            return nil
+        }
+    }
+
+    /// The stored form as an array, for keys that outlive a buffer.
+    package var bytes: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+            guard let base = buffer.baseAddress else { return }
+            count = write(to: UnsafeMutableRawPointer(base))
+        }
+    }
+}
+
+extension RecordKey: Comparable {
+    /// Orders keys as their stored bytes.
+    public static func < (left: RecordKey, right: RecordKey) -> Bool {
+        left.bytes.lexicographicallyPrecedes(right.bytes)
+    }
+}
+
+extension RecordKey: CustomStringConvertible {
+    /// The record name, with the zone slot in front where it is not the store's own.
+    public var description: String {
+        zone == 0 ? name.description : "\(zone)/\(name)"
+    }
+}

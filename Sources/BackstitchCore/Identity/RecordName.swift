@@ -1,0 +1,70 @@
+public import Foundation
+
+/// The name that a record carries on the service, unique within its zone.
+///
+/// A name in the canonical form of a UUID (upper-case, as `UUID.uuidString` prints it) is kept in
+/// 16 bytes; every other name is kept as its UTF-8 text.
+public enum RecordName: Hashable, Sendable {
+    /// A name that is a UUID.
+    case uuid(UUID)
+    /// Any other name: 1 to 255 bytes of UTF-8 that don't start with an underscore.
+    case text(String)
+
+    /// The longest text name, in bytes of UTF-8.
+    public static let byteCountMax = 255
+
+    /// The record name for a string, which becomes `uuid` where it is a canonical UUID.
+    ///
+    /// The limits of a name are not checked here but when a record is saved.
+    public init(_ string: String) {
+        if string.utf8.count == 36, let uuid = UUID(uuidString: string), uuid.uuidString == string {
+            self = .uuid(uuid)
+        } else {
+            self = .text(string)
+        }
+    }
+
+    /// What is wrong with the name, or nil when it can be saved.
+    package var violation: String? {
+        guard case .text(let text) = self else { return nil }
+        if text.isEmpty { return "A record name can't be empty." }
+        if text.utf8.count > Self.byteCountMax {
+            return "A record name has \(Self.byteCountMax) bytes at most; this one has "
+                + "\(text.utf8.count). Shorten it."
+        }
+        if text.hasPrefix("_") {
+            return "A record name can't start with an underscore: the service keeps those names."
+        }
+        return nil
+    }
+}
+
+extension RecordName: CustomStringConvertible {
+    /// The name as the service spells it.
+    public var description: String {
+        switch self {
+        case .uuid(let uuid): uuid.uuidString
+        case .text(let text): text
+        }
+    }
+}
+
+extension RecordName: Comparable {
+    /// Orders names by their stored bytes, UUIDs before text; the order of rows in a table.
+    public static func < (left: RecordName, right: RecordName) -> Bool {
+        RecordKey(left) < RecordKey(right)
+    }
+}
+
+extension RecordName: Codable {
+    /// Reads a name from a single string.
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(String.self))
+    }
+
+    /// Writes the name as a single string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -1,0 +1,32 @@
+public import Foundation
+
+/// Makes UUIDs of version 7 (RFC 9562, section 5.7) that ascend within one generator.
+///
+/// The first 48 bits are Unix milliseconds; the 12 bits after the version count up within a
+/// millisecond, so that ids made in one go sort in the order they were made. A clock that goes
+/// back does not make the ids go back.
+public struct UUIDv7Generator: Sendable {
+    private var lastMilliseconds: UInt64 = 0
+    private var counter: UInt64 = 0
+
+    /// A generator that has made no id yet.
+    public init() {}
+
+    /// The next id for a time in Unix milliseconds and 64 random bits.
+    public mutating func next(milliseconds: UInt64, random: UInt64) -> UUID {
+        if milliseconds > lastMilliseconds {
+            lastMilliseconds = milliseconds
+            counter = (random >> 62) << 8
+        } else {
+            counter += 1
+            if counter > 0xFFF {
+                lastMilliseconds += 1
+                counter = 0
+            }
+        }
+        let high = (lastMilliseconds << 16) | 0x7000 | counter
+        let low = random & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        let bytes = (high.bigEndian, low.bigEndian)
+        return UUID(uuid: unsafeBitCast(bytes, to: uuid_t.self))
+    }
+}

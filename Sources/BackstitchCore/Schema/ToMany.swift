@@ -1,0 +1,18 @@
+/// The records of another entity that refer to one record: a to-many relationship.
+///
+/// It holds no records. Pass it to `fetch`, `count` or `observe`, which answer it from the inverse
+/// index of the to-one relationship at the other end.
+public struct ToMany<Target: Entity>: Sendable {
+    /// The record that the others refer to.
+    public let owner: RecordKey
+    /// The to-one attribute of the others.
+    public let inverse: any PartialKeyPath<Target> & Sendable
+
+    /// The records of `Target` whose reference at `inverse` points to a record.
+    public init<Owner: Entity, Reference>(
+        owner: EntityID<Owner>, inverse: any KeyPath<Target, Reference> & Sendable
+    ) {
+        self.owner = owner.key
+        self.inverse = inverse
+    }
+}

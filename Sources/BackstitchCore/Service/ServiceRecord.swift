@@ -1,0 +1,66 @@
+/// A record as the service delivers it.
+public struct ServiceRecord: Hashable, Sendable {
+    /// The name, unique within the zone across record types.
+    public var recordName: String
+    /// The record type: an entity's name.
+    public var recordType: String
+    /// The opaque version; changes with every write.
+    public var changeTag: String
+    /// When the service last changed the record, in its own clock, milliseconds since 1970.
+    public var modifiedMilliseconds: Int64
+    /// The fields that have a value. A field that is absent has none, unless it was not requested.
+    public var fields: [String: ServiceValue]
+    /// The names that the request asked for; nil where it asked for all.
+    public var requestedFields: Set<String>?
+
+    /// A record by its parts.
+    public init(
+        recordName: String, recordType: String, changeTag: String, modifiedMilliseconds: Int64,
+        fields: [String: ServiceValue], requestedFields: Set<String>? = nil
+    ) {
+        self.recordName = recordName
+        self.recordType = recordType
+        self.changeTag = changeTag
+        self.modifiedMilliseconds = modifiedMilliseconds
+        self.fields = fields
+        self.requestedFields = requestedFields
+    }
+}
+
+/// A record's end, as the change feed delivers it.
+public struct ServiceDeletion: Hashable, Sendable {
+    /// The name of the record that is gone.
+    public var recordName: String
+    /// Its type, where the service tells.
+    public var recordType: String?
+
+    /// A deletion by record name.
+    public init(recordName: String, recordType: String? = nil) {
+        self.recordName = recordName
+        self.recordType = recordType
+    }
+}
+
+/// The name of a zone within the database of one user.
+public struct ZoneID: Hashable, Sendable, Codable {
+    /// The zone's name.
+    public var zoneName: String
+    /// The record name of the zone's owner; nil for the user's own zones.
+    public var ownerName: String?
+
+    /// A zone by name, the user's own unless told otherwise.
+    public init(_ zoneName: String, ownerName: String? = nil) {
+        self.zoneName = zoneName
+        self.ownerName = ownerName
+    }
+}
+
+/// Which database of a container a request goes to.
+public enum DatabaseScope: String, Hashable, Sendable, Codable {
+    /// The user's own zones.
+    case `private`
+    /// Zones of others that the user takes part in.
+    case shared
+    /// The one zone that everybody reads.
+    case `public`
+}

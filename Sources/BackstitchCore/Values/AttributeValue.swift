@@ -1,0 +1,231 @@
+public import Foundation
+
+/// A Swift type that can be an attribute of an entity.
+///
+/// The types that conform are the ones that Backstitch stores: `String`, `Bool`, `Int`, `Int16`,
+/// `Int32`, `Int64`, `Float`, `Double`, `Decimal`, `Date`, `Data`, `UUID`, `URL`, `EntityID`, and
+/// optionals of them. A property of any other type does not compile.
+public protocol AttributeValue: Sendable {
+    /// The stored type.
+    static var attributeType: AttributeType { get }
+    /// Whether nil is a value of the type.
+    static var isOptional: Bool { get }
+    /// For ids, the name of the entity that they refer to.
+    static var referencedEntity: String? { get }
+
+    /// Reads a stored value.
+    init(field: FieldValue) throws
+    /// What a row without the attribute reads as; throws where there is no such value.
+    static func absent(at index: Int) throws -> Self
+    /// Writes the value at a position of the declaration.
+    func write(to writer: inout FieldWriter, at index: Int) throws
+    /// The value for code that does not know the type.
+    var value: Value { get }
+}
+
+extension AttributeValue {
+    /// False: only optionals have nil.
+    public static var isOptional: Bool { false }
+    /// Nil: only ids refer to an entity.
+    public static var referencedEntity: String? { nil }
+    /// Throws: a plain attribute has no value to stand in for one that is missing.
+    public static func absent(at index: Int) throws -> Self {
+        throw FieldError(.missing, index: index)
+    }
+}
+
+extension String: AttributeValue {
+    /// `string`.
+    public static var attributeType: AttributeType { .string }
+    /// Reads stored text.
+    public init(field: FieldValue) throws { self = try field.string() }
+    /// Writes text.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(string: self, at: index)
+    }
+    /// `string`.
+    public var value: Value { .string(self) }
+}
+
+extension Bool: AttributeValue {
+    /// `bool`.
+    public static var attributeType: AttributeType { .bool }
+    /// Reads a stored truth value, or the numbers 0 and 1.
+    public init(field: FieldValue) throws { self = try field.bool() }
+    /// Writes a truth value.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(bool: self, at: index)
+    }
+    /// `bool`.
+    public var value: Value { .bool(self) }
+}
+
+/// An integer type that an attribute can have.
+public protocol IntegerAttributeValue: AttributeValue, FixedWidthInteger {}
+
+extension IntegerAttributeValue {
+    /// Reads a stored number; throws where it is out of the type's range.
+    public init(field: FieldValue) throws {
+        guard let number = Self(exactly: try field.int64()) else {
+            throw FieldError(.integerOverflow)
+        }
+        self = number
+    }
+    /// Writes a number.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(int64: Int64(self), at: index)
+    }
+    /// `int64`.
+    public var value: Value { .int64(Int64(self)) }
+}
+
+extension Int: IntegerAttributeValue {
+    /// `int64`.
+    public static var attributeType: AttributeType { .int64 }
+}
+extension Int64: IntegerAttributeValue {
+    /// `int64`.
+    public static var attributeType: AttributeType { .int64 }
+}
+extension Int32: IntegerAttributeValue {
+    /// `int32`.
+    public static var attributeType: AttributeType { .int32 }
+}
+extension Int16: IntegerAttributeValue {
+    /// `int16`.
+    public static var attributeType: AttributeType { .int16 }
+}
+
+extension Double: AttributeValue {
+    /// `double`.
+    public static var attributeType: AttributeType { .double }
+    /// Reads a stored number.
+    public init(field: FieldValue) throws { self = try field.double() }
+    /// Writes a finite number; throws for NaN and infinity.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(double: self, at: index)
+    }
+    /// `double`.
+    public var value: Value { .double(self) }
+}
+
+extension Float: AttributeValue {
+    /// `float`.
+    public static var attributeType: AttributeType { .float }
+    /// Reads a stored number, rounded to a Float; throws where it is too large for one.
+    public init(field: FieldValue) throws {
+        let number = Float(try field.double())
+        guard number.isFinite else { throw FieldError(.outOfRange) }
+        self = number
+    }
+    /// Writes a finite number; throws for NaN and infinity.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(double: Double(self), at: index)
+    }
+    /// `double`.
+    public var value: Value { .double(Double(self)) }
+}
+
+extension Decimal: AttributeValue {
+    /// `decimal`.
+    public static var attributeType: AttributeType { .decimal }
+    /// Reads a stored decimal, or the shortest decimal of a stored double.
+    public init(field: FieldValue) throws { self = try field.decimal() }
+    /// Writes a decimal in full; throws for NaN.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(decimal: self, at: index)
+    }
+    /// `decimal`.
+    public var value: Value { .decimal(self) }
+}
+
+extension Date: AttributeValue {
+    /// `date`.
+    public static var attributeType: AttributeType { .date }
+    /// Reads a stored time.
+    public init(field: FieldValue) throws { self.init(milliseconds: try field.milliseconds()) }
+    /// Writes the time, rounded to whole milliseconds; throws where it is not finite.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(date: self, at: index)
+    }
+    /// `date`, or null where the time is not finite.
+    public var value: Value { wholeMilliseconds.map { .date(milliseconds: $0) } ?? .null }
+}
+
+extension Data: AttributeValue {
+    /// `data`.
+    public static var attributeType: AttributeType { .data }
+    /// Reads stored bytes.
+    public init(field: FieldValue) throws { self = try field.data() }
+    /// Writes bytes.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(data: self, at: index)
+    }
+    /// `bytes`.
+    public var value: Value { .bytes(self) }
+}
+
+extension UUID: AttributeValue {
+    /// `uuid`.
+    public static var attributeType: AttributeType { .uuid }
+    /// Reads a stored UUID, or the UUID that a stored text spells.
+    public init(field: FieldValue) throws { self = try field.uuid() }
+    /// Writes a UUID.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(uuid: self, at: index)
+    }
+    /// `uuid`.
+    public var value: Value { .uuid(self) }
+}
+
+extension URL: AttributeValue {
+    /// `url`.
+    public static var attributeType: AttributeType { .url }
+    /// Reads stored text as a URL.
+    public init(field: FieldValue) throws {
+        guard let url = URL(string: try field.string()) else { throw field.mismatch() }
+        self = url
+    }
+    /// Writes the URL's text.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(string: absoluteString, at: index)
+    }
+    /// `string`.
+    public var value: Value { .string(absoluteString) }
+}
+
+extension EntityID: AttributeValue where Model: Entity {
+    /// `reference`.
+    public static var attributeType: AttributeType { .reference }
+    /// The entity that the id is of.
+    public static var referencedEntity: String? { Model.entityName }
+    /// Reads a stored reference.
+    public init(field: FieldValue) throws { self.init(key: try field.reference()) }
+    /// Writes a reference; throws where the record name is impossible.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(reference: key, at: index)
+    }
+    /// `reference`.
+    public var value: Value { .reference(key) }
+}
+
+extension Optional: AttributeValue where Wrapped: AttributeValue {
+    /// The type of the value, if there is one.
+    public static var attributeType: AttributeType { Wrapped.attributeType }
+    /// True.
+    public static var isOptional: Bool { true }
+    /// The entity that the id is of, for optional ids.
+    public static var referencedEntity: String? { Wrapped.referencedEntity }
+    /// Reads a stored value; a stored null is nil.
+    public init(field: FieldValue) throws {
+        self = field.tag == .null ? nil : try Wrapped(field: field)
+    }
+    /// Nil.
+    public static func absent(at index: Int) throws -> Self { nil }
+    /// Writes the value, or nothing for nil.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try self?.write(to: &writer, at: index)
+    }
+    /// The value, or `null` for nil.
+    public var value: Value { self?.value ?? .null }
+}

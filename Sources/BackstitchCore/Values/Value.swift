@@ -1,0 +1,33 @@
+public import Foundation
+
+/// A value of any attribute, for code that does not know the Swift types.
+public enum Value: Hashable, Sendable {
+    /// No value. A field that is absent and a field that is null are the same in a store.
+    case null
+    case bool(Bool)
+    case int64(Int64)
+    case double(Double)
+    case string(String)
+    case bytes(Data)
+    /// A time in whole milliseconds since 1970, UTC.
+    case date(milliseconds: Int64)
+    case decimal(Decimal)
+    case uuid(UUID)
+    case reference(RecordKey)
+    case location(Location)
+    case list([Value])
+}
+
+/// A place on earth, as the service's LOCATION has it.
+public struct Location: Hashable, Sendable, Codable {
+    /// Degrees, -90 to 90.
+    public var latitude: Double
+    /// Degrees, -180 to 180.
+    public var longitude: Double
+
+    /// A place by its coordinates, in degrees.
+    public init(latitude: Double, longitude: Double) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}
