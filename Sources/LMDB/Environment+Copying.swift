@@ -16,14 +16,12 @@ extension Environment {
         guard try FileKey(path: target.path) == nil else {
             throw LMDBError(.other, "'\(target.path)' exists. Copy to a path where nothing is.")
         }
-        let draft = try Folder.makeUnique(in: target.parent, prefix: ".\(target.name).copying-")
-        defer { draft.remove() }
-        try core.copy(to: draft.path)
-        try DataFile.check(path: draft.dataPath, visitsAllPages: true)
+        let draft = try Draft(of: target)
+        try core.copy(to: draft.folder.path)
+        try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
         // LMDB never syncs a copy.
-        try Folder.sync(draft.dataPath)
-        try Folder.sync(draft.path)
-        guard rename(draft.path, target.path) == 0 else {
+        try draft.sync()
+        guard rename(draft.folder.path, target.path) == 0 else {
             throw LMDBError(errno: errno, "create", path: target.path)
         }
         try Folder.sync(target.parent)
@@ -47,12 +45,12 @@ extension Environment {
 extension EnvironmentCore {
     /// Writes `data.mdb` into an empty folder.
     fileprivate func copy(to path: String) throws(LMDBError) {
-        // Inside the gate, because LMDB begins a read of its own for the copy.
-        let slot = try gate.enter()
-        defer {
-            if let slot { gate.leave(slot) } else { gate.leave() }
+        // LMDB begins a read of its own for the copy.
+        try insideGate { () throws(LMDBError) in
+            let status = mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT))
+            guard status == MDB_SUCCESS else {
+                throw LMDBError(status: status, "copy to '\(path)'")
+            }
         }
-        let status = mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT))
-        guard status == MDB_SUCCESS else { throw LMDBError(status: status, "copy to '\(path)'") }
     }
 }

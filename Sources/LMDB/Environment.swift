@@ -28,12 +28,17 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// A missing folder is created with its databases at once, or not at all: a crash leaves no
     /// half of it. The files are checked before LMDB gets them.
     ///
-    /// - Throws: `differentOptions` if it is open with others; `notFoundPath`, `notADirectory`,
+    /// - Throws: `other` for durability `none`; `differentOptions` if it is open with others; `notFoundPath`, `notADirectory`,
     ///   `permissionDenied`, `readOnlyDirectory`, `networkFileSystem` for the folder;
     ///   `foreignFile`, `versionMismatch`, `truncated`, `damaged` for the data file.
     package static func open(
         at directory: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
+        guard options.durability != .none else {
+            throw LMDBError(
+                .other,
+                "Without syncing a file doesn't survive a crash. Open a temporary environment.")
+        }
         let folder = Folder(path: directory)
         let core = try EnvironmentRegistry.shared.open(folder, options: options)
         return Environment(core, directory: directory)

@@ -86,7 +86,7 @@ extension EnvironmentCore {
 
     /// A full disk leaves everything as it was. After any other failure the system may have
     /// dropped what it couldn't write, and the outcome is known only after reading the file again.
-    private func commitFailed(_ status: Int32) -> LMDBError {
+    func commitFailed(_ status: Int32) -> LMDBError {
         switch status {
         case ENOSPC, EDQUOT, EFBIG, MDB_TXN_FULL, MDB_BAD_TXN:
             return LMDBError(status: status, "commit")

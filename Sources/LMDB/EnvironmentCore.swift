@@ -59,6 +59,8 @@ final class EnvironmentCore: @unchecked Sendable {
         precondition(!gate.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
             gate.close()
+            // The last meta page may not be on disk yet; a clean end makes it so.
+            if options.durability == .relaxed { mdb_env_sync(pointer, 1) }
             mdb_env_close(pointer)
             completion()
         }

@@ -89,6 +89,20 @@ import Testing
         #expect(CFaultsDisarm() == 1)
     }
 
+    @Test func `relaxed commits are on disk after a sync, and after closing`() throws {
+        environment.close()
+        let relaxed = try fixture.open { $0.durability = .relaxed }
+        let key = relaxed.core.key
+        try relaxed.save(["b": "2"])
+        CFaultsArm(dev_t(key.device), ino_t(key.inode), CFaultsSync, 0, 1, EIO)
+        #expect(code { try relaxed.sync() } == .io)
+        #expect(code { try relaxed.sync() } == .panicked)
+        #expect(CFaultsDisarm() == 1)
+        CFaultsArm(dev_t(key.device), ino_t(key.inode), CFaultsSync, 0, 1, EIO)
+        relaxed.close()
+        #expect(CFaultsDisarm() == 1)
+    }
+
     @Test func `a temporary environment never syncs`() throws {
         let temporary = try Environment.temporary(options: Fixture.options())
         let key = temporary.core.key

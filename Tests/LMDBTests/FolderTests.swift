@@ -145,6 +145,22 @@ import Testing
         #expect(opening(fixture.store) == nil)
     }
 
+    @Test func `what a crash left of a creation is removed by the next one`() throws {
+        let leftover = fixture.root + "/.store.draft-abcdef"
+        mkdir(leftover, 0o755)
+        try Data([1]).write(to: URL(fileURLWithPath: leftover + "/data.mdb"))
+        let used = try Draft(of: Folder(path: fixture.store))
+        #expect(!FileManager.default.fileExists(atPath: leftover))
+        let environment = try fixture.open()
+        try environment.save(["a": "1"])
+        let path = used.folder.path
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a file that isn't synced is refused`() {
+        #expect(opening(fixture.store) { $0.durability = .none } == .other)
+    }
+
     @Test func `many threads that create the same environment share it`() throws {
         let group = DispatchGroup()
         let lock = NSLock()
