@@ -20,9 +20,9 @@ package final class Locked<State>: @unchecked Sendable {  // Every access holds 
     }
 
     /// Runs a closure while holding the lock. It must not wait for anything, nor lock again.
-    package func withLock<Result: Sendable>(
-        _ body: (inout State) throws -> Result
-    ) rethrows -> Result {
+    package func withLock<Result, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return try body(&state)

@@ -16,14 +16,6 @@ public struct ReadTransaction: ~Copyable {
     }
 }
 
-/// What reading and writing transactions read with.
-protocol Reading: ~Copyable {
-    var reader: TableReader { get }
-    var types: TypeTable { get }
-}
-
-extension ReadTransaction: Reading {}
-extension WriteTransaction: Reading {}
 
 extension TableReader {
     /// Reads a record as its Swift type; nil where there is none.

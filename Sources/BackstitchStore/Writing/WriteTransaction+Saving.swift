@@ -118,9 +118,9 @@ extension WriteContext {
 
     /// Fills the two writers with the fields in which the body buffer differs from a row.
     ///
-    /// Fields of the row outside of `layout` are kept.
+    /// - Parameter layout: Fields of the row outside of it are kept; nil keeps none.
     /// - Returns: whether there are any.
-    func compare(_ row: RowView, keepingAllBut layout: FieldLayout) throws -> Bool {
+    func compare(_ row: RowView, keepingAllBut layout: FieldLayout?) throws -> Bool {
         guard let old = row.fields, let new = PackedFields(bodyBuffer.bytes) else {
             throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
         }
@@ -137,7 +137,7 @@ extension WriteContext {
                 try afterWriter.write(raw: try new.rawValue(at: newPosition), of: newField)
                 newPosition += 1
             } else if let oldField, newField.map({ oldField < $0 }) ?? true {
-                if layout.fields.contains(oldField) {
+                if layout?.fields.contains(oldField) ?? true {
                     try beforeWriter.write(raw: try old.rawValue(at: oldPosition), of: oldField)
                     try afterWriter.write(.null, of: oldField, keepsNull: true)
                 }
