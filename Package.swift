@@ -65,7 +65,7 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
-        .target(name: "CFaults", path: "Tests/CFaults"),
+        .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
         .testTarget(
             name: "BackstitchTestingTests",
