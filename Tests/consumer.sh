@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Shows that the package works as a versioned dependency: a package of its own declares an entity.
+# Shows that the package works as a versioned dependency: a package of its own, with the strictest
+# settings of the compiler, declares entities.
 #
 # Usage: Tests/consumer.sh        (tests the commit that is checked out; needs no network)
 set -euo pipefail
@@ -23,7 +24,11 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "Consumer",
-            dependencies: [.product(name: "Backstitch", package: "backstitch")])
+            dependencies: [.product(name: "Backstitch", package: "backstitch")],
+            swiftSettings: [
+                .defaultIsolation(MainActor.self), .strictMemorySafety(),
+                .treatAllWarnings(as: .error),
+            ])
     ]
 )
 MANIFEST
