@@ -1,36 +1,51 @@
 public import BackstitchCore
 import Foundation
+import LMDB
 
 /// The live values of this process: the only file that reads the clock and the random source.
-private final class LiveValues: Sendable {
-    static let shared = LiveValues()
+public enum LiveValues {
+    private struct Source {
+        var generator = UUIDv7Generator()
+        var draws = [UInt64](repeating: 0, count: LiveValues.drawCount)
+        var drawsLeft = 0
+
+        mutating func nextRandom() -> UInt64 {
+            if drawsLeft == 0 {
+                LiveValues.fill(&draws)
+                drawsLeft = draws.count
+            }
+            drawsLeft -= 1
+            return draws[drawsLeft]
+        }
+    }
 
     /// How many random numbers are drawn at once, because a draw is a call of the kernel.
     private static let drawCount = 64
     /// The most bytes that one call of `getentropy` fills.
     private static let entropyBytesMax = 256
+    private static let source = Locked(Source())
 
-    private let lock = NSLock()
-    // Invariant: what follows is touched with the lock held only.
-    nonisolated(unsafe) private var generator = UUIDv7Generator()
-    nonisolated(unsafe) private var draws = [UInt64](repeating: 0, count: drawCount)
-    nonisolated(unsafe) private var drawsLeft = 0
-
-    /// A UUID that sorts behind those that this process made before.
-    func nextID() -> UUID {
-        lock.lock()
-        defer { lock.unlock() }
-        if drawsLeft == 0 { refill() }
-        drawsLeft -= 1
-        return generator.next(milliseconds: Self.milliseconds, random: draws[drawsLeft])
+    /// The wall clock, in milliseconds since 1970.
+    public static func milliseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Draws new random numbers; the system's generator would call the kernel for each.
-    private func refill() {
-        drawsLeft = Self.drawCount
+    /// A UUID that sorts behind those that this process made before.
+    static func nextID() -> UUID {
+        let now = UInt64(max(0, milliseconds()))
+        return source.withLock { source in
+            let random = source.nextRandom()
+            return source.generator.next(milliseconds: now, random: random)
+        }
+    }
+
+    /// Draws random numbers; the system's generator would call the kernel for each.
+    private static func fill(_ draws: inout [UInt64]) {
         let isFilled = draws.withUnsafeMutableBytes { bytes in
-            stride(from: 0, to: bytes.count, by: Self.entropyBytesMax).allSatisfy { start in
-                let end = min(start + Self.entropyBytesMax, bytes.count)
+            stride(from: 0, to: bytes.count, by: entropyBytesMax).allSatisfy { start in
+                let end = min(start + entropyBytesMax, bytes.count)
                 let part = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end])
                 return getentropy(part.baseAddress, part.count) == 0
             }
@@ -39,18 +54,11 @@ private final class LiveValues: Sendable {
         var source = SystemRandomNumberGenerator()
         for index in draws.indices { draws[index] = source.next() }
     }
-
-    /// Milliseconds since 1970; a clock that stands before then reads as 0.
-    private static var milliseconds: UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return UInt64(max(0, time.tv_sec)) * 1000 + UInt64(time.tv_nsec) / 1_000_000
-    }
 }
 
 extension EntityID {
     /// A new id, a UUID of version 7: later ones sort behind earlier ones of the same process.
     public init() {
-        self.init(key: RecordKey(.uuid(LiveValues.shared.nextID())))
+        self.init(key: RecordKey(.uuid(LiveValues.nextID())))
     }
 }

@@ -1,0 +1,79 @@
+import BackstitchCore
+
+extension CloudState {
+    /// One page of a zone's feed.
+    mutating func zoneChanges(
+        _ zone: ZoneID, _ text: String?, _ limit: Int, _ fields: Set<String>?, _ user: String,
+        faults: inout RequestFaults
+    ) -> Result<ServiceReply, ServiceError> {
+        guard let state = databases[user]?.zones[zone] else {
+            return .failure(absence(of: zone, user))
+        }
+        guard limit > 0 else {
+            return .failure(ServiceError(.invalidRequest, reason: "a page has one record or more"))
+        }
+        var token = ChangeToken(
+            .zone, epoch: epoch, owner: state.incarnation, origin: state.sequence, sequence: 0)
+        if let text {
+            guard let sent = ChangeToken(text), sent.kind == .zone, sent.epoch == epoch,
+                sent.owner == state.incarnation, sent.sequence <= state.sequence,
+                max(sent.origin, sent.sequence) >= state.floor
+            else { return .failure(Self.tokenExpired) }
+            token = sent
+        }
+        var page = ZoneChangesPage(
+            records: [], deletions: [], token: text ?? token.text, moreComing: false)
+        let count = faults.pageSize(min(limit, limits.recordsPerPage))
+        if faults.takeStaleRead() {
+            page.records = state.staleRecords(after: token.sequence, count: count, fields: fields)
+            return .success(.zoneChanges(page))
+        }
+        if faults.takeEmptyPage() {
+            page.moreComing = true
+            return .success(.zoneChanges(page))
+        }
+        let stretch = state.stretch(
+            after: token.sequence, count: count, fields: fields,
+            deletionsCarryType: options.deletionsCarryType)
+        token.sequence = stretch.sequence
+        page.records = stretch.records
+        page.deletions = stretch.deletions
+        page.token = token.text
+        page.moreComing = stretch.moreComing
+        faults.reorder(&page)
+        return .success(.zoneChanges(page))
+    }
+
+    /// One page of the list of changed zones.
+    mutating func databaseChanges(
+        _ text: String?, _ user: String, faults: inout RequestFaults
+    ) -> Result<ServiceReply, ServiceError> {
+        guard let database = databases[user] else { return .failure(Self.tokenExpired) }
+        var token = ChangeToken(
+            .database, epoch: epoch, owner: database.number, origin: database.sequence, sequence: 0)
+        if let text {
+            guard let sent = ChangeToken(text), sent.kind == .database, sent.epoch == epoch,
+                sent.owner == database.number, sent.sequence <= database.sequence,
+                max(sent.origin, sent.sequence) >= database.floor
+            else { return .failure(Self.tokenExpired) }
+            token = sent
+        }
+        var page = DatabaseChangesPage(
+            changedZones: [], endedZones: [:], token: text ?? token.text, moreComing: false)
+        if faults.takeStaleRead() { return .success(.databaseChanges(page)) }
+        if faults.takeEmptyPage() {
+            page.moreComing = true
+            return .success(.databaseChanges(page))
+        }
+        let count = faults.pageSize(limits.recordsPerPage)
+        let (changes, sequence) = database.changes(after: token.sequence, count: count)
+        token.sequence = sequence
+        page = changes
+        page.token = token.text
+        faults.reorder(&page)
+        return .success(.databaseChanges(page))
+    }
+
+    static let tokenExpired = ServiceError(
+        .tokenExpired, reason: "Unknown sync continuation type")
+}

@@ -1,0 +1,117 @@
+import BackstitchCore
+
+extension CloudState {
+    /// Carries out a request of a user and answers it.
+    mutating func perform(
+        _ request: ServiceRequest, from caller: Caller, faults: inout RequestFaults
+    ) -> Result<ServiceReply, ServiceError> {
+        guard let user = caller.user else {
+            return .failure(ServiceError(.notAuthenticated, reason: "no user is signed in"))
+        }
+        requestCount += 1
+        openDatabase(of: user)
+        switch request {
+        case .modify(let operations, let zone, let atomic):
+            return modify(operations, zone, atomic, user, caller.device, faults: &faults)
+        case .lookup(let names, let zone):
+            return lookUp(names, zone, user, faults: &faults)
+        case .databaseChanges(let token):
+            return databaseChanges(token, user, faults: &faults)
+        case .zoneChanges(let zone, let token, let limit, let fields):
+            return zoneChanges(zone, token, limit, fields, user, faults: &faults)
+        case .createZone(let zone): return createZone(zone, user, caller.device)
+        case .deleteZone(let zone):
+            guard databases[user]?.end(zone, error: .zoneNotFound) == true else {
+                return .failure(ServiceError(.zoneNotFound, reason: "zone does not exist"))
+            }
+            return .success(.done)
+        case .createSubscription(let subscriptionID, let zone):
+            return createSubscription(subscriptionID, zone, user, caller.device)
+        case .currentUser: return .success(.user(user))
+        }
+    }
+
+    private mutating func modify(
+        _ operations: [RecordModification], _ zone: ZoneID, _ atomic: Bool, _ user: String,
+        _ device: String, faults: inout RequestFaults
+    ) -> Result<ServiceReply, ServiceError> {
+        let before = databases[user]?.zones[zone]?.sequence
+        let imposed = faults.imposed(on: operations)
+        let rules = faults.tighten(rules, recordCount: operations.count)
+        let outcome = databases[user]?.zones[zone]?.modify(
+            operations, atomic: atomic, rules: rules, imposed: imposed,
+            requestNumber: requestCount, stamp: &stamp)
+        guard let outcome else { return .failure(absence(of: zone, user)) }
+        if databases[user]?.zones[zone]?.sequence != before {
+            noteChange(in: zone, of: user, by: device)
+        }
+        return outcome.map { .modified(faults.withoutServerRecords($0)) }
+    }
+
+    private mutating func lookUp(
+        _ names: [String], _ zone: ZoneID, _ user: String, faults: inout RequestFaults
+    ) -> Result<ServiceReply, ServiceError> {
+        guard let state = databases[user]?.zones[zone] else {
+            return .failure(absence(of: zone, user))
+        }
+        let limits = faults.tighten(limits, recordCount: names.count)
+        guard names.count <= limits.operationsPerRequest else {
+            return .failure(
+                ServiceError(
+                    .limitExceeded,
+                    reason: "\(names.count) records of \(limits.operationsPerRequest)"))
+        }
+        if let stale = faults.staleLookup(names, in: state) { return .success(.found(stale)) }
+        let imposed = faults.imposed(onNames: names)
+        return .success(
+            .found(
+                names.enumerated().map { index, name in
+                    if let error = imposed[index] { return .failed(error) }
+                    return state.record(named: name).map(LookupResult.found) ?? .notFound
+                }))
+    }
+
+    private mutating func createZone(
+        _ zone: ZoneID, _ user: String, _ device: String
+    ) -> Result<ServiceReply, ServiceError> {
+        guard zone.ownerName == nil || zone.ownerName == user else {
+            return .failure(ServiceError(.permissionDenied, reason: "the zone is another user's"))
+        }
+        guard RecordRules.isRecordName(zone.zoneName) else {
+            return .failure(ServiceError(.invalidRequest, reason: "not a zone name"))
+        }
+        guard databases[user]?.zones[zone] == nil else { return .success(.done) }
+        ownerCount += 1
+        databases[user]?.zones[zone] = ZoneState(incarnation: ownerCount)
+        databases[user]?.endedZones[zone] = nil
+        noteChange(in: zone, of: user, by: device)
+        return .success(.done)
+    }
+
+    private mutating func createSubscription(
+        _ subscriptionID: String, _ zone: ZoneID, _ user: String, _ device: String
+    ) -> Result<ServiceReply, ServiceError> {
+        guard databases[user]?.zones[zone] != nil else {
+            return .failure(absence(of: zone, user))
+        }
+        guard !subscriptionID.isEmpty else {
+            return .failure(ServiceError(.invalidRequest, reason: "not a subscription ID"))
+        }
+        if let existing = databases[user]?.subscriptions[subscriptionID] {
+            guard existing.zone == zone else {
+                return .failure(
+                    ServiceError(.invalidRequest, reason: "the subscription is to another zone"))
+            }
+            databases[user]?.subscriptions[subscriptionID]?.devices.insert(device)
+        } else {
+            databases[user]?.subscriptions[subscriptionID] = DatabaseState.Subscription(
+                zone: zone, devices: [device])
+        }
+        return .success(.done)
+    }
+
+    func absence(of zone: ZoneID, _ user: String) -> ServiceError {
+        databases[user]?.absence(of: zone)
+            ?? ServiceError(.zoneNotFound, reason: "zone does not exist")
+    }
+}

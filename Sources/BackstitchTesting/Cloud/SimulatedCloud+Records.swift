@@ -1,0 +1,83 @@
+import LMDB
+public import BackstitchCore
+import BackstitchSync
+
+extension SimulatedCloud {
+    /// The user's zones, sorted by name.
+    public func zones(user: String = "user") -> [ZoneID] {
+        state.withLock { state in
+            state.databases[user].map { Array($0.zones.keys) } ?? []
+        }.sorted { $0.zoneName < $1.zoneName }
+    }
+
+    /// The records of a zone as they stand, sorted by name; none where there is no such zone.
+    public func records(in zone: ZoneID, user: String = "user") -> [ServiceRecord] {
+        state.withLock { $0.databases[user]?.zones[zone]?.sortedRecords ?? [] }
+    }
+
+    /// One record as it stands; nil where there is none.
+    public func record(
+        named recordName: String, in zone: ZoneID, user: String = "user"
+    ) -> ServiceRecord? {
+        state.withLock { $0.databases[user]?.zones[zone]?.record(named: recordName) }
+    }
+
+    /// Writes a record as somebody else: creates it, or sets the fields given.
+    ///
+    /// Pokes every device that has subscribed to the zone.
+    ///
+    /// - Throws: What a request with these fields would fail with, a change tag apart.
+    @discardableResult
+    public func write(
+        _ recordName: String, type recordType: String, fields: [String: ServiceValue],
+        in zone: ZoneID, user: String = "user"
+    ) throws(ServiceError) -> ServiceRecord {
+        try edit(recordName, in: zone, user: user) { old in
+            guard let old else {
+                return .create(recordName: recordName, recordType: recordType, fields: fields)
+            }
+            return .update(
+                recordName: recordName, recordType: recordType, changeTag: old.changeTag,
+                fields: fields)
+        }
+        guard let record = record(named: recordName, in: zone, user: user) else {
+            throw ServiceError(.unknownItem, reason: "record deleted meanwhile")
+        }
+        return record
+    }
+
+    /// Deletes a record as somebody else, and what refers to it with DELETE_SELF.
+    ///
+    /// Pokes every device that has subscribed to the zone.
+    ///
+    /// - Throws: `unknownItem` where there is no such record, `referenceViolation` where another
+    ///   record needs it, or why there is no such zone.
+    public func remove(
+        _ recordName: String, in zone: ZoneID, user: String = "user"
+    ) throws(ServiceError) {
+        try edit(recordName, in: zone, user: user) { old in
+            .delete(recordName: recordName, changeTag: old?.changeTag ?? "")
+        }
+    }
+
+    /// Carries out one operation that knows the record as it stands.
+    private func edit(
+        _ recordName: String, in zone: ZoneID, user: String,
+        by operation: (ServiceRecord?) -> RecordModification
+    ) throws(ServiceError) {
+        let now = clock?.milliseconds
+        let (reply, pokes) = state.withLock { state in
+            if let now { state.stamp.milliseconds = now }
+            let old = state.databases[user]?.zones[zone]?.record(named: recordName)
+            var faults = RequestFaults()
+            let reply = state.perform(
+                .modify([operation(old)], zone: zone, atomic: false),
+                from: Caller(user: user, device: ""), faults: &faults)
+            return (reply, state.takePokes())
+        }
+        for poke in pokes { poke.deliver() }
+        if case .modified(let results) = try reply.get(), case .failed(let error)? = results.first {
+            throw error
+        }
+    }
+}

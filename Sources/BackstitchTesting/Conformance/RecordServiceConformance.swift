@@ -1,0 +1,96 @@
+public import BackstitchCore
+public import BackstitchSync
+
+/// Checks that a service keeps the rules that a sync engine relies on.
+///
+/// Works on any ``RecordService`` and needs no test framework: each check answers with what it found
+/// wrong, in words. Each works in a zone of its own, which it leaves behind.
+///
+/// ```swift
+/// let conformance = RecordServiceConformance(service) { ZoneID("check-\(UUID())") }
+/// #expect(await conformance.run() == [])
+/// ```
+public struct RecordServiceConformance: Sendable {
+    /// One group of rules.
+    public enum Check: String, Hashable, Sendable, CaseIterable {
+        /// Create, update and delete against a record that is there, or not, or has another tag.
+        case tags = "tags"
+        /// Fields that are set, left alone and cleared.
+        case fields = "fields"
+        /// All or none, and who is to blame.
+        case atomicity = "atomicity"
+        /// Pages of every size, each record once.
+        case paging = "paging"
+        /// Pages while somebody writes.
+        case writesWhilePaging = "writes while paging"
+        /// Tokens as points to go on from, and tokens that are none.
+        case tokens = "tokens"
+        /// Deletions in the feed.
+        case deletions = "deletions"
+        /// One's own writes in the feed.
+        case echoes = "echoes"
+        /// What a delete does to those that refer to the record.
+        case references = "references"
+        /// Requests, records and pages over the limits.
+        case limits = "limits"
+        /// Two operations for one record.
+        case duplicates = "duplicates"
+        /// Names that are none.
+        case names = "names"
+        /// Zones and subscriptions made twice, and zones deleted.
+        case setUp = "set-up"
+        /// Calls to a zone that is not there.
+        case unknownZone = "unknown zone"
+    }
+
+    let service: any RecordService
+    let freshZone: @Sendable () -> ZoneID
+
+    /// Checks for a service.
+    ///
+    /// - Parameters:
+    ///   - service: The service, signed in as a user who may make zones.
+    ///   - freshZone: A zone that does not exist, another one at each call. The checks create it.
+    public init(_ service: any RecordService, freshZone: @escaping @Sendable () -> ZoneID) {
+        self.service = service
+        self.freshZone = freshZone
+    }
+
+    /// Runs all checks.
+    ///
+    /// - Returns: What is wrong; empty where nothing is.
+    public func run() async -> [String] {
+        var failures: [String] = []
+        for check in Check.allCases { failures += await run(check) }
+        return failures
+    }
+
+    /// Runs one check.
+    ///
+    /// - Returns: What is wrong; empty where nothing is.
+    public func run(_ check: Check) async -> [String] {
+        var probe = ConformanceProbe(service: service, zone: freshZone(), check: check)
+        do throws(ServiceError) {
+            if check != .unknownZone { try await service.createZone(probe.zone) }
+            switch check {
+            case .tags: try await probe.checkTags()
+            case .fields: try await probe.checkFields()
+            case .atomicity: try await probe.checkAtomicity()
+            case .paging: try await probe.checkPaging()
+            case .writesWhilePaging: try await probe.checkWritesWhilePaging()
+            case .tokens: try await probe.checkTokens(otherZone: freshZone())
+            case .deletions: try await probe.checkDeletions()
+            case .echoes: try await probe.checkEchoes()
+            case .references: try await probe.checkReferences()
+            case .limits: try await probe.checkLimits()
+            case .duplicates: try await probe.checkDuplicates()
+            case .names: try await probe.checkNames()
+            case .setUp: try await probe.checkSetUp()
+            case .unknownZone: try await probe.checkUnknownZone()
+            }
+        } catch {
+            probe.failures.append("\(check.rawValue): a call failed with \(error)")
+        }
+        return probe.failures
+    }
+}

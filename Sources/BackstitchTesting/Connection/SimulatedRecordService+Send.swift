@@ -1,0 +1,77 @@
+import LMDB
+import BackstitchCore
+import BackstitchSync
+
+extension SimulatedRecordService {
+    /// What a request meets before it leaves the device.
+    private struct Departure {
+        var info: RequestInfo
+        var caller: Caller
+        var faults: RequestFaults
+        var refusal: ServiceError?
+        var beforeRequest: Hook?
+        var beforeReply: Hook?
+    }
+
+    /// Sends a request through the faults and hooks, and hands back the answer.
+    func send(_ request: ServiceRequest) async throws(ServiceError) -> ServiceReply {
+        var departure = depart(request)
+        defer {
+            let injected = departure.faults.injected
+            if !injected.isEmpty { state.withLock { $0.count(injected) } }
+        }
+        if let refusal = departure.refusal { throw refusal }
+        if let hook = departure.beforeRequest { try await hook(departure.info) }
+        if departure.faults.take(.lostRequest) {
+            throw ServiceError(.network, reason: "injected")
+        }
+        let reply = cloud.execute(
+            request.owned(by: departure.caller.user), from: departure.caller,
+            info: departure.info, faults: &departure.faults)
+        if let hook = departure.beforeReply { try await hook(departure.info) }
+        if departure.faults.take(.lostReply) {
+            throw ServiceError(.network, reason: "injected")
+        }
+        return try reply.get()
+    }
+
+    private func depart(_ request: ServiceRequest) -> Departure {
+        state.withLock { state in
+            state.requestCount += 1
+            state.passAwayRequest()
+            if case .currentUser = request { state.isChangeUnread = false }
+            // A request that is refused on the device uses up no fault.
+            var faults = state.isChangeUnread ? RequestFaults() : state.plan.draw(request)
+            if state.awayRequests == nil, faults.take(.accountSwitch) { state.goAway() }
+            var departure = Departure(
+                info: RequestInfo(
+                    request, user: state.user, device: device, number: state.requestCount),
+                caller: Caller(user: state.user, device: device), faults: faults,
+                beforeRequest: state.beforeRequest, beforeReply: state.beforeReply)
+            if state.isChangeUnread {
+                departure.refusal = ServiceError(.accountChanged, reason: "another user signed in")
+            }
+            return departure
+        }
+    }
+}
+
+extension ServiceRequest {
+    /// The request with the zone named as the user's own, where the owner named is the user.
+    func owned(by user: String?) -> ServiceRequest {
+        guard let zone, let owner = zone.ownerName, owner == user else { return self }
+        let own = ZoneID(zone.zoneName)
+        switch self {
+        case .modify(let operations, _, let atomic):
+            return .modify(operations, zone: own, atomic: atomic)
+        case .lookup(let names, _): return .lookup(names, zone: own)
+        case .zoneChanges(_, let token, let limit, let fields):
+            return .zoneChanges(zone: own, token: token, limit: limit, fields: fields)
+        case .createZone: return .createZone(own)
+        case .deleteZone: return .deleteZone(own)
+        case .createSubscription(let subscriptionID, _):
+            return .createSubscription(subscriptionID, zone: own)
+        case .databaseChanges, .currentUser: return self
+        }
+    }
+}

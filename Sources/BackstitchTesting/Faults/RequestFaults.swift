@@ -1,0 +1,58 @@
+import BackstitchCore
+
+/// The faults that one request meets, and which of them came to pass.
+struct RequestFaults: Sendable {
+    /// The faults that the plan chose.
+    var active: [ScriptedFault] = []
+    /// Those that made a difference.
+    var injected: [FaultKind] = []
+    /// For choices among records.
+    var generator = SeededGenerator(seed: 0)
+
+    /// Whether a fault was chosen.
+    func has(_ kind: FaultKind) -> Bool {
+        active.contains { $0.kind == kind }
+    }
+
+    /// Notes that a fault takes place, where it was chosen.
+    mutating func take(_ kind: FaultKind) -> Bool {
+        guard has(kind) else { return false }
+        injected.append(kind)
+        return true
+    }
+
+    /// The error that the whole request fails with, where one was chosen.
+    mutating func takeRequestError() -> ServiceError? {
+        for fault in active {
+            guard let code = fault.kind.requestCode else { continue }
+            injected.append(fault.kind)
+            var seconds = fault.retryAfterSeconds
+            if !fault.kind.rawValue.hasPrefix("error."), seconds == nil { seconds = 1 }
+            return ServiceError(code, reason: "injected", retryAfterSeconds: seconds)
+        }
+        return nil
+    }
+
+    mutating func takeStaleRead() -> Bool { take(.staleRead) }
+
+    mutating func takeEmptyPage() -> Bool { take(.emptyPages) }
+
+    /// The size of a page: 1 or 2 where `smallPages` was chosen.
+    mutating func pageSize(_ size: Int) -> Int {
+        guard size > 1, take(.smallPages) else { return size }
+        return min(size, 1 + Int(generator.next() % 2))
+    }
+
+    /// Puts a page out of order.
+    mutating func reorder(_ page: inout ZoneChangesPage) {
+        guard page.records.count + page.deletions.count > 1, take(.reorderedFeed) else { return }
+        page.records.shuffle(using: &generator)
+        page.deletions.shuffle(using: &generator)
+    }
+
+    /// Puts a page out of order.
+    mutating func reorder(_ page: inout DatabaseChangesPage) {
+        guard page.changedZones.count > 1, take(.reorderedFeed) else { return }
+        page.changedZones.shuffle(using: &generator)
+    }
+}

@@ -1,0 +1,52 @@
+/// What a change token stands for, and its text, which says nothing to a client.
+struct ChangeToken: Hashable, Sendable {
+    /// What a token is for: they are not interchangeable.
+    enum Kind: String, Sendable {
+        case zone = "z"
+        case database = "d"
+    }
+
+    var kind: Kind
+    /// The server's epoch; another one after a restore or wipe.
+    var epoch: Int
+    /// The zone's incarnation, or the number of the database.
+    var owner: Int
+    /// Where the feed stood when the fetch that led to this token began. Deletions up to there
+    /// don't matter to its holder.
+    var origin: Int
+    /// The position up to which the holder has seen the feed.
+    var sequence: Int
+
+    init(_ kind: Kind, epoch: Int, owner: Int, origin: Int, sequence: Int) {
+        self.kind = kind
+        self.epoch = epoch
+        self.owner = owner
+        self.origin = origin
+        self.sequence = sequence
+    }
+
+    /// Reads a token; nil for text that no server gave out.
+    init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 6, let kind = Kind(rawValue: String(parts[0])) else { return nil }
+        var numbers: [Int] = []
+        for part in parts[1...4] {
+            guard let number = Int(part, radix: 36), number >= 0 else { return nil }
+            numbers.append(number)
+        }
+        self.init(
+            kind, epoch: numbers[0], owner: numbers[1], origin: numbers[2], sequence: numbers[3])
+        guard self.text == text else { return nil }
+    }
+
+    /// The token as clients carry it.
+    var text: String {
+        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+        var text = kind.rawValue
+        for number in [epoch, owner, origin, sequence] {
+            text += "-" + String(number, radix: 36)
+            digest = (digest ^ UInt64(truncatingIfNeeded: number)) &* 0x100_0000_01B3
+        }
+        return text + "-" + String(digest % 1_679_616, radix: 36)
+    }
+}

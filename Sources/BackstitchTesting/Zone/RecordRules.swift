@@ -1,0 +1,118 @@
+import BackstitchCore
+
+/// What a record must be like for the service to take it.
+struct RecordRules: Sendable {
+    var limits: ServiceLimits
+    var options: SimulatedCloud.Options
+
+    /// Whether a name is 1 to 255 ASCII bytes and does not start with an underscore.
+    static func isRecordName(_ name: String) -> Bool {
+        var name = name
+        return name.withUTF8 { bytes in
+            guard (1...255).contains(bytes.count), bytes[0] != UInt8(ascii: "_") else {
+                return false
+            }
+            return bytes.allSatisfy { $0 < 0x80 }
+        }
+    }
+
+    /// Whether a name starts with a letter and has only letters, digits and underscores.
+    static func isIdentifier(_ name: String) -> Bool {
+        var name = name
+        return name.withUTF8 { bytes in
+            guard let first = bytes.first, isLetter(first), bytes.count <= 255 else { return false }
+            return bytes.allSatisfy {
+                isLetter($0) || ($0 >= 0x30 && $0 <= 0x39) || $0 == UInt8(ascii: "_")
+            }
+        }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7A
+    }
+
+    /// The fields that a record type may have; nil where all may be.
+    func declaredFields(
+        of recordType: String
+    ) throws(ServiceError) -> [String: SimulatedFieldKind]? {
+        guard Self.isIdentifier(recordType) else {
+            throw ServiceError(.invalidRequest, reason: "not a record type name")
+        }
+        guard let schema = options.declaredSchema else { return nil }
+        guard let fields = schema[recordType] else {
+            throw ServiceError(.invalidRequest, reason: "did not find record type: \(recordType)")
+        }
+        return fields
+    }
+
+    /// Checks the name and the value of a field.
+    func check(
+        _ value: ServiceValue, of name: String, declared: [String: SimulatedFieldKind]?
+    ) throws(ServiceError) {
+        guard Self.isIdentifier(name) else {
+            throw ServiceError(.invalidRequest, reason: "not a field name")
+        }
+        guard value.isWellFormed else {
+            throw ServiceError(.invalidRequest, reason: "not a value of one type: \(name)")
+        }
+        guard let declared else { return }
+        guard let kind = declared[name] else {
+            throw ServiceError(.invalidRequest, reason: "cannot create or modify field '\(name)'")
+        }
+        guard kind.holds(value) else {
+            throw ServiceError(
+                .invalidRequest, reason: "invalid value, expected type \(kind.rawValue)")
+        }
+    }
+}
+
+extension ServiceValue {
+    /// Whether the value is one that a service can keep: finite numbers, lists of one type.
+    var isWellFormed: Bool {
+        switch self {
+        case .double(let number): number.isFinite
+        case .list(let elements):
+            elements.allSatisfy {
+                SimulatedFieldKind($0)?.isList == false && $0.isWellFormed
+                    && SimulatedFieldKind($0) == elements.first.flatMap(SimulatedFieldKind.init)
+            }
+        default: true
+        }
+    }
+
+    /// The size that the limits count.
+    var byteCount: Int {
+        switch self {
+        case .null: 0
+        case .string(let text): text.utf8.count
+        case .int64, .double, .timestamp: 8
+        case .bytes(let data): data.count
+        case .reference(let reference): reference.recordName.utf8.count
+        case .location: 64
+        case .list(let elements): elements.reduce(0) { $0 + $1.byteCount }
+        }
+    }
+
+    /// Adds the references of this value that the service acts upon.
+    func collectLinks(into links: inout [RecordLink]) {
+        switch self {
+        case .reference(let reference) where reference.action != .none:
+            let link = RecordLink(
+                target: reference.recordName, isValidating: reference.action == .validate)
+            if !links.contains(link) { links.append(link) }
+        case .list(let elements):
+            guard case .reference = elements.first else { return }
+            for element in elements { element.collectLinks(into: &links) }
+        default: break
+        }
+    }
+
+    /// Whether the value is a reference or a list of them.
+    var holdsReferences: Bool {
+        switch self {
+        case .reference: true
+        case .list(let elements): elements.first?.holdsReferences ?? false
+        default: false
+        }
+    }
+}

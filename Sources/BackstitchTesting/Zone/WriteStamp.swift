@@ -1,0 +1,23 @@
+import BackstitchCore
+
+/// Gives every write a change tag and a time.
+struct WriteStamp: Sendable {
+    /// The server's time, in milliseconds since 1970.
+    var milliseconds: Int64 = 1_700_000_000_000
+    /// Whether each write moves the time on by a millisecond; otherwise a clock moves it.
+    var advancesItself: Bool
+    /// How many tags were given; never goes back, also not when a backup is restored.
+    private var tagCount: UInt64 = 0
+
+    init(advancesItself: Bool) {
+        self.advancesItself = advancesItself
+    }
+
+    /// Stamps a record. Its time is later than that of its previous version.
+    mutating func stamp(_ record: inout ServiceRecord, after previous: Int64) {
+        if advancesItself { milliseconds += 1 }
+        tagCount += 1
+        record.changeTag = String(tagCount, radix: 36)
+        record.modifiedMilliseconds = max(milliseconds, previous + 1)
+    }
+}

@@ -1,0 +1,65 @@
+import BackstitchCore
+import BackstitchTesting
+import Testing
+
+@Suite struct ThroughputTests {
+    @Test func `writing and paging through ten thousand records`() async throws {
+        let service = SimulatedRecordService()
+        let zone = ZoneID("z")
+        try await service.createZone(zone)
+        let watch = ContinuousClock()
+        var tags: [String] = []
+        let creates = Self.batches { index in
+            .create(
+                recordName: "record-\(index)-0123456789abcdef", recordType: "Note",
+                fields: Self.fields(index))
+        }
+        let creating = try await watch.measure {
+            for operations in creates {
+                let results = try await service.modifyRecords(operations, in: zone, atomic: true)
+                for case .saved(let tag, _) in results { tags.append(tag) }
+            }
+        }
+        try #require(tags.count == 10_000)
+        let updates = Self.batches { index in
+            .update(
+                recordName: "record-\(index)-0123456789abcdef", recordType: "Note",
+                changeTag: tags[index], fields: ["title": .string("new")])
+        }
+        let updating = try await watch.measure {
+            for operations in updates {
+                _ = try await service.modifyRecords(operations, in: zone, atomic: true)
+            }
+        }
+        var count = 0
+        let paging = try await watch.measure {
+            var token: String?
+            while true {
+                let page = try await service.zoneChanges(
+                    in: zone, since: token, limit: 200, fields: nil)
+                count += page.records.count
+                token = page.token
+                if !page.moreComing { break }
+            }
+        }
+        #expect(count == 10_000)
+        print("create \(creating), update \(updating), zoneChanges \(paging) for 10,000 records")
+    }
+
+    private static func batches(
+        _ operation: (Int) -> RecordModification
+    ) -> [[RecordModification]] {
+        stride(from: 0, to: 10_000, by: 200).map { start in
+            (start..<start + 200).map(operation)
+        }
+    }
+
+    private static func fields(_ index: Int) -> [String: ServiceValue] {
+        [
+            "title": .string("Title \(index)"), "body": .string("Some text"),
+            "count": .int64(Int64(index)), "done": .int64(0), "weight": .double(1.5),
+            "created": .timestamp(milliseconds: 1_700_000_000_000),
+            "parent": .reference(ServiceReference(recordName: "record-0-0123456789abcdef")),
+        ]
+    }
+}
