@@ -78,7 +78,9 @@ extension SeededGenerator {
 
     /// A date that may lie between two milliseconds, or beyond what is stored.
     mutating func anyDate() -> Date {
-        if chance(0.1) { return pick([.distantPast, .distantFuture, Date(timeIntervalSince1970: 1e300)]) }
+        if chance(0.1) {
+            return pick([.distantPast, .distantFuture, Date(timeIntervalSince1970: 1e300)])
+        }
         return chance(0.5) ? date() : date().addingTimeInterval(pick([0.0003, -0.0004, 0.0007]))
     }
 
@@ -105,7 +107,8 @@ extension SeededGenerator {
         if number < 25 {
             return EntityID(String(repeating: "x", count: 220) + "\(number)")
         }
-        return EntityID(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(number))).uuidString)
+        let uuid = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(number)))
+        return EntityID(uuid.uuidString)
     }
 
     /// Samples with different ids.

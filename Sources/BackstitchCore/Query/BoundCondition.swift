@@ -43,7 +43,8 @@ package struct BoundCondition: Sendable {
             return { try !test($0) }
         case .conditional(let test, let yes, let no):
             let test = try self.test(for: test, in: entity)
-            let (yes, no) = (try self.test(for: yes, in: entity), try self.test(for: no, in: entity))
+            let yes = try self.test(for: yes, in: entity)
+            let no = try self.test(for: no, in: entity)
             return { try test($0) ? yes($0) : no($0) }
         case .isNull(.attribute(let name)):
             return nullTest(try entity.attribute(named: name))

@@ -98,7 +98,9 @@ extension QueryPlanner {
 
     private func rank(of ranges: [KeyRange]) -> Rank {
         if ranges.isEmpty { return .records }
-        if ranges.allSatisfy({ $0.isValue && $0.isExact }) { return ranges.count == 1 ? .value : .values }
+        if ranges.allSatisfy({ $0.isValue && $0.isExact }) {
+            return ranges.count == 1 ? .value : .values
+        }
         if ranges == [.present] { return .notNull }
         let isBounded = ranges.allSatisfy {
             $0.lower != KeyRange.present.lower && $0.upper != KeyRange.present.upper
