@@ -74,6 +74,12 @@ let package = Package(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
+        .testTarget(
+            name: "BackstitchSyncTests",
+            dependencies: [
+                "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
+                "BackstitchSync", "LMDB",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
