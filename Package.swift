@@ -60,12 +60,20 @@ let package = Package(
             dependencies: [
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
-        .target(name: "BackstitchTesting", dependencies: ["BackstitchCore", "BackstitchSync"]),
+        .target(
+            name: "BackstitchTesting", dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
+        .target(name: "CFaults", path: "Tests/CFaults"),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
         .testTarget(
             name: "BackstitchTestingTests",
-            dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync"]),
+            dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
+        .testTarget(
+            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
+            swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -6,6 +6,8 @@ public struct FieldReader: ~Copyable {
     private let fields: PackedFields
     private let layout: FieldLayout
     private var next = 0
+    /// The position of the attribute that was read last.
+    package private(set) var lastIndex = -1
 
     package init(fields: PackedFields, layout: FieldLayout) {
         self.fields = fields
@@ -37,6 +39,7 @@ public struct FieldReader: ~Copyable {
     @usableFromInline
     mutating func storedField(at index: Int) throws -> FieldValue? {
         precondition(index < layout.fields.count, "A codec read an attribute that it lacks.")
+        lastIndex = index
         let field = layout.fields[index]
         if next < fields.count {
             let found = fields.field(at: next)

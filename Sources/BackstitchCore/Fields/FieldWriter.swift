@@ -18,6 +18,8 @@ public struct FieldWriter: ~Copyable {
     private var entries: [Entry] = []
     private var data = ByteBuffer(capacity: 1024)
     private var isAscending = true
+    /// The position of the attribute that was written last.
+    package private(set) var lastIndex = -1
 
     package init(layout: FieldLayout = FieldLayout(fields: [])) {
         self.layout = layout
@@ -44,8 +46,12 @@ public struct FieldWriter: ~Copyable {
     public mutating func write<Attribute: AttributeValue>(
         _ value: Attribute, at index: Int
     ) throws {
+        begin(index)
         try value.write(to: &self, at: index)
     }
+
+    @usableFromInline
+    mutating func begin(_ index: Int) { lastIndex = index }
 
     /// The id that the attribute at a position of the declaration has in this store.
     private func field(at index: Int) -> FieldID {

@@ -25,6 +25,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let isOptional: Bool
     /// Whether the type declares a default for rows that lack the attribute.
     public let hasDefault: Bool
+    /// The default, where it is a literal: what queries see in rows that lack the attribute.
+    public let defaultValue: Value?
     /// Whether an index keeps records sorted by the attribute.
     public let isIndexed: Bool
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
@@ -35,12 +37,13 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// An attribute by its stored properties.
     public init(
         name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
-        isIndexed: Bool = false, isLossless: Bool = false, reference: ReferenceSchema? = nil
+        defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false, reference: ReferenceSchema? = nil
     ) {
         self.name = name
         self.type = type
         self.isOptional = isOptional
         self.hasDefault = hasDefault
+        self.defaultValue = defaultValue
         self.isIndexed = isIndexed
         self.isLossless = isLossless
         self.reference = reference
@@ -49,11 +52,12 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// An attribute of a Swift type, as the `@Entity` macro declares it.
     public init<Attribute: AttributeValue>(
         _ name: String, _ type: Attribute.Type, options: [AttributeOption] = [],
-        hasDefault: Bool = false, onDelete rule: DeleteRule = .nullify
+        hasDefault: Bool = false, default value: Attribute? = nil,
+        onDelete rule: DeleteRule = .nullify
     ) {
         self.init(
             name: name, type: Attribute.attributeType, isOptional: Attribute.isOptional,
-            hasDefault: hasDefault, isIndexed: options.contains(.indexed),
+            hasDefault: hasDefault, defaultValue: value.map(\.value), isIndexed: options.contains(.indexed),
             isLossless: options.contains(.lossless),
             reference: Attribute.referencedEntity.map { ReferenceSchema(target: $0, onDelete: rule) })
     }

@@ -1,3 +1,4 @@
+import LMDB
 public import BackstitchCore
 import BackstitchSync
 

@@ -1,0 +1,3 @@
+@_exported public import BackstitchCore
+@_exported public import BackstitchStore
+@_exported public import BackstitchSync

@@ -1,0 +1,74 @@
+/// Makes a struct an entity: a type whose values are records of a store.
+///
+/// ```swift
+/// @Entity struct Employee {
+///     var id = ID()
+///     var name: String
+///     @Attribute(.indexed) var email: String
+///     @Relationship(onDelete: .cascade) var department: Department.ID?
+/// }
+/// ```
+///
+/// Every stored property is an attribute, in the order of the declaration; its type is one of those
+/// that conform to ``AttributeValue``. Computed and static properties are left alone. The struct has
+/// a stored property `id` of the type `ID`, which the macro declares as ``EntityID`` of the struct.
+///
+/// An initial value is used for new values, and for rows that lack the attribute because they were
+/// saved before it was added. An optional reads as nil there, whatever its initial value. So add
+/// an attribute as an optional or with an initial value: records without it can't be read otherwise.
+///
+/// A struct with initialisers in its own body has no memberwise one. Reading a row then evaluates
+/// every initial value first, a new id among them; declare initialisers in an extension to avoid it.
+///
+/// - Parameter name: The name of the entity in the store and of its record type on the service; the
+///   struct's name unless given. Give it when you rename a struct that has records.
+@attached(
+    member,
+    names: named(ID), named(entityName), named(entitySchema), named(attributeIndexes),
+    named(init(id:fields:)), named(decode(id:fields:)), named(write(to:))
+)
+@attached(memberAttribute)
+@attached(extension, conformances: Entity, names: named(init(id:fields:)))
+public macro Entity(_ name: String? = nil) =
+    #externalMacro(module: "BackstitchMacros", type: "EntityMacro")
+
+/// Says more of an attribute than its type does: whether it is indexed, or sent as text.
+///
+/// It is read by `@Entity`, and means nothing elsewhere.
+@attached(peer)
+public macro Attribute(_ options: AttributeOption...) =
+    #externalMacro(module: "BackstitchMacros", type: "AttributeMacro")
+
+/// Makes a property the other side of a to-one relationship: the records that refer to this one.
+///
+/// ```swift
+/// @Relationship(inverse: \Employee.department) var employees: ToMany<Employee>
+/// ```
+///
+/// The property becomes computed and holds no records; fetch, count or observe it. It needs no
+/// space in the row and is no argument of the memberwise initialiser.
+///
+/// - Parameter inverse: The reference that points back, which begins with the other entity.
+@attached(peer)
+public macro Relationship<Target: Entity, Reference: RecordReference>(
+    inverse: KeyPath<Target, Reference>
+) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
+
+/// Says what happens to the record when the record that it refers to is deleted.
+///
+/// ```swift
+/// @Relationship(onDelete: .cascade) var department: Department.ID?
+/// ```
+///
+/// Without it the reference becomes nil, so one that is not optional needs a rule.
+@attached(peer)
+public macro Relationship(onDelete rule: DeleteRule) =
+    #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
+
+/// Computes a to-many property; `@Entity` puts it where `@Relationship(inverse:)` stands.
+///
+/// Write `@Relationship(inverse:)`: this one checks nothing.
+@attached(accessor)
+public macro _Inverse<Target: Entity, Reference: RecordReference>(
+    _ inverse: KeyPath<Target, Reference>
+) = #externalMacro(module: "BackstitchMacros", type: "InverseMacro")

@@ -1,0 +1,66 @@
+/// Writes operations in their stored form.
+///
+/// | bytes | meaning, integers little-endian |
+/// |---|---|
+/// | 1 | format version, 1 |
+/// | 1, 1, 1 | kind, origin, flags |
+/// | 2, 2 | entity number; zero |
+/// | 8, 8, 8 | transaction, clock, previous sequence of the record |
+/// | 18 to 258 | record key |
+/// | 1 + n | author: byte count, UTF-8 |
+/// | 1 + n, 8, 8 | with a stamp: change tag, modification time, acknowledged sequence |
+/// | 4 + n | with a conflict: byte count, conflict report |
+/// | 4 + n | update: byte count, changed fields before |
+/// | n | fields after (insert, update), before (delete), reason as UTF-8 (park) |
+/// | 4 | low half of XXH64 of all bytes before it, seeded with the sequence |
+package enum OperationEncoder {
+    package static let formatVersion: UInt8 = 1
+    package static let fixedByteCount = 32
+    package static let checksumByteCount = 4
+
+    /// Appends everything up to the payload to `output`, which is empty.
+    package static func begin(
+        _ header: OperationHeader, stamp: SyncStamp? = nil,
+        conflict: ConflictReport? = nil, into output: inout ByteBuffer
+    ) throws(FieldError) {
+        var flags = header.flags
+        if stamp != nil { flags.insert(.hasStamp) }
+        if conflict != nil { flags.insert(.hasConflict) }
+        output.append(formatVersion)
+        output.append(header.kind.rawValue)
+        output.append(header.origin.rawValue)
+        output.append(flags.rawValue)
+        output.append(little: header.entity.rawValue)
+        output.append(little: UInt16(0))
+        output.append(little: header.transaction)
+        output.append(little: header.clock)
+        output.append(little: header.previous)
+        output.append(header.key)
+        appendShort(header.author, to: &output)
+        if let stamp {
+            appendShort(stamp.changeTag, to: &output)
+            output.append(little: stamp.modifiedMilliseconds)
+            output.append(little: stamp.acknowledgedThrough)
+        }
+        if let conflict {
+            let at = output.count
+            output.append(little: UInt32(0))
+            try conflict.append(to: &output)
+            output.store(little: UInt32(output.count - at - 4), at: at)
+        }
+    }
+
+    /// Appends the checksum.
+    package static func end(sequence: UInt64, into output: inout ByteBuffer) {
+        let checksum = UInt32(truncatingIfNeeded: Checksum.xxh64(output.bytes, seed: sequence))
+        output.append(little: checksum)
+    }
+
+    /// Appends a text of at most 255 bytes behind its length; the callers have checked it.
+    private static func appendShort(_ text: String, to output: inout ByteBuffer) {
+        let count = text.utf8.count
+        precondition(count <= 255, "An author or change tag is too long.")
+        output.append(UInt8(count))
+        output.append(utf8: text)
+    }
+}

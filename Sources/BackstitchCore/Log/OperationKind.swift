@@ -1,0 +1,34 @@
+/// What an operation does to its record.
+///
+/// The raw values are part of the stored format and never change.
+public enum OperationKind: UInt8, Hashable, Sendable, CaseIterable {
+    /// The record begins; carries all its fields.
+    case insert = 1
+    /// Fields change; carries each with its value before and after.
+    case update = 2
+    /// The record ends; carries all its fields as they were.
+    case delete = 3
+    /// The service has the record's operations up to a sequence; carries the change tag.
+    case acknowledge = 4
+    /// The record's unsynced operations can't be pushed; carries the reason.
+    case park = 5
+    /// Parked operations are to be tried again.
+    case release = 6
+    /// The service lost the zone: no record has a change tag any more.
+    case forget = 7
+
+    /// Whether the operation changes the fields or the existence of its record.
+    public var changesContent: Bool { rawValue <= OperationKind.delete.rawValue }
+}
+
+/// Where an operation comes from.
+///
+/// The raw values are part of the stored format and never change.
+public enum OperationOrigin: UInt8, Hashable, Sendable, CaseIterable {
+    /// A save or delete on this device.
+    case local = 1
+    /// The service: a pulled change, an acknowledgement, a refusal.
+    case remote = 3
+    /// What is left of local operations after a conflict, on top of the service's version.
+    case rebase = 4
+}

@@ -1,0 +1,176 @@
+/// A stored operation, read in place. Valid as long as its bytes are.
+package struct OperationView {
+    package let sequence: UInt64
+    package let kind: OperationKind
+    package let origin: OperationOrigin
+    package let flags: OperationHeader.Flags
+    package let entity: EntityNumber
+    package let transaction: UInt64
+    package let clock: UInt64
+    package let previous: UInt64
+    /// The stored form of the record key.
+    package let keyBytes: UnsafeRawBufferPointer
+    private let authorBytes: UnsafeRawBufferPointer
+    private let tagBytes: UnsafeRawBufferPointer
+    private let modifiedMilliseconds: Int64
+    private let acknowledgedThrough: UInt64
+    package let conflictBytes: UnsafeRawBufferPointer?
+    private let beforeBytes: UnsafeRawBufferPointer
+    private let payload: UnsafeRawBufferPointer
+
+    /// Reads the operation at a sequence.
+    ///
+    /// - Parameter verifies: Whether the checksum is compared, which costs some 30 ns.
+    /// - Throws: what is wrong with the bytes.
+    package init(
+        _ bytes: UnsafeRawBufferPointer, sequence: UInt64, verifies: Bool = true
+    ) throws(OperationDamage) {
+        let end = bytes.count - OperationEncoder.checksumByteCount
+        guard end > OperationEncoder.fixedByteCount + 3 else { throw .truncated }
+        guard bytes[0] == OperationEncoder.formatVersion else { throw .newerFormat(bytes[0]) }
+        if verifies {
+            let stored = bytes.little(UInt32.self, at: end)
+            let computed = Checksum.xxh64(bytes.part(0..<end), seed: sequence)
+            guard stored == UInt32(truncatingIfNeeded: computed) else { throw .checksum }
+        }
+        guard let kind = OperationKind(rawValue: bytes[1]),
+            let origin = OperationOrigin(rawValue: bytes[2])
+        else { throw .unknownKind }
+        self.sequence = sequence
+        self.kind = kind
+        self.origin = origin
+        flags = OperationHeader.Flags(rawValue: bytes[3])
+        entity = EntityNumber(bytes.little(UInt16.self, at: 4))
+        transaction = bytes.little(UInt64.self, at: 8)
+        clock = bytes.little(UInt64.self, at: 16)
+        previous = bytes.little(UInt64.self, at: 24)
+        var scanner = ByteScanner(bytes, from: OperationEncoder.fixedByteCount, to: end)
+        keyBytes = try scanner.key()
+        authorBytes = try scanner.short()
+        if flags.contains(.hasStamp) {
+            tagBytes = try scanner.short()
+            modifiedMilliseconds = Int64(bitPattern: try scanner.integer(UInt64.self))
+            acknowledgedThrough = try scanner.integer(UInt64.self)
+        } else {
+            tagBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            modifiedMilliseconds = 0
+            acknowledgedThrough = 0
+        }
+        if flags.contains(.hasConflict) {
+            conflictBytes = try scanner.take(Int(scanner.integer(UInt32.self)))
+        } else {
+            conflictBytes = nil
+        }
+        if kind == .update {
+            beforeBytes = try scanner.take(Int(scanner.integer(UInt32.self)))
+        } else {
+            beforeBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        payload = scanner.rest
+    }
+
+    package var key: RecordKey {
+        get throws(OperationDamage) {
+            guard let key = RecordKey(reading: keyBytes) else { throw .truncated }
+            return key
+        }
+    }
+
+    package var author: String { String(decoding: authorBytes, as: UTF8.self) }
+
+    /// What the service said, for operations that come from it.
+    package var stamp: SyncStamp? {
+        guard flags.contains(.hasStamp) else { return nil }
+        return SyncStamp(
+            changeTag: String(decoding: tagBytes, as: UTF8.self),
+            modifiedMilliseconds: modifiedMilliseconds, acknowledgedThrough: acknowledgedThrough)
+    }
+
+    /// The packed fields after the operation: all for an insert, the changed ones for an update.
+    package var after: PackedFields {
+        get throws(OperationDamage) {
+            guard kind != .delete, let fields = PackedFields(payload) else { throw .truncated }
+            return fields
+        }
+    }
+
+    /// The bytes of the packed fields after an insert, which become the body of the row.
+    package var afterBytes: UnsafeRawBufferPointer { payload }
+
+    /// The packed fields before the operation: the changed ones for an update, all for a delete.
+    package var before: PackedFields {
+        get throws(OperationDamage) {
+            guard let fields = PackedFields(kind == .delete ? payload : beforeBytes) else {
+                throw .truncated
+            }
+            return fields
+        }
+    }
+
+    /// Why the record was parked.
+    package var parkReason: String { String(decoding: payload, as: UTF8.self) }
+}
+
+/// What is wrong with a stored operation.
+package enum OperationDamage: Error, Hashable, Sendable {
+    case truncated
+    case checksum
+    case unknownKind
+    case newerFormat(UInt8)
+    case fields
+}
+
+extension OperationDamage: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .truncated: "its bytes end too early"
+        case .checksum: "its checksum does not match"
+        case .unknownKind: "its kind or origin is unknown"
+        case .newerFormat(let version): "it has format version \(version), which is not known here"
+        case .fields: "its fields are damaged"
+        }
+    }
+}
+
+/// Walks over the variable parts of a stored operation.
+struct ByteScanner {
+    private let bytes: UnsafeRawBufferPointer
+    private var offset: Int
+    private let end: Int
+
+    init(_ bytes: UnsafeRawBufferPointer, from offset: Int, to end: Int) {
+        self.bytes = bytes
+        self.offset = offset
+        self.end = end
+    }
+
+    mutating func take(_ count: Int) throws(OperationDamage) -> UnsafeRawBufferPointer {
+        guard count >= 0, offset + count <= end else { throw .truncated }
+        defer { offset += count }
+        return bytes.part(offset..<(offset + count))
+    }
+
+    mutating func integer<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Number.Type
+    ) throws(OperationDamage) -> Number {
+        let part = try take(MemoryLayout<Number>.size)
+        return part.little(type, at: 0)
+    }
+
+    /// Bytes behind a length byte.
+    mutating func short() throws(OperationDamage) -> UnsafeRawBufferPointer {
+        let count = try take(1)
+        return try take(Int(count[0]))
+    }
+
+    mutating func key() throws(OperationDamage) -> UnsafeRawBufferPointer {
+        guard offset + 3 <= end else { throw .truncated }
+        switch bytes[offset + 1] {
+        case 0: return try take(18)
+        case 1: return try take(3 + Int(bytes[offset + 2]))
+        default: throw .truncated
+        }
+    }
+
+    var rest: UnsafeRawBufferPointer { bytes.part(offset..<end) }
+}

@@ -1,0 +1,100 @@
+/// A stored row, read in place. Valid as long as its bytes are.
+///
+/// | bytes | meaning, integers little-endian |
+/// |---|---|
+/// | 1 | format version, 1 |
+/// | 1 | flags |
+/// | 1, 1 | byte count of the change tag; zero |
+/// | 8, 8 | sequence of the last operation that changed content; sequence up to which it is synced |
+/// | 8 | the service's modification time of the base, milliseconds since 1970 |
+/// | n | change tag of the base |
+/// | rest | packed fields; none for a tombstone |
+package struct RowView {
+    /// Bits of the flags byte.
+    package struct Flags: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        /// The record is deleted here, and the service does not know it yet.
+        package static let isDeleted = Flags(rawValue: 1)
+        /// The record can't be read as its Swift type.
+        package static let isUnreadable = Flags(rawValue: 2)
+        /// The record's unsynced operations are parked.
+        package static let isParked = Flags(rawValue: 4)
+    }
+
+    package static let formatVersion: UInt8 = 1
+    package static let fixedByteCount = 28
+
+    package let bytes: UnsafeRawBufferPointer
+    private let bodyStart: Int
+
+    /// A view of a row, or nil where the bytes are none.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= Self.fixedByteCount, bytes[0] == Self.formatVersion else { return nil }
+        bodyStart = Self.fixedByteCount + Int(bytes[2])
+        guard bodyStart <= bytes.count else { return nil }
+        self.bytes = bytes
+    }
+
+    package var flags: Flags { Flags(rawValue: bytes[1]) }
+    package var isDeleted: Bool { flags.contains(.isDeleted) }
+    package var lastSequence: UInt64 { bytes.little(UInt64.self, at: 4) }
+    package var syncedSequence: UInt64 { bytes.little(UInt64.self, at: 12) }
+    package var isDirty: Bool { lastSequence > syncedSequence }
+    package var modifiedMilliseconds: Int64 { bytes.little(Int64.self, at: 20) }
+
+    /// The change tag of the base; empty where the service is not known to have the record.
+    package var changeTag: String {
+        String(decoding: bytes.part(Self.fixedByteCount..<bodyStart), as: UTF8.self)
+    }
+
+    package var hasChangeTag: Bool { bytes[2] > 0 }
+
+    package var bodyBytes: UnsafeRawBufferPointer { bytes.part(bodyStart..<bytes.count) }
+
+    /// The packed fields, or nil for a tombstone or damaged bytes.
+    package var fields: PackedFields? { PackedFields(bodyBytes) }
+
+    /// The header as values, to be changed and written again.
+    package var header: RowHeader {
+        RowHeader(
+            flags: flags, lastSequence: lastSequence, syncedSequence: syncedSequence,
+            modifiedMilliseconds: modifiedMilliseconds, changeTag: changeTag)
+    }
+}
+
+/// The header of a row.
+package struct RowHeader: Hashable, Sendable {
+    package var flags: RowView.Flags = []
+    package var lastSequence: UInt64 = 0
+    package var syncedSequence: UInt64 = 0
+    package var modifiedMilliseconds: Int64 = 0
+    package var changeTag: String = ""
+
+    package init(
+        flags: RowView.Flags = [], lastSequence: UInt64 = 0, syncedSequence: UInt64 = 0,
+        modifiedMilliseconds: Int64 = 0, changeTag: String = ""
+    ) {
+        self.flags = flags
+        self.lastSequence = lastSequence
+        self.syncedSequence = syncedSequence
+        self.modifiedMilliseconds = modifiedMilliseconds
+        self.changeTag = changeTag
+    }
+
+    package var isDirty: Bool { lastSequence > syncedSequence }
+
+    /// Appends the stored form to `output`; the body follows.
+    package func append(to output: inout ByteBuffer) {
+        let tagCount = changeTag.utf8.count
+        precondition(tagCount <= 255, "A change tag is too long.")
+        output.append(RowView.formatVersion)
+        output.append(flags.rawValue)
+        output.append(UInt8(tagCount))
+        output.append(0)
+        output.append(little: lastSequence)
+        output.append(little: syncedSequence)
+        output.append(little: modifiedMilliseconds)
+        output.append(utf8: changeTag)
+    }
+}

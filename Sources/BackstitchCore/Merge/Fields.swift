@@ -1,0 +1,99 @@
+/// The fields of a record as values, in order of their ids.
+///
+/// A field that is absent and a field that is null are equal: neither has a value.
+package struct Fields: Sendable {
+    private var entries: [(field: FieldID, value: Value)] = []
+
+    package init() {}
+
+    /// Decodes packed fields.
+    package init(_ packed: PackedFields) throws(FieldError) {
+        entries.reserveCapacity(packed.count)
+        for position in 0..<packed.count {
+            let value = try packed.value(at: position).decoded()
+            entries.append((packed.field(at: position), value))
+        }
+    }
+
+    /// Fields from pairs in any order; the last of equal ids counts.
+    package init(_ pairs: [(FieldID, Value)]) {
+        for (field, value) in pairs { self[field] = value }
+    }
+
+    package var isEmpty: Bool { entries.isEmpty }
+    package var count: Int { entries.count }
+    package var ids: [FieldID] { entries.map(\.field) }
+
+    private func position(of field: FieldID) -> (index: Int, found: Bool) {
+        if let last = entries.last, last.field < field { return (entries.count, false) }
+        var low = 0
+        var high = entries.count
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].field < field { low = middle + 1 } else { high = middle }
+        }
+        return (low, low < entries.count && entries[low].field == field)
+    }
+
+    /// The value of a field: nil where it is absent, `null` where it is explicitly null.
+    ///
+    /// Setting nil makes the field absent.
+    package subscript(field: FieldID) -> Value? {
+        get {
+            let (index, found) = position(of: field)
+            return found ? entries[index].value : nil
+        }
+        set {
+            let (index, found) = position(of: field)
+            switch (newValue, found) {
+            case (.some(let value), true): entries[index].value = value
+            case (.some(let value), false): entries.insert((field, value), at: index)
+            case (.none, true): entries.remove(at: index)
+            case (.none, false): break
+            }
+        }
+    }
+
+    /// The value of a field, null where it is absent.
+    package func value(_ field: FieldID) -> Value { self[field] ?? .null }
+
+    /// Sets the fields that `other` has and leaves the rest.
+    package mutating func overlay(_ other: Fields) {
+        for (field, value) in other.entries { self[field] = value }
+    }
+
+    /// Without the fields that are explicitly null.
+    package var withoutNulls: Fields {
+        var result = Fields()
+        result.entries = entries.filter { $0.value != .null }
+        return result
+    }
+
+    /// The fields whose values differ, an absent field being null.
+    package func differences(from other: Fields) -> [FieldID] {
+        Set(ids).union(other.ids).filter { value($0) != other.value($0) }.sorted()
+    }
+
+    /// Writes the fields to a writer.
+    package func write(
+        to writer: inout FieldWriter, keepsNulls: Bool = false
+    ) throws(FieldError) {
+        for (field, value) in entries { try writer.write(value, of: field, keepsNull: keepsNulls) }
+    }
+}
+
+extension Fields: Sequence {
+    package func makeIterator() -> IndexingIterator<[(field: FieldID, value: Value)]> {
+        entries.makeIterator()
+    }
+}
+
+extension Fields: Equatable {
+    package static func == (left: Fields, right: Fields) -> Bool {
+        left.differences(from: right).isEmpty
+    }
+}
+
+extension Fields: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (FieldID, Value)...) { self.init(elements) }
+}

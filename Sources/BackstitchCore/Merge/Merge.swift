@@ -1,0 +1,266 @@
+/// The version of a record that the service holds, in the store's own values.
+package enum ServerState: Equatable, Sendable {
+    /// The record exists. `requested` names the fields that were asked for; nil is all of them.
+    case present(stamp: ServerVersion, fields: Fields, requested: Set<FieldID>?)
+    /// The record does not exist.
+    case absent
+}
+
+/// Which version of a record the service holds.
+package struct ServerVersion: Equatable, Sendable {
+    package var changeTag: String
+    package var modifiedMilliseconds: Int64
+
+    package init(changeTag: String, modifiedMilliseconds: Int64) {
+        self.changeTag = changeTag
+        self.modifiedMilliseconds = modifiedMilliseconds
+    }
+}
+
+/// What this device knows of a record.
+package struct LocalState: Equatable, Sendable {
+    /// The current fields; nil where the record does not exist here.
+    package var fields: Fields?
+    /// The base's version; nil where the service was never known to have the record.
+    package var version: ServerVersion?
+    /// The operations that the service does not have yet, in order.
+    package var unsynced: [OperationStep]
+
+    package init(fields: Fields?, version: ServerVersion?, unsynced: [OperationStep]) {
+        self.fields = fields
+        self.version = version
+        self.unsynced = unsynced
+    }
+}
+
+/// What a merge appends to the log.
+package struct MergePlan: Equatable, Sendable {
+    /// The first step: where the base moves.
+    package enum Remote: Equatable, Sendable {
+        /// It does not move.
+        case nothing
+        /// The content that the service holds is known here already: only the version is new, and
+        /// the local operations up to `through` (0 for none) are on the service.
+        case acknowledge(version: ServerVersion?, through: UInt64)
+        /// The record becomes what the service holds; nil is its end. The local operations up to
+        /// `through` (0 for none) are on the service; later ones are superseded or rebased.
+        case adopt(version: ServerVersion?, fields: Fields?, through: UInt64)
+    }
+
+    /// The second step: what is still to be pushed on top of the new base.
+    package enum Rebase: Equatable, Sendable {
+        case nothing
+        /// The record becomes these fields.
+        case save(Fields)
+        case delete
+    }
+
+    package var remote: Remote
+    package var rebase: Rebase
+    /// What the journal keeps where a value of one side is lost.
+    package var conflict: ConflictReport?
+
+    package init(
+        remote: Remote, rebase: Rebase = .nothing, conflict: ConflictReport? = nil
+    ) {
+        self.remote = remote
+        self.rebase = rebase
+        self.conflict = conflict
+    }
+}
+
+/// Decides what becomes of a record when the service's version of it arrives.
+///
+/// The result is a function of the base, the local operations, the service's version and the
+/// policy; never of a clock or of the order in which records arrive.
+package struct Merge: Sendable {
+    package var policy: ConflictPolicy
+    /// The fields that the schema declares; others always keep the service's value.
+    package var knownFields: Set<FieldID>
+    /// Whether two values are the same on the service, where some types lose precision.
+    package var areSame: @Sendable (FieldID, Value, Value) -> Bool
+
+    package init(
+        policy: ConflictPolicy, knownFields: Set<FieldID>,
+        areSame: @escaping @Sendable (FieldID, Value, Value) -> Bool = { $1 == $2 }
+    ) {
+        self.policy = policy
+        self.knownFields = knownFields
+        self.areSame = areSame
+    }
+
+    /// Decides for one record.
+    package func plan(local: LocalState, server: ServerState) -> MergePlan {
+        switch server {
+        case .absent:
+            return planAbsent(local: local)
+        case .present(let version, let fields, let requested):
+            if let known = local.version {
+                // Our own write comes back, or a reply from before it does.
+                if known.changeTag == version.changeTag
+                    || version.modifiedMilliseconds < known.modifiedMilliseconds
+                {
+                    return MergePlan(remote: .nothing)
+                }
+            }
+            return planPresent(
+                local: local, version: version,
+                server: completed(fields, requested: requested, from: local))
+        }
+    }
+
+    /// The service's fields, with the base's values for those that were not asked for.
+    private func completed(
+        _ fields: Fields, requested: Set<FieldID>?, from local: LocalState
+    ) -> Fields {
+        guard let requested else { return fields }
+        var result = fields
+        let base = Self.states(of: local).first?.fields ?? Fields()
+        for (field, value) in base where !requested.contains(field) { result[field] = value }
+        return result
+    }
+
+    // MARK: The service has the record
+
+    private func planPresent(
+        local: LocalState, version: ServerVersion, server: Fields
+    ) -> MergePlan {
+        guard !local.unsynced.isEmpty else {
+            guard let fields = local.fields, foreignFields(server, fields).isEmpty else {
+                return MergePlan(remote: .adopt(version: version, fields: server, through: 0))
+            }
+            return MergePlan(remote: .acknowledge(version: version, through: 0))
+        }
+        let states = Self.states(of: local)
+        if let match = states.lastIndex(where: { holds(server, $0) }) {
+            let state = states[match]
+            let isAll = match == states.count - 1
+            let foreign = foreignFields(server, state.fields ?? Fields())
+            if foreign.isEmpty {
+                return MergePlan(
+                    remote: .acknowledge(version: version, through: state.sequence))
+            }
+            if isAll {
+                return MergePlan(
+                    remote: .adopt(version: version, fields: server, through: state.sequence))
+            }
+            return resolve(
+                local: local, version: version, server: server, base: state.fields,
+                through: state.sequence)
+        }
+        return resolve(
+            local: local, version: version, server: server, base: states.first?.fields, through: 0)
+    }
+
+    /// Whether the service holds what the local operations up to a state have written: then they
+    /// reached it, though their reply did not reach us. The base itself always counts as held.
+    private func holds(_ server: Fields, _ state: PrefixState) -> Bool {
+        guard state.fields != nil else { return false }
+        return state.changed.allSatisfy { areSame($0.field, server.value($0.field), $0.value) }
+    }
+
+    private func foreignFields(_ server: Fields, _ expected: Fields) -> [FieldID] {
+        server.differences(from: expected).filter {
+            !areSame($0, server.value($0), expected.value($0))
+        }
+    }
+
+    private func resolve(
+        local: LocalState, version: ServerVersion, server: Fields, base: Fields?, through: UInt64
+    ) -> MergePlan {
+        let adopt = MergePlan.Remote.adopt(version: version, fields: server, through: through)
+        switch policy {
+        case .serverWins:
+            return MergePlan(
+                remote: adopt,
+                conflict: ConflictReport(
+                    policy: policy, base: base, local: local.fields, server: server,
+                    outcome: server))
+        case .clientWins:
+            guard let mine = local.fields else {
+                return MergePlan(
+                    remote: adopt, rebase: .delete,
+                    conflict: ConflictReport(
+                        policy: policy, base: base, local: nil, server: server, outcome: nil))
+            }
+            var result = server
+            for field in knownFields {
+                if areSame(field, server.value(field), mine.value(field)) { continue }
+                result[field] = mine[field]
+            }
+            result = result.withoutNulls
+            return MergePlan(
+                remote: adopt,
+                rebase: foreignFields(result, server).isEmpty ? .nothing : .save(result),
+                conflict: ConflictReport(
+                    policy: policy, base: base, local: mine, server: server, outcome: result))
+        }
+    }
+
+    // MARK: The service has no such record
+
+    private func planAbsent(local: LocalState) -> MergePlan {
+        guard !local.unsynced.isEmpty else {
+            guard local.fields != nil else { return MergePlan(remote: .nothing) }
+            return MergePlan(remote: .adopt(version: nil, fields: nil, through: 0))
+        }
+        let states = Self.states(of: local)
+        // A record that began here can't have ended there: the news is of an earlier life.
+        guard let base = states.first?.fields else { return MergePlan(remote: .nothing) }
+        if let match = states.lastIndex(where: { $0.fields == nil }) {
+            // Deleted on both sides, or our own delete came through; what followed stays.
+            return MergePlan(
+                remote: .acknowledge(version: nil, through: states[match].sequence))
+        }
+        let isServerWins = policy == .serverWins
+        let report = ConflictReport(
+            policy: policy, base: base, local: local.fields, server: nil,
+            outcome: isServerWins ? nil : local.fields)
+        let adopt = MergePlan.Remote.adopt(version: nil, fields: nil, through: 0)
+        guard !isServerWins, let mine = local.fields else {
+            return MergePlan(remote: adopt, conflict: report)
+        }
+        return MergePlan(remote: adopt, rebase: .save(mine), conflict: report)
+    }
+
+    // MARK: The local states
+
+    /// The record after the first so many unsynced operations.
+    private struct PrefixState {
+        /// The sequence of the last of them; 0 for the base.
+        var sequence: UInt64
+        /// All fields; nil where the record does not exist.
+        var fields: Fields?
+        /// The fields that they changed, with their values.
+        var changed: Fields
+    }
+
+    /// The base and the state after each unsynced operation, oldest first.
+    private static func states(of local: LocalState) -> [PrefixState] {
+        // Undo the operations from the last to the first to find the base, then redo them.
+        var current = local.fields
+        for step in local.unsynced.reversed() {
+            switch step.change {
+            case .insert: current = nil
+            case .update(let before, _): current?.overlay(before)
+            case .delete(let before): current = before
+            }
+        }
+        var states = [
+            PrefixState(sequence: 0, fields: current?.withoutNulls, changed: Fields())
+        ]
+        var fold = RecordFold()
+        for step in local.unsynced {
+            fold.add(step)
+            switch step.change {
+            case .insert(let fields): current = fields
+            case .update(_, let after): current?.overlay(after)
+            case .delete: current = nil
+            }
+            states.append(
+                PrefixState(
+                    sequence: step.sequence, fields: current?.withoutNulls, changed: fold.changed))
+        }
+        return states
+    }
+}

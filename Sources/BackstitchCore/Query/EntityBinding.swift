@@ -1,0 +1,53 @@
+/// What a query must know of an attribute in one store.
+package struct AttributeBinding: Hashable, Sendable {
+    package let name: String
+    package let field: FieldID
+    package let type: AttributeType
+    /// What a row without the field reads as; null for an attribute without a default.
+    package let defaultValue: Value
+    /// Whether an index holds every record of the entity under its effective value.
+    package let isIndexed: Bool
+    /// Whether the inverse index holds the records under the record that they refer to.
+    package let hasInverse: Bool
+
+    /// An attribute by its parts; references have an inverse index unless told otherwise.
+    package init(
+        name: String, field: FieldID, type: AttributeType, defaultValue: Value = .null,
+        isIndexed: Bool = false, hasInverse: Bool? = nil
+    ) {
+        self.name = name
+        self.field = field
+        self.type = type
+        self.defaultValue = defaultValue.converted(to: type) ?? .null
+        self.isIndexed = isIndexed
+        self.hasInverse = hasInverse ?? (type == .reference)
+    }
+}
+
+/// What a query must know of an entity in one store.
+package struct EntityBinding: Hashable, Sendable {
+    package let name: String
+    package let number: EntityNumber
+    package let attributes: [AttributeBinding]
+    private let positions: [String: Int]
+
+    /// An entity by its attributes, whose names differ.
+    package init(name: String, number: EntityNumber, attributes: [AttributeBinding]) {
+        self.name = name
+        self.number = number
+        self.attributes = attributes
+        positions = Dictionary(
+            uniqueKeysWithValues: attributes.enumerated().map { ($1.name, $0) })
+    }
+
+    /// The attribute of a name; throws where there is none.
+    package func attribute(named name: String) throws(QueryError) -> AttributeBinding {
+        guard let position = positions[name] else {
+            throw QueryError(
+                .unknownAttribute,
+                "\(self.name) has no attribute \(name). It has: "
+                    + attributes.map(\.name).joined(separator: ", ") + ".")
+        }
+        return attributes[position]
+    }
+}

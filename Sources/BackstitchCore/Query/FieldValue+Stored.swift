@@ -1,0 +1,71 @@
+import Foundation
+
+/// Stored values as keys and conditions see them: nil where the value does not fit the type.
+extension FieldValue {
+    @inline(__always)
+    var storedInt64: Int64? {
+        if tag == .int64, payload.count == 8 { return payload.little(Int64.self, at: 0) }
+        return tag == .bool && payload.count == 1 ? Int64(payload[0]) : nil
+    }
+
+    @inline(__always)
+    var storedMilliseconds: Int64? {
+        tag == .date && payload.count == 8 ? payload.little(Int64.self, at: 0) : nil
+    }
+
+    @inline(__always)
+    var storedBool: Bool? {
+        if tag == .bool, payload.count == 1 { return payload[0] != 0 }
+        guard let number = storedInt64, number == 0 || number == 1 else { return nil }
+        return number == 1
+    }
+
+    @inline(__always)
+    var storedDouble: Double? {
+        guard payload.count == 8 else { return nil }
+        if tag == .double { return Double(bitPattern: payload.little(UInt64.self, at: 0)) }
+        return tag == .int64 ? Double(payload.little(Int64.self, at: 0)) : nil
+    }
+
+    /// The number rounded to a Float, as a reader of a Float attribute sees it.
+    @inline(__always)
+    var storedFloat: Double? {
+        guard let number = storedDouble else { return nil }
+        let rounded = Float(number)
+        return rounded.isFinite ? Double(rounded) : nil
+    }
+
+    var storedUUID: UUID? {
+        if tag == .uuid, payload.count == 16 {
+            return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
+        }
+        return tag == .string ? try? uuid() : nil
+    }
+
+    /// The bytes of a stored record key.
+    @inline(__always)
+    var storedKey: UnsafeRawBufferPointer? {
+        guard tag == .reference, payload.count >= 3 else { return nil }
+        let count = payload[1] == 0 ? 18 : 3 + Int(payload[2])
+        return payload[1] <= 1 && payload.count == count ? payload : nil
+    }
+
+    /// The value as an attribute of a type.
+    func stored(as type: AttributeType) -> Value {
+        let value: Value?
+        switch type {
+        case .string, .url:
+            value = tag == .string ? .string(String(decoding: payload, as: UTF8.self)) : nil
+        case .bool: value = storedBool.map { .bool($0) }
+        case .int16, .int32, .int64: value = storedInt64.map { .int64($0) }
+        case .float: value = storedFloat.map { .double($0) }
+        case .double: value = storedDouble.map { .double($0) }
+        case .decimal: value = (try? decimal()).map { .decimal($0) }
+        case .date: value = storedMilliseconds.map { .date(milliseconds: $0) }
+        case .data: value = tag == .bytes ? .bytes(Data(payload)) : nil
+        case .uuid: value = storedUUID.map { .uuid($0) }
+        case .reference: value = (try? reference()).map { .reference($0) }
+        }
+        return value ?? .null
+    }
+}

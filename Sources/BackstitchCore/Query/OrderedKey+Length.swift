@@ -1,0 +1,78 @@
+extension OrderedKey {
+    /// The bytes that the encoded value at the start of `bytes` takes, so that what follows it, a
+    /// record key, can be found; nil where the bytes hold no value of the type.
+    ///
+    /// The value is one with the limits of an index, not one that was encoded whole.
+    package static func byteCount(
+        of type: AttributeType, in bytes: UnsafeRawBufferPointer
+    ) -> Int? {
+        guard let first = bytes.first else { return nil }
+        if first == null { return 1 }
+        let count: Int?
+        switch type {
+        case .bool: count = 2
+        case .int16, .int32, .int64, .date, .float, .double: count = 9
+        case .uuid: count = 17
+        case .string, .url, .data: count = textByteCount(in: bytes)
+        case .decimal: count = decimalByteCount(in: bytes)
+        case .reference: count = referenceByteCount(in: bytes)
+        }
+        guard let count, count <= bytes.count else { return nil }
+        return count
+    }
+
+    /// Whether an encoded value was cut, so that equal bytes need not mean equal values.
+    package static func isCut(_ bytes: UnsafeRawBufferPointer, type: AttributeType) -> Bool {
+        switch type {
+        case .string, .url, .data:
+            bytes.count == 1 + textBytesMax + 1 && bytes[bytes.count - 1] == cut
+        case .reference:
+            bytes.count == 1 + referenceBytesMax && bytes[2] == 1
+                && 3 + Int(bytes[3]) > referenceBytesMax
+        default:
+            false
+        }
+    }
+
+    private static func textByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+        var offset = 1
+        while offset < bytes.count, offset < 1 + textBytesMax {
+            if bytes[offset] == 0 {
+                // A cut can fall between the two bytes of an escape.
+                if offset == textBytesMax { break }
+                guard offset + 1 < bytes.count else { return nil }
+                if bytes[offset + 1] == 0 { return offset + 2 }
+                offset += 1
+            }
+            offset += 1
+        }
+        return textEnd(in: bytes)
+    }
+
+    /// The end of a text that fills all bytes it may have: two zeros, or the mark of a cut.
+    private static func textEnd(in bytes: UnsafeRawBufferPointer) -> Int? {
+        let end = 1 + textBytesMax
+        guard end < bytes.count else { return nil }
+        if bytes[end] == cut { return end + 1 }
+        // With 199 bytes of text, its end starts one byte earlier.
+        return bytes[end - 1] == 0 ? end + 1 : end + 2
+    }
+
+    private static func decimalByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+        guard bytes.count >= 2 else { return nil }
+        if bytes[1] == 2 { return 2 }
+        let end: UInt8 = bytes[1] == 1 ? 0xFF : 0
+        var offset = 4
+        while offset < bytes.count {
+            if bytes[offset] == end { return offset + 1 }
+            offset += 1
+        }
+        return nil
+    }
+
+    private static func referenceByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+        guard bytes.count >= 4 else { return nil }
+        let count = bytes[2] == 0 ? 18 : 3 + Int(bytes[3])
+        return 1 + min(count, referenceBytesMax)
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+
+/// Encodes values as bytes that sort as the values do: the value part of an index key.
+///
+/// | value | bytes |
+/// |---|---|
+/// | null | `00`; every other value starts with `01`, so nulls come first |
+/// | bool | `00` or `01` |
+/// | integers, dates (milliseconds) | 8 bytes, big-endian, sign bit flipped |
+/// | float, double | 8 bytes, big-endian, sign bit flipped, all bits flipped below zero |
+/// | uuid | 16 bytes |
+/// | decimal | sign, exponent, pairs of digits, end; see `appendDecimal` |
+/// | string, url, data | bytes with `00` escaped as `00 FF`, then `00 00`; strings normalised (NFC) |
+/// | the same, cut | the first ``textBytesMax`` escaped bytes, then `01` |
+/// | reference | the stored record key |
+/// | the same, cut | the first ``referenceBytesMax`` bytes |
+///
+/// Two values have the same bytes if and only if they are equal, with one exception: values that
+/// were cut. A value that does not fit the attribute's type counts as null, in a key as in a
+/// condition, because one bad field must not stop an index or a query.
+///
+/// Each encoding is self-delimiting, so a record key can follow it.
+package enum OrderedKey {
+    /// The most escaped bytes of a string, URL or data that a key keeps.
+    ///
+    /// LMDB keys have 511 bytes at most: 5 bytes of table prefix, then 1 + 200 + 2 for the value,
+    /// then up to 258 for the record key make 466.
+    package static let textBytesMax = 200
+
+    /// The most bytes of a reference that a key keeps; the length byte tells whether it was cut.
+    package static let referenceBytesMax = 203
+
+    /// The most bytes that the encoding of a value takes.
+    package static let byteCountMax = 1 + textBytesMax + 3
+
+    /// The first byte of null.
+    static let null: UInt8 = 0
+    /// The first byte of every other value.
+    static let present: UInt8 = 1
+    /// The byte behind a text that was cut; a complete one has zeros there.
+    static let cut: UInt8 = 1
+
+    /// Appends a stored value as an attribute of `type`; nil is null.
+    ///
+    /// The caller passes the default of the attribute where a row lacks it, so that a key holds
+    /// the value that readers see.
+    ///
+    /// - Parameter textBytesMax: The bytes after which text is cut; `Int.max` keeps it whole.
+    package static func append(
+        _ value: FieldValue?, type: AttributeType, to output: inout ByteBuffer,
+        textBytesMax: Int = textBytesMax
+    ) {
+        guard let value else { return output.append(null) }
+        switch type {
+        case .string, .url:
+            guard value.tag == .string else { return output.append(null) }
+            output.append(present)
+            appendText(value.payload, to: &output, bytesMax: textBytesMax)
+        case .data:
+            guard value.tag == .bytes else { return output.append(null) }
+            output.append(present)
+            appendBytes(value.payload, to: &output, bytesMax: textBytesMax)
+        case .reference:
+            guard let key = value.storedKey else { return output.append(null) }
+            appendReference(key, to: &output, textBytesMax: textBytesMax)
+        case .bool:
+            appendBool(value.storedBool, to: &output)
+        case .int16, .int32, .int64:
+            appendInteger(value.storedInt64, to: &output)
+        case .date:
+            appendInteger(value.storedMilliseconds, to: &output)
+        case .double:
+            appendDouble(value.storedDouble, to: &output)
+        case .float:
+            appendDouble(value.storedFloat, to: &output)
+        case .uuid:
+            appendUUID(value.storedUUID, to: &output)
+        case .decimal:
+            if value.tag == .decimal, appendDecimal(value.payload, to: &output) { return }
+            appendDecimal(try? value.decimal(), to: &output)
+        }
+    }
+
+    /// Appends a value as an attribute of `type`; `.null` and nil are null.
+    package static func append(
+        _ value: Value?, type: AttributeType, to output: inout ByteBuffer,
+        textBytesMax: Int = textBytesMax
+    ) {
+        switch (value?.converted(to: type) ?? .null, type) {
+        case (.string(var text), _):
+            output.append(present)
+            text.withUTF8 {
+                appendText(UnsafeRawBufferPointer($0), to: &output, bytesMax: textBytesMax)
+            }
+        case (.bytes(let bytes), _):
+            output.append(present)
+            bytes.withUnsafeBytes { appendBytes($0, to: &output, bytesMax: textBytesMax) }
+        case (.reference(let key), _):
+            key.bytes.withUnsafeBytes {
+                appendReference($0, to: &output, textBytesMax: textBytesMax)
+            }
+        case (.bool(let bool), _): appendBool(bool, to: &output)
+        case (.int64(let number), _): appendInteger(number, to: &output)
+        case (.date(let milliseconds), _): appendInteger(milliseconds, to: &output)
+        case (.double(let number), _): appendDouble(number, to: &output)
+        case (.uuid(let uuid), _): appendUUID(uuid, to: &output)
+        case (.decimal(let decimal), _): appendDecimal(decimal, to: &output)
+        case (.null, _), (.location, _), (.list, _): output.append(null)
+        }
+    }
+
+    private static func appendBool(_ bool: Bool?, to output: inout ByteBuffer) {
+        guard let bool else { return output.append(null) }
+        output.append(present)
+        output.append(bool ? 1 : 0)
+    }
+
+    private static func appendInteger(_ number: Int64?, to output: inout ByteBuffer) {
+        guard let number else { return output.append(null) }
+        output.append(present)
+        output.append(big: UInt64(bitPattern: number) ^ (1 << 63))
+    }
+
+    private static func appendDouble(_ number: Double?, to output: inout ByteBuffer) {
+        guard let number else { return output.append(null) }
+        output.append(present)
+        // Adding zero turns -0.0, which equals 0.0, into 0.0.
+        let bits = (number + 0).bitPattern
+        output.append(big: bits >> 63 == 0 ? bits | 1 << 63 : ~bits)
+    }
+
+    private static func appendUUID(_ uuid: UUID?, to output: inout ByteBuffer) {
+        guard let uuid else { return output.append(null) }
+        output.append(present)
+        output.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
+    }
+
+    private static func appendReference(
+        _ key: UnsafeRawBufferPointer, to output: inout ByteBuffer, textBytesMax: Int
+    ) {
+        output.append(present)
+        let isWhole = textBytesMax == .max || key.count <= referenceBytesMax
+        output.append(isWhole ? key : key.part(0..<referenceBytesMax))
+    }
+}

@@ -1,0 +1,38 @@
+/// Why a query can't be answered.
+public struct QueryError: Error, Hashable, Sendable {
+    /// The kinds of failure.
+    public enum Code: String, Hashable, Sendable, CaseIterable {
+        /// A predicate holds an expression that a store can't evaluate.
+        case unsupportedExpression
+        /// The entity is not part of the store's schema.
+        case unknownEntity
+        /// A condition or sort names something that is not a stored attribute.
+        case unknownAttribute
+        /// A condition compares an attribute with a value of another type.
+        case typeMismatch
+        /// A limit or an offset is negative.
+        case negativeCount
+        /// A predicate unwraps nil with `!`.
+        case unwrappedNil
+        /// Arithmetic in a predicate leaves the range of its type, or divides by zero.
+        case arithmeticOverflow
+        /// The bytes of a row break the format.
+        case damagedRow
+    }
+
+    /// What went wrong.
+    public let code: Code
+    /// What is wrong and what to do, for a developer.
+    public let message: String
+
+    /// A failure by its parts.
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension QueryError: CustomStringConvertible {
+    /// The code and the message.
+    public var description: String { "\(code.rawValue): \(message)" }
+}

@@ -1,0 +1,39 @@
+/// What the executor of queries reads from: the tables and indexes of one snapshot.
+///
+/// Bytes that a closure gets are valid only inside it. A closure returns whether to go on; an error
+/// that it throws ends the visit and is passed on. A visit may call the source again.
+package protocol RowSource: ~Copyable {
+    /// Visits the rows of an entity in the order of their record keys.
+    ///
+    /// - Parameter visit: Gets the stored record key and the packed fields of the row.
+    borrowing func visitRows(
+        of entity: EntityNumber, reversed: Bool,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
+    ) throws
+
+    /// Visits the entries of an index within a range, in the order of their keys.
+    ///
+    /// An index holds each record of the entity once, nulls among them, under its effective value.
+    ///
+    /// - Parameter visit: Gets the value part of the key (`OrderedKey`) and the stored record key.
+    borrowing func visitIndex(
+        of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
+        reversed: Bool,
+        _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
+    ) throws
+
+    /// Visits the records whose reference points to `target`, in the order of their record keys.
+    ///
+    /// Where the target's stored key is longer than ``OrderedKey/referenceBytesMax``, records that
+    /// refer to another one may be among them.
+    borrowing func visitReferrers(
+        of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
+    ) throws
+
+    /// Calls `body` with the packed fields of a row and returns its result; nil where there is none.
+    borrowing func withRow<Result>(
+        of entity: EntityNumber, key: UnsafeRawBufferPointer,
+        _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result?
+}

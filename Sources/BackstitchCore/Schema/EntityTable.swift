@@ -1,0 +1,70 @@
+/// What of a catalog reading and writing one entity needs, looked up once.
+package final class EntityTable: Sendable {
+    package let number: EntityNumber
+    package let name: String
+    package let isDeclared: Bool
+    package let attributes: [CatalogAttribute]
+    /// The declared attributes that have an index.
+    package let indexed: [CatalogAttribute]
+    /// The declared attributes that refer to other records.
+    package let references: [CatalogAttribute]
+    package let declaredFields: Set<FieldID>
+    private let positionsByName: [String: Int]
+
+    package init(_ entity: CatalogEntity) {
+        number = entity.number
+        name = entity.name
+        isDeclared = entity.isDeclared
+        attributes = entity.attributes
+        let declared = entity.attributes.filter(\.isDeclared)
+        indexed = declared.filter { $0.schema?.isIndexed == true }
+        references = declared.filter { $0.schema?.reference != nil }
+        declaredFields = Set(declared.map(\.field))
+        positionsByName = Dictionary(
+            uniqueKeysWithValues: entity.attributes.enumerated().map { ($1.name, $0) })
+    }
+
+    package func attribute(named name: String) -> CatalogAttribute? {
+        positionsByName[name].map { attributes[$0] }
+    }
+
+    /// Fields are numbered from 1 in the order of the attributes.
+    package func attribute(_ field: FieldID) -> CatalogAttribute? {
+        let index = Int(field.rawValue) - 1
+        return attributes.indices.contains(index) ? attributes[index] : nil
+    }
+
+    /// The layout of a Swift type's attributes in this entity's rows.
+    package func layout(of schema: EntitySchema) -> FieldLayout? {
+        var fields: [FieldID] = []
+        for attribute in schema.attributes {
+            guard let found = self.attribute(named: attribute.name) else { return nil }
+            fields.append(found.field)
+        }
+        return FieldLayout(fields: fields)
+    }
+}
+
+/// A catalog with its tables, as transactions use it.
+package final class CatalogSnapshot: Sendable {
+    package let catalog: Catalog
+    package let tables: [EntityTable]
+    private let positionsByName: [String: Int]
+
+    package init(_ catalog: Catalog) {
+        self.catalog = catalog
+        tables = catalog.entities.map(EntityTable.init)
+        positionsByName = Dictionary(
+            uniqueKeysWithValues: catalog.entities.enumerated().map { ($1.name, $0) })
+    }
+
+    package func table(named name: String) -> EntityTable? {
+        positionsByName[name].map { tables[$0] }
+    }
+
+    /// Entities are numbered from 1 in the order of the catalog.
+    package func table(_ number: EntityNumber) -> EntityTable? {
+        let index = Int(number.rawValue) - 1
+        return tables.indices.contains(index) ? tables[index] : nil
+    }
+}

@@ -1,0 +1,87 @@
+extension Schema {
+    /// Everything that is wrong with the schema, each with its name and remedy.
+    package var violations: [String] {
+        var violations: [String] = []
+        var names: Set<String> = []
+        for entity in entities {
+            if !names.insert(entity.name).inserted {
+                violations.append(
+                    "\(entity.name) is in the schema twice: list each entity once, or give one "
+                        + "another name with @Entity(\"…\").")
+            }
+            if let reason = Self.nameViolation(entity.name) {
+                violations.append("The entity name \(entity.name) \(reason)")
+            }
+            var attributeNames: Set<String> = []
+            for attribute in entity.attributes {
+                let name = "\(entity.name).\(attribute.name)"
+                if !attributeNames.insert(attribute.name).inserted {
+                    violations.append("\(name) is declared twice: rename one of them.")
+                }
+                if let reason = Self.nameViolation(attribute.name) {
+                    violations.append("The attribute name \(name) \(reason)")
+                }
+                violations += self.violations(of: attribute, named: name)
+            }
+            violations += entity.toMany.flatMap { self.violations(of: $0, in: entity) }
+        }
+        return violations
+    }
+
+    private func violations(of attribute: AttributeSchema, named name: String) -> [String] {
+        guard let reference = attribute.reference else { return [] }
+        var violations: [String] = []
+        if entity(named: reference.target) == nil {
+            violations.append(
+                "\(name) refers to \(reference.target), which is not in the schema: add "
+                    + "\(reference.target).self to it.")
+        }
+        if reference.onDelete == .nullify, !attribute.isOptional {
+            violations.append(
+                "\(name) is not optional, so a delete of its target can't make it nil: make it "
+                    + "optional or choose another delete rule.")
+        }
+        return violations
+    }
+
+    private func violations(of toMany: ToManySchema, in entity: EntitySchema) -> [String] {
+        let name = "\(entity.name).\(toMany.name)"
+        guard let target = self.entity(named: toMany.target) else {
+            return [
+                "\(name) shows \(toMany.target), which is not in the schema: add "
+                    + "\(toMany.target).self to it."
+            ]
+        }
+        guard let inverse = toMany.inverse(),
+            let attribute = target.attributes.first(where: { $0.name == inverse })
+        else {
+            return [
+                "\(name) has an inverse that is no stored attribute of \(toMany.target): name the "
+                    + "to-one relationship that points back."
+            ]
+        }
+        guard attribute.reference?.target == entity.name else {
+            return [
+                "\(name) has the inverse \(toMany.target).\(inverse), which does not refer to "
+                    + "\(entity.name): name the to-one relationship that points back."
+            ]
+        }
+        return []
+    }
+
+    /// The longest name of an entity or attribute, in bytes.
+    static let nameBytesMax = 255
+
+    private static func nameViolation(_ name: String) -> String? {
+        let isLetter = { (byte: UInt8) in
+            (65...90).contains(byte) || (97...122).contains(byte)
+        }
+        let rest = name.utf8.allSatisfy { isLetter($0) || (48...57).contains($0) || $0 == 95 }
+        guard let first = name.utf8.first, isLetter(first), rest, name.utf8.count <= nameBytesMax
+        else {
+            return "is not allowed by the service: begin with a letter and use ASCII letters, "
+                + "digits and underscores, \(nameBytesMax) at most."
+        }
+        return nil
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+
+/// How stored values and the service's values become one another.
+package enum ServiceMapping {
+    /// A stored value in the form that the service has for it.
+    package static func serviceValue(
+        _ value: Value, of attribute: AttributeSchema?
+    ) -> ServiceValue {
+        switch value {
+        case .null: return .null
+        case .bool(let bool): return .int64(bool ? 1 : 0)
+        case .int64(let number): return .int64(number)
+        case .double(let number): return .double(number)
+        case .string(let text): return .string(text)
+        case .bytes(let bytes): return .bytes(bytes)
+        case .date(let milliseconds): return .timestamp(milliseconds: milliseconds)
+        case .decimal(let decimal):
+            let text = decimal.description
+            if attribute?.isLossless == true { return .string(text) }
+            return Double(text).map { .double($0) } ?? .string(text)
+        case .uuid(let uuid): return .string(uuid.uuidString)
+        case .reference(let key):
+            return .reference(
+                ServiceReference(
+                    recordName: key.name.description,
+                    action: action(attribute?.reference?.onDelete)))
+        case .location(let location): return .location(location)
+        case .list(let elements):
+            return .list(elements.map { serviceValue($0, of: attribute) })
+        }
+    }
+
+    /// The reference action that a delete rule asks for.
+    package static func action(_ rule: DeleteRule?) -> ServiceReference.Action {
+        switch rule {
+        case .cascade: .deleteSelf
+        case .deny: .validate
+        case .nullify, .noAction, nil: .none
+        }
+    }
+
+    /// The service's value as it is stored: in the attribute's type where one is declared and the
+    /// value fits, else just as it came.
+    package static func storedValue(
+        _ value: ServiceValue, of attribute: AttributeSchema?, zone: UInt8 = 0
+    ) -> (value: Value, fits: Bool) {
+        let plain = plainValue(value, zone: zone)
+        guard let attribute, plain != .null else { return (plain, true) }
+        guard let typed = typedValue(plain, attribute.type) else { return (plain, false) }
+        return (typed, true)
+    }
+
+    private static func plainValue(_ value: ServiceValue, zone: UInt8) -> Value {
+        switch value {
+        case .null: .null
+        case .string(let text): .string(text)
+        case .int64(let number): .int64(number)
+        case .double(let number): number.isFinite ? .double(number) : .null
+        case .timestamp(let milliseconds): .date(milliseconds: milliseconds)
+        case .bytes(let bytes): .bytes(bytes)
+        case .reference(let reference):
+            .reference(RecordKey(RecordName(reference.recordName), zone: zone))
+        case .location(let location): .location(location)
+        case .list(let elements): .list(elements.map { plainValue($0, zone: zone) })
+        }
+    }
+
+    /// A plain value in a declared type, or nil where it does not fit.
+    private static func typedValue(_ value: Value, _ type: AttributeType) -> Value? {
+        switch (type, value) {
+        case (.string, .string), (.int64, .int64), (.double, .double), (.date, .date),
+            (.data, .bytes), (.reference, .reference):
+            return value
+        case (.bool, .int64(let number)):
+            return number == 0 || number == 1 ? .bool(number == 1) : nil
+        case (.int16, .int64(let number)):
+            return Int16(exactly: number) != nil ? value : nil
+        case (.int32, .int64(let number)):
+            return Int32(exactly: number) != nil ? value : nil
+        case (.double, .int64(let number)), (.float, .int64(let number)):
+            return .double(Double(number))
+        case (.float, .double(let number)):
+            return Float(number).isFinite ? .double(Double(Float(number))) : nil
+        case (.decimal, .double(let number)):
+            return Decimal(string: "\(number)").map { .decimal($0) }
+        case (.decimal, .int64(let number)):
+            return .decimal(Decimal(number))
+        case (.decimal, .string(let text)):
+            return Decimal(string: text).map { .decimal($0) }
+        case (.uuid, .string(let text)):
+            return UUID(uuidString: text).map { .uuid($0) }
+        case (.url, .string(let text)):
+            return URL(string: text) != nil ? value : nil
+        default:
+            return nil
+        }
+    }
+
+    /// Whether two stored values are the same on the service.
+    package static func areSame(
+        _ first: Value, _ second: Value, of attribute: AttributeSchema?
+    ) -> Bool {
+        first == second
+            || serviceValue(first, of: attribute) == serviceValue(second, of: attribute)
+    }
+}

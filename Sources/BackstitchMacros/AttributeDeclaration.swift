@@ -1,0 +1,128 @@
+import SwiftSyntax
+
+/// A stored attribute as the source declares it.
+struct AttributeDeclaration {
+    /// The property's name as the source writes it, with backticks where it has them.
+    var identifier: String
+    /// The name in the schema.
+    var name: String
+    /// The name as an argument label, where only few words need backticks.
+    var label: String {
+        let isWord = name.allSatisfy { $0 == "_" || $0.isLetter || $0.isNumber }
+        return isWord && !["var", "let", "inout"].contains(name) ? name : identifier
+    }
+
+    /// The type as the source writes it, or the type of the literal that the property starts with.
+    var type: String
+    /// The initial value, which stands in where a row lacks the attribute.
+    ///
+    /// Nil for optionals: a row keeps no trace of a nil, so a default would replace it.
+    var defaultValue: String?
+    /// Whether the initial value is a literal, which queries can see in the schema.
+    var isDefaultLiteral = false
+    /// The options, without `.indexed`'s leading dot.
+    var options: [String] = []
+    /// The delete rule's source, where one is given.
+    var deleteRule: String?
+}
+
+/// A to-many relationship as the source declares it.
+struct ToManyDeclaration {
+    /// The name in the schema.
+    var name: String
+    /// The key path of the reference that points back.
+    var inverse: String
+}
+
+/// A type that the macro can judge by its spelling alone.
+enum AttributeSpelling: Equatable {
+    /// A type that can be stored, by its own name, with or without `?`.
+    case supported(String, isOptional: Bool)
+    /// The id of an entity, with or without `?`.
+    case reference(isOptional: Bool)
+    /// A name the macro can't judge, such as a type alias; the compiler checks its conformance.
+    case unknown
+    /// A type that can't be stored.
+    case unsupported
+    /// `T!`, by the spelling of `T`.
+    case implicitlyUnwrapped(String)
+    /// `T??`, by the spelling of `T?`.
+    case nestedOptional(String)
+
+    static let supportedNames: Set<String> = [
+        "String", "Bool", "Int", "Int16", "Int32", "Int64", "Float", "Double", "Decimal", "Date",
+        "Data", "UUID", "URL",
+    ]
+
+    private static let unsupportedNames: Set<String> = [
+        "Int8", "Int128", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "UInt128", "Float16",
+        "Float80", "CGFloat", "Character", "Unicode.Scalar", "Substring", "StaticString", "Any",
+        "AnyObject", "AnyHashable", "Void", "Never", "Array", "ContiguousArray", "ArraySlice",
+        "InlineArray", "Set", "Dictionary", "Range", "ClosedRange", "Result",
+    ]
+
+    init(_ type: TypeSyntax) {
+        let type = type.unparenthesized
+        if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+            self = .implicitlyUnwrapped(unwrapped.wrappedType.trimmedDescription)
+        } else if let wrapped = type.wrappedType?.unparenthesized {
+            if wrapped.wrappedType != nil {
+                self = .nestedOptional(wrapped.trimmedDescription)
+            } else {
+                self = Self(named: wrapped, isOptional: true)
+            }
+        } else {
+            self = Self(named: type, isOptional: false)
+        }
+    }
+
+    private init(named type: TypeSyntax, isOptional: Bool) {
+        guard let name = type.lastName else {
+            self = .unsupported
+            return
+        }
+        let isPlain = type.is(IdentifierTypeSyntax.self)
+        let module = type.as(MemberTypeSyntax.self)?.baseType.lastName
+        if Self.supportedNames.contains(name),
+            isPlain || ["Swift", "Foundation", "FoundationEssentials"].contains(module)
+        {
+            self = .supported(name, isOptional: isOptional)
+        } else if Self.unsupportedNames.contains(name), isPlain || module == "Swift" {
+            self = .unsupported
+        } else if name == "ID" || name == "EntityID" {
+            self = .reference(isOptional: isOptional)
+        } else {
+            self = .unknown
+        }
+    }
+}
+
+extension ExprSyntax {
+    /// Whether the value is a literal of a number, a truth value or text without interpolation.
+    var isPlainLiteral: Bool {
+        if let string = self.as(StringLiteralExprSyntax.self) {
+            return string.segments.allSatisfy { $0.is(StringSegmentSyntax.self) }
+        }
+        return literalTypeName != nil && !self.is(FunctionCallExprSyntax.self)
+    }
+
+    /// The name of the type that a literal, or a call of a known type without arguments, has.
+    var literalTypeName: String? {
+        if self.is(BooleanLiteralExprSyntax.self) { return "Bool" }
+        if self.is(IntegerLiteralExprSyntax.self) { return "Int" }
+        if self.is(FloatLiteralExprSyntax.self) { return "Double" }
+        if self.is(StringLiteralExprSyntax.self) { return "String" }
+        if let negative = self.as(PrefixOperatorExprSyntax.self), negative.operator.text == "-" {
+            let name = negative.expression.literalTypeName
+            return name == "Int" || name == "Double" ? name : nil
+        }
+        if let call = self.as(FunctionCallExprSyntax.self), call.arguments.isEmpty,
+            call.trailingClosure == nil,
+            let called = call.calledExpression.as(DeclReferenceExprSyntax.self)?.baseName.text,
+            AttributeSpelling.supportedNames.contains(called)
+        {
+            return called
+        }
+        return nil
+    }
+}

@@ -1,0 +1,138 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// The members that make a struct an entity.
+///
+/// They stand in the struct's body, where types and initial values mean what they mean in its
+/// declaration. Only an initialiser would take the memberwise one away, so a struct that has none
+/// of its own gets that in an extension.
+struct EntityExpansion {
+    let entity: EntityDeclaration
+    /// Whether the declaration has errors: the members are there, but do nothing.
+    let isBroken: Bool
+
+    private var access: String { entity.access }
+    private var attributes: [AttributeDeclaration] { isBroken ? [] : entity.attributes }
+
+    /// What stands in the struct's body.
+    var members: [DeclSyntax] {
+        let members = [
+            "\(access)typealias ID = Backstitch.EntityID<Self>",
+            "\(access)static var entityName: String { \(entity.name.literal) }",
+            schema, indexes, entity.hasInitializer ? assigningInitializer : decoder, writer,
+        ]
+        return members.map { "\(raw: $0)" }
+    }
+
+    /// What stands in the extension with the conformance.
+    @MemberBlockItemListBuilder var extensionMembers: MemberBlockItemListSyntax {
+        if !entity.hasInitializer { DeclSyntax("\(raw: decodingInitializer)") }
+    }
+
+    // MARK: Schema
+
+    private var schema: String {
+        let toMany = isBroken ? [] : entity.toMany.map(toManySchema)
+        return """
+            \(access)static let entitySchema = Backstitch.EntitySchema(
+                name: \(entity.name.literal),
+                attributes: \(Self.list(attributes.map(attributeSchema), indent: "    ")),
+                toMany: \(Self.list(toMany, indent: "    ")))
+            """
+    }
+
+    private func attributeSchema(_ attribute: AttributeDeclaration) -> String {
+        var text = "Backstitch.AttributeSchema(\(attribute.name.literal), \(attribute.type).self"
+        if !attribute.options.isEmpty {
+            text += ", options: [\(attribute.options.map { "." + $0 }.joined(separator: ", "))]"
+        }
+        if let value = attribute.defaultValue {
+            text += ", hasDefault: true"
+            if attribute.isDefaultLiteral { text += ", default: \(value)" }
+        }
+        if let rule = attribute.deleteRule { text += ", onDelete: \(rule)" }
+        return text + ")"
+    }
+
+    private func toManySchema(_ relationship: ToManyDeclaration) -> String {
+        "Backstitch.ToManySchema(\(relationship.name.literal), inverse: \(relationship.inverse))"
+    }
+
+    // Key paths without captures never change; `PartialKeyPath` can't say so to the compiler.
+    private var indexes: String {
+        let entries = attributes.enumerated().map { "\\Self.\($1.identifier): \($0)" }
+        return """
+            \(access)nonisolated(unsafe) static let attributeIndexes: [PartialKeyPath<Self>: Int] = \
+            \(entries.isEmpty ? "[:]" : Self.list(entries, indent: ""))
+            """
+    }
+
+    // MARK: Codec
+
+    private static let readerParameters =
+        "id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader"
+
+    /// For a struct without initialisers of its own: makes a value by the memberwise one, which does
+    /// not evaluate the initial values that it has arguments for, so that reading makes no new id.
+    private var decoder: String {
+        var arguments = attributes.enumerated().map { "\($1.label): \(read($1, at: $0))" }
+        arguments.insert("id: id", at: isBroken ? 0 : entity.idPosition)
+        let call =
+            "\(attributes.isEmpty ? "" : "try ")Self(\n        "
+            + arguments.joined(separator: ",\n        ") + ")"
+        return """
+            private static func decode(
+                \(Self.readerParameters)
+            ) throws -> Self {
+                \(isBroken ? "fatalError()" : call)
+            }
+            """
+    }
+
+    private var decodingInitializer: String {
+        """
+        \(access)init(\(Self.readerParameters)) throws {
+            self = try Self.decode(id: id, fields: &fields)
+        }
+        """
+    }
+
+    /// For a struct with initialisers of its own: sets the attributes one by one.
+    private var assigningInitializer: String {
+        let lines = attributes.enumerated().map {
+            "self.\($1.identifier) = try \(read($1, at: $0))"
+        }
+        let body = isBroken ? ["fatalError()"] : ["self.id = id"] + lines
+        return """
+            \(access)init(\(Self.readerParameters)) throws {
+                \(body.joined(separator: "\n    "))
+            }
+            """
+    }
+
+    private func read(_ attribute: AttributeDeclaration, at index: Int) -> String {
+        let fallback = attribute.defaultValue.map { ", default: \($0)" } ?? ""
+        return "fields.read(\(attribute.type).self, at: \(index)\(fallback))"
+    }
+
+    private var writer: String {
+        let lines = attributes.enumerated().map {
+            "\n    try fields.write(self.\($1.identifier), at: \($0))"
+        }
+        return """
+            \(access)func write(to fields: inout Backstitch.FieldWriter) throws {\(lines.joined())
+            }
+            """
+    }
+
+    private static func list(_ elements: [String], indent: String) -> String {
+        if elements.isEmpty { return "[]" }
+        let lines = elements.map { "\(indent)    \($0),\n" }.joined()
+        return "[\n\(lines)\(indent)]"
+    }
+}
+
+extension String {
+    /// The string as a Swift literal.
+    fileprivate var literal: String { StringLiteralExprSyntax(content: self).description }
+}

@@ -1,0 +1,192 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// A stored property of an entity's struct.
+struct StoredProperty {
+    let variable: VariableDeclSyntax
+    let binding: PatternBindingSyntax
+    let identifier: TokenSyntax
+    let name: String
+    let type: TypeSyntax?
+
+    var initializer: ExprSyntax? { binding.initializer?.value }
+}
+
+extension EntityReading {
+    /// Reads a stored property that is an attribute or a to-many relationship.
+    mutating func read(_ property: StoredProperty) {
+        if let target = property.type?.toManyTarget {
+            readToMany(property, target: target)
+            return
+        }
+        if property.variable.hasModifier(.lazy) {
+            report(.lazyProperty(property.name), at: property.variable)
+            return
+        }
+        reportConstant(property)
+        guard let type = property.type?.trimmedDescription ?? property.initializer?.literalTypeName
+        else {
+            return report(.untyped(property.name), at: property.identifier)
+        }
+        let syntax = property.type ?? TypeSyntax("\(raw: type)")
+        let spelling = AttributeSpelling(syntax)
+        guard reportUnstorable(spelling, syntax) else { return }
+        var attribute = AttributeDeclaration(
+            identifier: property.identifier.text, name: property.name, type: type)
+        if syntax.unparenthesized.wrappedType == nil {
+            attribute.defaultValue = property.initializer?.trimmedDescription
+            attribute.isDefaultLiteral = property.initializer?.isPlainLiteral ?? false
+        }
+        attribute.options = readOptions(property, spelling)
+        attribute.deleteRule = readRule(property, syntax, spelling)
+        append(attribute)
+    }
+
+    private mutating func readToMany(_ property: StoredProperty, target: TypeSyntax) {
+        let attributes = property.variable.attributes
+        for mark in attributes.named("Attribute") {
+            report(
+                .markOnUnstored(mark: "Attribute", name: property.name), at: mark,
+                fixIts: [property.variable.removing(mark)])
+        }
+        let relationships = attributes.named("Relationship")
+        if let mark = relationships.first(where: { $0.argument("onDelete") != nil }) {
+            return report(
+                .toManyHasRule, at: mark, fixIts: [property.variable.removing(mark)])
+        }
+        guard let inverse = relationships.lazy.compactMap({ $0.argument("inverse") }).first else {
+            let problem = Problem.toManyNeedsInverse(target: target.trimmedDescription)
+            return report(problem, at: property.type ?? target)
+        }
+        reportShape(property)
+        reportInverse(inverse, target: target)
+        append(ToManyDeclaration(name: property.name, inverse: inverse.trimmedDescription))
+    }
+
+    /// Notes a to-many that can't be computed.
+    private mutating func reportShape(_ property: StoredProperty) {
+        let (variable, binding) = (property.variable, property.binding)
+        if variable.bindings.count > 1 {
+            report(.severalNames, at: binding.pattern)
+        } else if let initializer = binding.initializer {
+            let fix = FixIt(
+                message: Remedy("remove the initial value"),
+                changes: [
+                    .replace(
+                        oldNode: Syntax(binding), newNode: Syntax(binding.withoutInitializer))
+                ])
+            report(.toManyHasValue, at: initializer, fixIts: [fix])
+        } else if variable.bindingSpecifier.tokenKind != .keyword(.var) {
+            report(
+                .toManyNotVariable, at: variable.bindingSpecifier,
+                fixIts: [variable.replacingSpecifier(with: .var)])
+        } else if variable.hasModifier(.lazy) || binding.accessorBlock != nil {
+            report(.toManyHasValue, at: binding.accessorBlock.map(Syntax.init) ?? Syntax(variable))
+        }
+    }
+
+    /// Notes an inverse that can't be a reference of the entity at the other end.
+    private mutating func reportInverse(_ inverse: ExprSyntax, target: TypeSyntax) {
+        guard let keyPath = inverse.as(KeyPathExprSyntax.self), let root = keyPath.root else {
+            let problem = Problem.inverseNeedsKeyPath(target: target.trimmedDescription)
+            return report(problem, at: inverse)
+        }
+        // A nested entity, `\Outer.Inner.reference`, parses as the root `Outer` and two components.
+        let names =
+            [root.lastName]
+            + keyPath.components.dropLast().map {
+                $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainText
+            }
+        if !names.contains(target.lastName) {
+            let problem = Problem.inverseOfOther(
+                root: root.trimmedDescription, target: target.trimmedDescription)
+            report(problem, at: root)
+        }
+    }
+
+    /// Notes a type that can't be stored; returns whether it can.
+    private mutating func reportUnstorable(
+        _ spelling: AttributeSpelling, _ type: TypeSyntax
+    ) -> Bool {
+        switch spelling {
+        case .supported, .reference, .unknown:
+            return true
+        case .unsupported:
+            report(.unsupportedType(type.trimmedDescription), at: type)
+        case .implicitlyUnwrapped(let wrapped):
+            report(
+                .implicitlyUnwrapped(wrapped), at: type,
+                fixIts: [type.replacing(with: "\(wrapped)?")])
+        case .nestedOptional(let inner):
+            report(.nestedOptional(inner), at: type, fixIts: [type.replacing(with: inner)])
+        }
+        return false
+    }
+
+    private mutating func readOptions(
+        _ property: StoredProperty, _ spelling: AttributeSpelling
+    ) -> [String] {
+        var options: [String] = []
+        for argument in property.variable.attributes.named("Attribute").flatMap(\.argumentList) {
+            let expression = argument.expression
+            let text = expression.trimmedDescription
+            let name = expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+            guard let name, ["indexed", "lossless"].contains(name) else {
+                report(.unknownOption(text), at: expression)
+                continue
+            }
+            if options.contains(name) {
+                report(.duplicateOption(text), at: expression)
+                continue
+            }
+            options.append(name)
+            switch (name, spelling) {
+            case ("lossless", .supported(let type, _)) where type != "Decimal":
+                report(.losslessNeedsDecimal(type), at: expression)
+            case ("lossless", .reference):
+                report(.losslessNeedsDecimal("ID"), at: expression)
+            case ("indexed", .supported("Data", _)):
+                report(.dataIndexed("Data"), at: expression)
+            default:
+                break
+            }
+        }
+        return options
+    }
+
+    private mutating func readRule(
+        _ property: StoredProperty, _ type: TypeSyntax, _ spelling: AttributeSpelling
+    ) -> String? {
+        let mark = property.variable.attributes.named("Relationship").first
+        if mark?.argument("inverse") != nil {
+            report(.inverseNeedsToMany, at: type)
+            return nil
+        }
+        let rule = mark?.argument("onDelete")
+        let name = type.trimmedDescription
+        switch spelling {
+        case .reference(isOptional: false):
+            let fix = type.replacing(with: "\(name)?")
+            guard let mark, let rule else {
+                report(
+                    .ruleNeeded(name), at: type,
+                    fixIts: [fix, property.variable.addingRule(".deny")])
+                return nil
+            }
+            if rule.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "nullify" {
+                let remove = property.variable.replacingRule(of: mark, with: ".deny")
+                report(.nullifyNeedsOptional(name), at: rule, fixIts: [fix, remove])
+            }
+        case .supported:
+            if let mark {
+                report(
+                    .ruleNeedsReference(name), at: mark,
+                    fixIts: [property.variable.removing(mark)])
+            }
+        default:
+            break
+        }
+        return rule?.trimmedDescription
+    }
+}

@@ -1,0 +1,129 @@
+import SwiftDiagnostics
+
+/// What is wrong with an entity's declaration: each message says what to write instead.
+enum Problem: DiagnosticMessage, Hashable {
+    case notStruct(keyword: String)
+    case generic
+    case nameNotLiteral
+    case missingID
+    case invalidID
+    case conditionalProperty
+    case severalNames
+    case constantWithValue(String)
+    case lazyProperty(String)
+    case untyped(String)
+    case unsupportedType(String)
+    case implicitlyUnwrapped(String)
+    case nestedOptional(String)
+    case unknownOption(String)
+    case duplicateOption(String)
+    case markOnID(String)
+    case markOnUnstored(mark: String, name: String)
+    case losslessNeedsDecimal(String)
+    case dataIndexed(String)
+    case ruleNeedsReference(String)
+    case nullifyNeedsOptional(String)
+    case ruleNeeded(String)
+    case toManyNeedsInverse(target: String)
+    case toManyHasRule
+    case inverseNeedsToMany
+    case toManyHasValue
+    case toManyNotVariable
+    case inverseNeedsKeyPath(target: String)
+    case inverseOfOther(root: String, target: String)
+
+    var severity: DiagnosticSeverity { .error }
+
+    var diagnosticID: MessageID {
+        let name = Mirror(reflecting: self).children.first?.label ?? String(describing: self)
+        return MessageID(domain: "Backstitch", id: name)
+    }
+
+    var message: String {
+        switch self {
+        case .notStruct(let keyword):
+            "@Entity is for structs: an entity is a value. Declare a struct, not "
+                + (keyword == "class" ? "a class." : "an \(keyword).")
+        case .generic:
+            "An entity can't be generic: a store knows it by one name. Remove the generic "
+                + "parameters."
+        case .nameNotLiteral:
+            "Write the entity's name as a string literal that is not empty."
+        case .missingID: "An entity needs an identity. Add 'var id = ID()'."
+        case .invalidID:
+            "The identity of an entity is stored and has the type 'ID'. Write 'var id = ID()' or "
+                + "'let id: ID'."
+        case .conditionalProperty:
+            "A stored property can't stand inside '#if': every build must store the same "
+                + "attributes. Move it out."
+        case .severalNames: "Declare each attribute by itself, with its type."
+        case .constantWithValue(let name):
+            "'\(name)' can't be read back: a 'let' that has a value can't be set again. Declare it "
+                + "with 'var'."
+        case .lazyProperty(let name):
+            "'\(name)' can't be lazy: saving reads every attribute. Remove 'lazy', or make it "
+                + "computed."
+        case .untyped(let name): "Write the type of '\(name)', which is part of the schema."
+        case .unsupportedType(let type):
+            "'\(type)' can't be stored. An attribute is a \(Self.supportedTypes), or an optional "
+                + "of one of these."
+        case .implicitlyUnwrapped(let type):
+            "'\(type)!' can't be stored. Write '\(type)' or '\(type)?'."
+        case .nestedOptional(let type):
+            "An attribute is nil or not, so an optional of an optional can't be stored. Write "
+                + "'\(type)'."
+        case .unknownOption(let option):
+            "'\(option)' is no option of @Attribute. The options are .indexed and .lossless."
+        case .duplicateOption(let option): "'\(option)' is given twice. Remove one."
+        case .markOnID(let mark):
+            "The identity is always there and always found by index. Remove '@\(mark)'."
+        case .markOnUnstored(let mark, let name):
+            "'\(name)' is not stored in a record. Remove '@\(mark)'."
+        case .losslessNeedsDecimal(let type):
+            "'.lossless' is for Decimal; every '\(type)' is kept as it is. Remove it."
+        case .dataIndexed(let type):
+            "'\(type)' can't be indexed: bytes have no order to search by. Remove '.indexed'."
+        case .ruleNeedsReference(let type):
+            "'onDelete' is for references to other records. '\(type)' is none: write the ID of an "
+                + "entity, such as 'Department.ID?', or remove the rule."
+        case .nullifyNeedsOptional(let type):
+            "'.nullify' sets the reference to nil, which '\(type)' can't be. Write '\(type)?', or "
+                + "choose .cascade, .deny or .noAction."
+        case .ruleNeeded(let type):
+            "Deleting the target would set this reference to nil, which '\(type)' can't be. Write "
+                + "'\(type)?', or say what happens with "
+                + "'@Relationship(onDelete: .cascade)', '.deny' or '.noAction'."
+        case .toManyNeedsInverse(let target):
+            "A ToMany holds no records: say which reference points back, as in "
+                + "'@Relationship(inverse: \\\(target).owner)'."
+        case .toManyHasRule:
+            "The delete rule belongs to the other side. Write '@Relationship(onDelete:)' at the "
+                + "reference that points back."
+        case .inverseNeedsToMany:
+            "'inverse' is for to-many relationships. Write the type 'ToMany<…>', with the entity "
+                + "whose records point here."
+        case .toManyHasValue: "A ToMany is computed. Remove the initial value."
+        case .toManyNotVariable: "A ToMany is computed. Declare it with 'var'."
+        case .inverseNeedsKeyPath(let target):
+            "Write the inverse as a key path that starts with the entity, as in "
+                + "'\\\(target).owner'."
+        case .inverseOfOther(let root, let target):
+            "The records of this relationship are of the entity '\(target)', so its inverse can't "
+                + "be an attribute of '\(root)'. Write a key path that starts with '\\\(target)'."
+        }
+    }
+
+    /// The types of attributes, for messages.
+    static let supportedTypes =
+        "String, Bool, Int, Int16, Int32, Int64, Float, Double, Decimal, Date, Data, UUID, URL or "
+        + "the ID of an entity"
+}
+
+/// The title of a fix-it.
+struct Remedy: FixItMessage {
+    let message: String
+
+    init(_ message: String) { self.message = message }
+
+    var fixItID: MessageID { MessageID(domain: "Backstitch", id: message) }
+}

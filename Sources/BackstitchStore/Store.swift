@@ -1,0 +1,250 @@
+public import BackstitchCore
+import Dispatch
+import LMDB
+
+/// An offline-first store of records.
+///
+/// Every write is appended as operations to a log, and the tables that reads see follow from the
+/// log in the same transaction. A store may be used from any thread and task. One process opens a
+/// store once; opening it again with the same options shares it.
+public final class Store: Sendable {
+    let environment: Environment
+    let databases: Databases
+    let configuration: StoreConfiguration
+    /// The entities that the Swift types declare, by type.
+    let types: TypeTable
+    private let queue = CommitQueue()
+    private let catalogState: Locked<CatalogSnapshot>
+    private let mailboxes = Locked(Mailboxes())
+    private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
+
+    struct Mailboxes {
+        var next = 0
+        var open: [Int: WeakMailbox] = [:]
+    }
+
+    struct WeakMailbox {
+        weak var mailbox: ChangeMailbox?
+    }
+
+    init(
+        environment: Environment, databases: Databases, configuration: StoreConfiguration,
+        catalog: CatalogSnapshot, types: TypeTable
+    ) {
+        self.environment = environment
+        self.databases = databases
+        self.configuration = configuration
+        self.types = types
+        catalogState = Locked(catalog)
+    }
+
+    deinit { close() }
+
+    /// The names and types of everything that is stored.
+    public var catalog: Catalog { catalogSnapshot.catalog }
+
+    package var catalogSnapshot: CatalogSnapshot { catalogState.withLock { $0 } }
+
+    /// The folder of the store; for an in-memory store one that is gone already.
+    public var directory: String { environment.directory }
+
+    /// Closes the store: waits for reads and writes that are under way, ends change streams, and
+    /// makes every later call throw `closed`. A store that is released closes itself.
+    public func close() {
+        environment.close()
+        let open = mailboxes.withLock { $0.open.values.compactMap(\.mailbox) }
+        for mailbox in open { mailbox.close() }
+    }
+
+    // MARK: Reading
+
+    /// Reads from a snapshot of the last commit.
+    ///
+    /// The closure runs at once on the calling thread and sees one moment of the store, however
+    /// long it takes. Keep it short: while it runs, the space of deleted data is not used again.
+    ///
+    /// - Throws: `closed`, or what the closure throws.
+    public func read<Result>(
+        _ body: (borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
+        do {
+            return try environment.read { transaction in
+                let reader = TableReader(
+                    access: transaction.access, databases: databases, catalog: catalogSnapshot)
+                return try body(ReadTransaction(reader: reader, types: types))
+            }
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes in one transaction, and returns when it is as durable as the store's configuration
+    /// says.
+    ///
+    /// Writes run one after another on the store's own thread; those that wait share a commit, and
+    /// each gets its own result. If the closure throws, nothing of it is kept.
+    ///
+    /// **The closure may run more than once** before it counts: when the file has to grow, or when
+    /// another write of the same commit fails. Change nothing outside of it.
+    ///
+    /// - Parameter author: What the operations carry as their author; nil takes the configuration's.
+    /// - Throws: what the closure throws; `closed`, `full`, `io` or `outcomeUnknown`.
+    public func write<Result: Sendable>(
+        author: String? = nil,
+        _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
+    ) async throws -> Result {
+        let types = types
+        return try await writeContext(author: author) { context in
+            try body(WriteTransaction(context: context, types: types))
+        }
+    }
+
+    /// Writes in one transaction from code that is not asynchronous, and waits for it.
+    ///
+    /// Everything else is as in the asynchronous `write`.
+    ///
+    /// - Throws: what the closure throws; `nestedWrite` inside another write of the store.
+    public func write<Result: Sendable>(
+        author: String? = nil,
+        _ body: @Sendable (borrowing WriteTransaction) throws -> Result
+    ) throws -> Result {
+        if environment.writer.isCurrent {
+            throw StoreError(
+                .nestedWrite,
+                "A write can't begin inside another write. Use the transaction you have.")
+        }
+        let types = types
+        return try withoutActuallyEscaping(body) { body in
+            let outcome = Locked<(any Error)?>(nil)
+            let result = Locked<Result?>(nil)
+            let done = DispatchSemaphore(value: 0)
+            submit(
+                WriteJob(
+                    author: author,
+                    run: { context in
+                        let value = try body(WriteTransaction(context: context, types: types))
+                        result.withLock { $0 = value }
+                    },
+                    finish: { error in
+                        outcome.withLock { $0 = error }
+                        done.signal()
+                    }))
+            done.wait()
+            if let error = outcome.withLock({ $0 }) { throw error }
+            guard let value = result.withLock({ $0 }) else { throw StoreError.closed }
+            return value
+        }
+    }
+
+    /// Writes with the context itself, for the sync engine.
+    package func writeContext<Result: Sendable>(
+        author: String? = nil, _ body: @escaping @Sendable (WriteContext) throws -> Result
+    ) async throws -> Result {
+        let result = Locked<Result?>(nil)
+        try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<Void, any Error>) in
+            submit(
+                WriteJob(
+                    author: author,
+                    run: { context in
+                        let value = try body(context)
+                        result.withLock { $0 = value }
+                    },
+                    finish: { error in
+                        if let error {
+                            continuation.resume(throwing: error)
+                        } else {
+                            continuation.resume()
+                        }
+                    }))
+        }
+        guard let value = result.withLock({ $0 }) else { throw StoreError.closed }
+        return value
+    }
+
+    private func submit(_ job: WriteJob) {
+        queue.submit(job, to: environment.writer) { [self] jobs in commit(jobs) }
+    }
+
+    /// Runs writes in one LMDB transaction; on the writer thread.
+    private func commit(_ jobs: [WriteJob]) {
+        var failures: [Int: any Error] = [:]
+        while failures.count < jobs.count {
+            do {
+                let (changes, catalog, refused) = try attempt(jobs, without: failures)
+                failures.merge(refused) { first, _ in first }
+                if let catalog { catalogState.withLock { $0 = catalog } }
+                for change in changes { publish(change) }
+                break
+            } catch let failed as WriteFailed {
+                failures[failed.index] = failed.error
+            } catch {
+                for index in jobs.indices where failures[index] == nil { failures[index] = error }
+            }
+        }
+        for (index, job) in jobs.enumerated() {
+            job.finish(failures[index].map(StoreError.wrap))
+        }
+    }
+
+    private func attempt(
+        _ jobs: [WriteJob], without failures: [Int: any Error]
+    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
+        let snapshot = catalogSnapshot
+        return try environment.write { transaction in
+            let context = try WriteContext(
+                access: transaction.access, databases: databases, configuration: configuration,
+                catalog: snapshot)
+            var changes: [ChangeSet] = []
+            var refused: [Int: any Error] = [:]
+            for (index, job) in jobs.enumerated() where failures[index] == nil {
+                context.begin(author: job.author)
+                do {
+                    try job.run(context)
+                } catch {
+                    // A write that changed nothing can just be left out.
+                    if context.operationCount > 0 || context.hasChangedMeta {
+                        throw WriteFailed(index: index, error: error)
+                    }
+                    refused[index] = error
+                    continue
+                }
+                var changed = context.changes
+                changed.name(by: context.catalog)
+                changes.append(changed)
+            }
+            try context.finish()
+            try fault.withLock { $0 }?()
+            return (changes, context.catalogHasChanged ? context.catalog : nil, refused)
+        }
+    }
+
+    /// Runs before each commit; an error it throws makes the commit fail. For tests of crashes.
+    package func setCommitFault(_ fault: (@Sendable () throws -> Void)?) {
+        self.fault.withLock { $0 = fault }
+    }
+
+    // MARK: Changes
+
+    /// The changes of every commit from now on, in commit order.
+    public func changes() -> ChangeStream {
+        let number = mailboxes.withLock { state -> Int in
+            state.next += 1
+            return state.next
+        }
+        let mailboxes = mailboxes
+        let mailbox = ChangeMailbox {
+            mailboxes.withLock { state in state.open[number] = nil }
+        }
+        mailboxes.withLock { $0.open[number] = WeakMailbox(mailbox: mailbox) }
+        return ChangeStream(mailbox: mailbox)
+    }
+
+    private func publish(_ changes: ChangeSet) {
+        guard !changes.sequences.isEmpty else { return }
+        let open = mailboxes.withLock { $0.open.values.compactMap(\.mailbox) }
+        for mailbox in open { mailbox.deliver(changes) }
+    }
+}

@@ -1,0 +1,34 @@
+/// When a commit is on disk.
+public enum Durability: String, Hashable, Sendable, CaseIterable {
+    /// Before `write` returns; a power cut loses nothing that was acknowledged.
+    case full
+    /// Soon after; a power cut may lose the last commits, but never damages the store.
+    case relaxed
+}
+
+/// How a store is opened.
+public struct StoreConfiguration: Sendable {
+    /// When a commit is on disk.
+    public var durability: Durability
+    /// The author that operations carry, up to 255 bytes; each write can name another.
+    public var author: String
+    /// The most bytes that the store may grow to; its file grows only as needed.
+    public var bytesMax: Int
+    /// Whether a store on a network file system is opened, whose locks may not work.
+    public var allowsNetworkFileSystem: Bool
+    /// The time in milliseconds since 1970, for the clocks of operations.
+    public var milliseconds: @Sendable () -> Int64
+
+    /// A configuration; the defaults suit a local disk.
+    public init(
+        durability: Durability = .full, author: String = "", bytesMax: Int = 1 << 40,
+        allowsNetworkFileSystem: Bool = false,
+        milliseconds: @escaping @Sendable () -> Int64 = { LiveValues.milliseconds() }
+    ) {
+        self.durability = durability
+        self.author = author
+        self.bytesMax = bytesMax
+        self.allowsNetworkFileSystem = allowsNetworkFileSystem
+        self.milliseconds = milliseconds
+    }
+}

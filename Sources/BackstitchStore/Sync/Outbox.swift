@@ -1,0 +1,161 @@
+package import BackstitchCore
+
+/// A record with operations that the service does not have, folded to what has to be pushed.
+package struct PendingChange: Equatable, Sendable {
+    package let entity: EntityNumber
+    package let entityName: String
+    package let key: RecordKey
+    /// What has to be done on the service.
+    package let push: RecordFold.Push
+    /// The last operation that this covers; the acknowledgement names it.
+    package let through: UInt64
+    /// The change tag of the base; empty where the service is not known to have the record.
+    package let changeTag: String
+
+    package init(
+        entity: EntityNumber, entityName: String, key: RecordKey, push: RecordFold.Push,
+        through: UInt64, changeTag: String
+    ) {
+        self.entity = entity
+        self.entityName = entityName
+        self.key = key
+        self.push = push
+        self.through = through
+        self.changeTag = changeTag
+    }
+}
+
+/// A run of the log folded to the changes that have to be pushed.
+package struct Outbox: Equatable, Sendable {
+    /// In the order of their first unsynced operation.
+    package var changes: [PendingChange] = []
+    /// The last operation that was looked at.
+    package var through: UInt64 = 0
+    /// Whether that is the end of the log.
+    package var isComplete = true
+
+    package init() {}
+}
+
+/// How many records and operations wait, by what keeps them.
+public struct OutboxCounts: Hashable, Sendable {
+    /// Records with operations that are to be pushed.
+    public internal(set) var pendingRecords = 0
+    /// Operations that are to be pushed.
+    public internal(set) var pendingOperations = 0
+    /// Records whose operations are parked.
+    public internal(set) var parkedRecords = 0
+    /// Conflicts in the journal.
+    public internal(set) var conflicts = 0
+}
+
+extension TableReader {
+    /// Folds unsynced operations per record, from the oldest on.
+    ///
+    /// Stops behind the transaction in which the number of records reaches `recordsMax`, so that
+    /// records saved together are pushed together where they fit.
+    package func foldOutbox(recordsMax: Int) throws -> Outbox {
+        var outbox = Outbox()
+        var folds: [PendingFold] = []
+        // Nil marks records that have nothing to push, so that they are looked up once.
+        var positions: [RecordPlace: Int?] = [:]
+        var lastTransaction: UInt64 = 0
+        outbox.through = try outboxFloor
+        try visitOperations(from: outbox.through + 1) { operation in
+            if folds.count >= recordsMax, operation.transaction != lastTransaction {
+                outbox.isComplete = false
+                return false
+            }
+            lastTransaction = operation.transaction
+            outbox.through = operation.sequence
+            guard operation.kind.changesContent else { return true }
+            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            if let known = positions[place] {
+                guard let position = known else { return true }
+                try folds[position].add(operation)
+                return true
+            }
+            guard let fold = try startFold(operation, place) else {
+                // Acknowledged up to here; a later operation of the record may still be pending.
+                return true
+            }
+            positions[place] = fold.isParked ? .some(nil) : folds.count
+            if !fold.isParked { folds.append(fold) }
+            return true
+        }
+        outbox.changes = folds.compactMap { fold in
+            guard let table = catalog.table(fold.place.entity) else { return nil }
+            return PendingChange(
+                entity: fold.place.entity, entityName: table.name, key: fold.place.key,
+                push: fold.fold.push, through: fold.fold.lastSequence, changeTag: fold.changeTag)
+        }
+        return outbox
+    }
+
+    private func startFold(
+        _ operation: OperationView, _ place: RecordPlace
+    ) throws -> PendingFold? {
+        guard let row = try row(place.entity, place.key),
+            operation.sequence > row.syncedSequence
+        else { return nil }
+        var fold = PendingFold(
+            place: place, changeTag: row.changeTag, isParked: row.flags.contains(.isParked))
+        // The floor may lie behind the first unsynced operation of a record that was parked.
+        for step in try contentSteps(from: operation.previous, after: row.syncedSequence) {
+            fold.fold.add(step)
+        }
+        try fold.add(operation)
+        return fold
+    }
+
+    /// The sequence before which every operation is settled or parked.
+    var outboxFloor: UInt64 {
+        get throws {
+            guard let bytes = try meta(MetaName.outboxFloor), bytes.count == 8 else { return 0 }
+            return bytes.withUnsafeBytes { $0.sequence }
+        }
+    }
+
+    /// Counts what waits. Reads the log from the oldest unsynced operation on.
+    package func countOutbox() throws -> OutboxCounts {
+        var counts = OutboxCounts()
+        var records: Set<RecordPlace> = []
+        try visitOperations(from: try outboxFloor + 1) { operation in
+            guard operation.kind.changesContent else { return true }
+            guard let row = try row(operation.entity, keyBytes: operation.keyBytes),
+                operation.sequence > row.syncedSequence, !row.flags.contains(.isParked)
+            else { return true }
+            counts.pendingOperations += 1
+            records.insert(RecordPlace(entity: operation.entity, key: try operation.key))
+            return true
+        }
+        counts.pendingRecords = records.count
+        counts.parkedRecords = try count(table: TableKey.parked)
+        counts.conflicts = try count(table: TableKey.journal)
+        return counts
+    }
+
+    private func count(table: UInt8) throws -> Int {
+        var count = 0
+        var prefix = ByteBuffer(capacity: 16)
+        prefix.append(table)
+        try visit(prefix: prefix.bytes) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+}
+
+/// A fold that is under way.
+private struct PendingFold {
+    let place: RecordPlace
+    let changeTag: String
+    let isParked: Bool
+    var fold = RecordFold()
+
+    mutating func add(_ operation: OperationView) throws {
+        guard !isParked else { return }
+        fold.add(try OperationStep(operation))
+    }
+}

@@ -1,0 +1,71 @@
+package import BackstitchCore
+
+extension WriteContext {
+    /// Notes that the service has a record's operations up to a sequence.
+    ///
+    /// Operations after it stay unsynced.
+    /// - Parameter version: What the service has now; nil where the record does not exist there.
+    package func acknowledge(
+        _ entity: EntityNumber, _ key: RecordKey, through: UInt64, version: ServerVersion?,
+        conflict: ConflictReport? = nil
+    ) throws {
+        guard let row = try reader.row(entity, key) else { return }
+        try append(
+            .acknowledge, origin: .remote, entity: entity, key: key, previous: row.lastSequence,
+            stamp: SyncStamp(
+                changeTag: version?.changeTag ?? "",
+                modifiedMilliseconds: version?.modifiedMilliseconds ?? 0,
+                acknowledgedThrough: through),
+            conflict: conflict
+        ) { _ in }
+    }
+
+    /// Settles operations that add up to nothing: the service need not hear of them.
+    package func settle(_ entity: EntityNumber, _ key: RecordKey, through: UInt64) throws {
+        guard let row = try reader.row(entity, key) else { return }
+        let version =
+            row.hasChangeTag
+            ? ServerVersion(
+                changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil
+        try acknowledge(entity, key, through: through, version: version)
+    }
+
+    /// Parks a record's unsynced operations until it is edited or released.
+    package func park(_ entity: EntityNumber, _ key: RecordKey, reason: String) throws {
+        guard let row = try reader.row(entity, key), row.isDirty else { return }
+        try append(
+            .park, origin: .remote, entity: entity, key: key, previous: row.lastSequence
+        ) { $0.append(utf8: reason) }
+    }
+
+    /// Makes parked operations pending again.
+    ///
+    /// - Returns: whether the record was parked.
+    package func release(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
+        guard let row = try reader.row(entity, key), row.flags.contains(.isParked) else {
+            return false
+        }
+        try append(
+            .release, origin: .local, entity: entity, key: key, previous: row.lastSequence
+        ) { _ in }
+        try setOutboxFloor(0)
+        return true
+    }
+
+    /// Forgets what the service knew of every record, because it lost the zone: all are pushed
+    /// again as new ones.
+    package func forgetService() throws {
+        guard let table = catalog.tables.first else { return }
+        try append(
+            .forget, origin: .remote, entity: table.number, key: RecordKey(.text("zone")),
+            previous: 0
+        ) { _ in }
+        try setOutboxFloor(0)
+    }
+
+    /// Moves the place from which unsynced operations are looked for.
+    package func setOutboxFloor(_ sequence: UInt64) throws {
+        try setMeta(
+            MetaName.outboxFloor, withUnsafeBytes(of: sequence.bigEndian) { Array($0) })
+    }
+}

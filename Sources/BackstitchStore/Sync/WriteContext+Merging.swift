@@ -1,0 +1,245 @@
+package import BackstitchCore
+
+/// What came of a version of a record that the service delivered.
+package enum MergeResult: Equatable, Sendable {
+    /// It was known already.
+    case unchanged
+    /// It was taken over.
+    case applied
+    /// Both sides had changed.
+    case conflict(ConflictReport)
+    /// It can't be stored at all.
+    case rejected(String)
+}
+
+extension WriteContext {
+    /// Merges a record that the service has.
+    package func merge(
+        _ record: ServiceRecord, policy: ConflictPolicy
+    ) throws -> MergeResult {
+        let key = RecordKey(RecordName(record.recordName))
+        if let violation = key.name.violation { return .rejected(violation) }
+        guard record.changeTag.utf8.count <= 255, !record.changeTag.isEmpty else {
+            return .rejected("Its change tag is empty or has more than 255 bytes.")
+        }
+        let table = try table(named: record.recordType)
+        let version = ServerVersion(
+            changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
+        guard let row = try reader.row(table.number, key) else {
+            // Names are unique across types: a record of another type ended unseen.
+            for other in catalog.tables where other.number != table.number {
+                if try reader.row(other.number, key) != nil {
+                    _ = try mergeAbsent(other, key, policy: policy)
+                }
+            }
+            let isUnreadable = try packBody(record, of: table)
+            try insertBody(
+                origin: .remote, entity: table.number, key: key, previous: 0,
+                flags: isUnreadable ? .isUnreadable : [], stamp: SyncStamp(version, through: 0))
+            return .applied
+        }
+        if row.hasChangeTag, row.changeTag == record.changeTag { return .unchanged }
+        let (fields, known) = try fields(of: record, table)
+        var requested: Set<FieldID>?
+        if let names = record.requestedFields {
+            requested = Set(known.attributes.filter { names.contains($0.name) }.map(\.field))
+        }
+        return try merge(
+            .present(stamp: version, fields: fields, requested: requested), key, known, row, policy)
+    }
+
+    /// Merges the news that the service has no such record.
+    ///
+    /// - Parameter recordType: The type that the record had, where the service tells.
+    package func mergeAbsent(
+        _ key: RecordKey, recordType: String?, policy: ConflictPolicy
+    ) throws -> MergeResult {
+        var result = MergeResult.unchanged
+        for table in catalog.tables where recordType == nil || table.name == recordType {
+            if try reader.row(table.number, key) != nil {
+                result = try mergeAbsent(table, key, policy: policy)
+            }
+        }
+        return result
+    }
+
+    private func mergeAbsent(
+        _ table: EntityTable, _ key: RecordKey, policy: ConflictPolicy
+    ) throws -> MergeResult {
+        guard let row = try reader.row(table.number, key) else { return .unchanged }
+        return try merge(.absent, key, table, row, policy)
+    }
+
+    // MARK: Deciding
+
+    private func merge(
+        _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
+        _ policy: ConflictPolicy
+    ) throws -> MergeResult {
+        let merge = Merge(policy: policy, knownFields: table.declaredFields) { field, first, second in
+            ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
+        }
+        let local = LocalState(
+            fields: row.isDeleted ? nil : try row.fields.map { try Fields($0) },
+            version: row.hasChangeTag
+                ? ServerVersion(
+                    changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
+            unsynced: try reader.contentSteps(
+                from: row.lastSequence, after: row.syncedSequence))
+        let plan = merge.plan(local: local, server: server)
+        try perform(plan, key, table)
+        if let conflict = plan.conflict { return .conflict(conflict) }
+        return plan.remote == .nothing ? .unchanged : .applied
+    }
+
+    private func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+        switch plan.remote {
+        case .nothing:
+            break
+        case .acknowledge(let version, let through):
+            try acknowledge(
+                table.number, key, through: through, version: version, conflict: plan.conflict)
+        case .adopt(let version, let fields, let through):
+            try replace(
+                key, table, with: fields, origin: .remote,
+                stamp: SyncStamp(version, through: through), conflict: plan.conflict)
+        }
+        switch plan.rebase {
+        case .nothing:
+            break
+        case .save(let fields):
+            try replace(key, table, with: fields, origin: .rebase, stamp: nil, conflict: nil)
+        case .delete:
+            try replace(key, table, with: nil, origin: .rebase, stamp: nil, conflict: nil)
+        }
+    }
+
+    /// Appends the operation that makes a record these fields; nil ends it.
+    private func replace(
+        _ key: RecordKey, _ table: EntityTable, with fields: Fields?, origin: OperationOrigin,
+        stamp: SyncStamp?, conflict: ConflictReport?
+    ) throws {
+        let row = try reader.row(table.number, key)
+        let isLive = row?.isDeleted == false
+        guard let fields else {
+            if let row, isLive {
+                try appendDelete(
+                    origin: origin, entity: table.number, key: key, row: row, stamp: stamp,
+                    conflict: conflict)
+            } else if let row, stamp != nil {
+                try acknowledge(
+                    table.number, key, through: row.lastSequence, version: nil, conflict: conflict)
+            }
+            return
+        }
+        let flags = isUnreadable(fields, table) ? OperationHeader.Flags.isUnreadable : []
+        try pack(fields)
+        guard let row, isLive else {
+            return try insertBody(
+                origin: origin, entity: table.number, key: key, previous: row?.lastSequence ?? 0,
+                flags: flags, stamp: stamp, conflict: conflict)
+        }
+        let previous = row.lastSequence
+        if try compare(row, keepingAllBut: nil) {
+            try appendUpdate(
+                origin: origin, entity: table.number, key: key, previous: previous, flags: flags,
+                stamp: stamp, conflict: conflict)
+        } else if let stamp {
+            try acknowledge(
+                table.number, key, through: previous,
+                version: ServerVersion(
+                    changeTag: stamp.changeTag,
+                    modifiedMilliseconds: stamp.modifiedMilliseconds), conflict: conflict)
+        }
+    }
+
+    private func pack(_ fields: Fields) throws {
+        fieldWriter.reset()
+        try fields.withoutNulls.write(to: &fieldWriter)
+        bodyBuffer.removeAll()
+        fieldWriter.finish(into: &bodyBuffer)
+    }
+
+    // MARK: Reading the service's fields
+
+    /// Packs a record of the service into the body buffer.
+    ///
+    /// - Returns: whether it can't be read as its Swift type.
+    private func packBody(_ record: ServiceRecord, of table: EntityTable) throws -> Bool {
+        var table = table
+        if record.fields.count > table.attributes.count
+            || record.fields.keys.contains(where: { table.attribute(named: $0) == nil })
+        {
+            table = try number(record.fields.keys, of: table)
+        }
+        fieldWriter.reset()
+        var isUnreadable = false
+        for attribute in table.attributes {
+            guard let value = record.fields[attribute.name], value != .null else {
+                if attribute.isMandatory { isUnreadable = true }
+                continue
+            }
+            let (stored, fits) = ServiceMapping.storedValue(
+                value, of: attribute.isDeclared ? attribute.schema : nil)
+            if !fits { isUnreadable = true }
+            try fieldWriter.write(stored, of: attribute.field)
+        }
+        bodyBuffer.removeAll()
+        fieldWriter.finish(into: &bodyBuffer)
+        return isUnreadable
+    }
+
+    /// The fields of a record of the service by their numbers.
+    private func fields(
+        of record: ServiceRecord, _ table: EntityTable
+    ) throws -> (Fields, EntityTable) {
+        let table = try number(record.fields.keys, of: table)
+        var fields = Fields()
+        for (name, value) in record.fields where value != .null {
+            guard let attribute = table.attribute(named: name) else { continue }
+            fields[attribute.field] =
+                ServiceMapping.storedValue(
+                    value, of: attribute.isDeclared ? attribute.schema : nil
+                ).value
+        }
+        return (fields, table)
+    }
+
+    /// Numbers the names that are new, in a fixed order.
+    private func number(
+        _ names: Dictionary<String, ServiceValue>.Keys, of table: EntityTable
+    ) throws -> EntityTable {
+        var table = table
+        for name in names.filter({ table.attribute(named: $0) == nil }).sorted() {
+            (table, _) = try field(named: name, of: table)
+        }
+        return table
+    }
+
+    /// Whether fields can't be read as the Swift type that the schema declares.
+    private func isUnreadable(_ fields: Fields, _ table: EntityTable) -> Bool {
+        table.attributes.contains { attribute in
+            guard attribute.isDeclared, let schema = attribute.schema else { return false }
+            let value = fields.value(attribute.field)
+            if value == .null { return attribute.isMandatory }
+            let service = ServiceMapping.serviceValue(value, of: schema)
+            return !ServiceMapping.storedValue(service, of: schema).fits
+        }
+    }
+}
+
+extension CatalogAttribute {
+    /// Whether a row without the attribute can't be read.
+    var isMandatory: Bool {
+        guard isDeclared, let schema else { return false }
+        return !schema.isOptional && !schema.hasDefault
+    }
+}
+
+extension SyncStamp {
+    init(_ version: ServerVersion?, through: UInt64) {
+        self.init(
+            changeTag: version?.changeTag ?? "",
+            modifiedMilliseconds: version?.modifiedMilliseconds ?? 0, acknowledgedThrough: through)
+    }
+}

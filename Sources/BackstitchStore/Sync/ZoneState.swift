@@ -1,0 +1,50 @@
+import Foundation
+
+/// How far a zone's synchronisation has come; kept in the store, in the same transaction as what it
+/// speaks of.
+package struct ZoneState: Hashable, Sendable, Codable {
+    /// Why pushing and pulling stand still until somebody decides.
+    package enum Suspension: String, Hashable, Sendable, Codable {
+        case zoneDeletedByUser
+        case zonePurged
+    }
+
+    /// Whether the zone and the subscription were made.
+    package var isSetUp = false
+    /// Where the next page of the database's changes starts.
+    package var databaseToken: String?
+    /// Where the next page of the zone's changes starts.
+    package var zoneToken: String?
+    /// Whether the zone has changes that were not all pulled.
+    package var needsPull = true
+    /// Whether the pull is a full fetch, at whose end unseen records are swept out.
+    package var isFullFetch = false
+    /// Why nothing is exchanged.
+    package var suspension: Suspension?
+    /// The user that the store's records belong to.
+    package var userName: String?
+
+    package init() {}
+}
+
+extension TableReader {
+    /// The state of a zone; a new one where nothing is stored.
+    package func zoneState(_ zone: String) throws -> ZoneState {
+        guard let bytes = try meta(MetaName.zone(zone)) else { return ZoneState() }
+        do {
+            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
+        } catch {
+            throw StoreError(
+                .damaged, "The state of the zone \(zone) can't be read. Run verify, then rebuild.")
+        }
+    }
+}
+
+extension WriteContext {
+    /// Stores the state of a zone.
+    package func setZoneState(_ state: ZoneState, _ zone: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try setMeta(MetaName.zone(zone), Array(try encoder.encode(state)))
+    }
+}

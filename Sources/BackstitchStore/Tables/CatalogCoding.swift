@@ -1,0 +1,48 @@
+import BackstitchCore
+import Foundation
+
+/// The names in the meta database.
+package enum MetaName {
+    static let catalog = "catalog"
+    /// The sequence before which every operation is settled or parked: a hint where to look for
+    /// unsynced operations.
+    static let outboxFloor = "outbox.floor"
+    /// The state of a zone's synchronisation.
+    package static func zone(_ name: String) -> String { "sync." + name }
+    /// Records seen during a full fetch.
+    static let seenPrefix = "seen."
+}
+
+/// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.
+enum CatalogCoding {
+    /// What every version can read of a catalog.
+    private struct Version: Decodable {
+        let formatVersion: Int
+    }
+
+    static func encode(_ catalog: Catalog) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return Array(try encoder.encode(catalog))
+    }
+
+    static func decode(_ bytes: [UInt8]) throws -> Catalog {
+        let data = Data(bytes)
+        guard let version = try? JSONDecoder().decode(Version.self, from: data) else {
+            throw StoreError(
+                .damaged, "The store's catalog can't be read. Restore the store from a backup.")
+        }
+        guard version.formatVersion <= Catalog.formatVersion else {
+            throw StoreError(
+                .newerFormat,
+                "The store has format version \(version.formatVersion), and this program reads up "
+                    + "to \(Catalog.formatVersion). Update the program.")
+        }
+        do {
+            return try JSONDecoder().decode(Catalog.self, from: data)
+        } catch {
+            throw StoreError(
+                .damaged, "The store's catalog can't be read. Restore the store from a backup.")
+        }
+    }
+}

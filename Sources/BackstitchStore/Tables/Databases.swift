@@ -1,0 +1,19 @@
+import LMDB
+
+/// The named databases of a store's environment.
+struct Databases: Sendable {
+    /// Operations by sequence (8 bytes, big-endian).
+    let log: Database
+    /// Everything that follows from the log: rows, indexes, journal. See ``TableKey``.
+    let tables: Database
+    /// What does not follow from the log: the catalog, zone tokens, where pushing stands.
+    let meta: Database
+
+    static let names = ["log", "tables", "meta"]
+
+    init(_ environment: Environment) throws(LMDBError) {
+        log = try environment.database("log")
+        tables = try environment.database("tables")
+        meta = try environment.database("meta")
+    }
+}

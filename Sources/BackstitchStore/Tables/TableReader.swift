@@ -1,0 +1,152 @@
+package import BackstitchCore
+import LMDB
+
+/// Reads the log and the tables within one transaction, whose lifetime it must not outlive.
+package struct TableReader {
+    let access: Access
+    let databases: Databases
+    package let catalog: CatalogSnapshot
+
+    init(access: Access, databases: Databases, catalog: CatalogSnapshot) {
+        self.access = access
+        self.databases = databases
+        self.catalog = catalog
+    }
+
+    // MARK: Rows
+
+    /// The row of a record, tombstones included.
+    func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
+        try TableKey.withRow(entity, key) { try row(at: $0) }
+    }
+
+    func row(_ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer) throws -> RowView? {
+        try TableKey.withRow(entity, keyBytes: keyBytes) { try row(at: $0) }
+    }
+
+    private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
+        guard let bytes = try access.get(key, in: databases.tables) else { return nil }
+        guard let row = RowView(bytes) else {
+            throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
+        }
+        return row
+    }
+
+    /// Visits the entries of a table whose keys start with a prefix, in key order.
+    ///
+    /// - Parameter visit: Gets the key and the value; returns whether to go on.
+    func visit(
+        prefix: UnsafeRawBufferPointer, from start: UnsafeRawBufferPointer? = nil,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try access.withCursor(in: databases.tables) { cursor in
+            var isThere = try cursor.seek(atOrAfter: start ?? prefix)
+            while isThere {
+                guard cursor.key.starts(with: prefix) else { return }
+                guard try visit(cursor.key, cursor.value) else { return }
+                isThere = try cursor.next()
+            }
+        }
+    }
+
+    /// Visits the rows of an entity, tombstones included, in key order.
+    func visitStoredRows(
+        of entity: EntityNumber, from start: RecordKey? = nil,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
+    ) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.rows)
+        prefix.append(big: entity.rawValue)
+        var from = ByteBuffer()
+        from.append(prefix.bytes)
+        if let start { from.append(start) }
+        try self.visit(prefix: prefix.bytes, from: from.bytes) { key, value in
+            guard let row = RowView(value) else {
+                throw StoreError(
+                    .damaged, "A row can't be read. Run rebuild to make the tables anew.")
+            }
+            let keyBytes = key.part(TableKey.rowPrefixByteCount..<key.count)
+            return try visit(keyBytes, row)
+        }
+    }
+
+    // MARK: The log
+
+    /// The sequence of the last operation; 0 where there is none.
+    package var head: UInt64 {
+        get throws {
+            try access.withCursor(in: databases.log) { cursor in
+                try cursor.last() ? cursor.key.sequence : 0
+            }
+        }
+    }
+
+    /// Calls `body` with the operation at a sequence; nil where there is none.
+    package func withOperation<Result>(
+        _ sequence: UInt64, _ body: (OperationView) throws -> Result
+    ) throws -> Result? {
+        let bytes = try TableKey.withSequence(sequence) {
+            try access.get($0, in: databases.log)
+        }
+        guard let bytes else { return nil }
+        return try body(try OperationView(bytes, sequence: sequence))
+    }
+
+    /// Visits operations in sequence order from a sequence on.
+    package func visitOperations(
+        from first: UInt64, _ visit: (OperationView) throws -> Bool
+    ) throws {
+        try visitStoredOperations(from: first) { sequence, bytes in
+            try visit(try OperationView(bytes, sequence: sequence))
+        }
+    }
+
+    /// Visits the bytes of operations, which may be damaged, in sequence order.
+    func visitStoredOperations(
+        from first: UInt64, _ visit: (UInt64, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try access.withCursor(in: databases.log) { cursor in
+            var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
+            while isThere {
+                guard try visit(cursor.key.sequence, cursor.value) else { return }
+                isThere = try cursor.next()
+            }
+        }
+    }
+
+    /// The operations of a record that changed its content after a sequence, oldest first.
+    package func contentSteps(
+        from last: UInt64, after synced: UInt64
+    ) throws -> [OperationStep] {
+        var steps: [OperationStep] = []
+        var sequence = last
+        while sequence > synced {
+            let found = try withOperation(sequence) { operation -> UInt64 in
+                steps.append(try OperationStep(operation))
+                return operation.previous
+            }
+            guard let found else {
+                throw StoreError(
+                    .damaged, "Operation \(sequence) is missing in the log. Run verify.")
+            }
+            sequence = found
+        }
+        return steps.reversed()
+    }
+
+    // MARK: Meta
+
+    /// A value of the meta database.
+    package func meta(_ name: String) throws -> [UInt8]? {
+        try Array(name.utf8).withUnsafeBytes { key in
+            try access.get(key, in: databases.meta).map { Array($0) }
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The sequence that a key of the log spells; 0 where it is none.
+    var sequence: UInt64 {
+        count == 8 ? UInt64(bigEndian: loadUnaligned(as: UInt64.self)) : 0
+    }
+}

@@ -1,0 +1,168 @@
+package import BackstitchCore
+import LMDB
+
+/// What the writes of one commit share: the LMDB transaction, the head of the log and buffers.
+///
+/// Lives on the writer thread for the length of one attempt at a commit.
+package final class WriteContext {
+    let access: Access
+    let databases: Databases
+    let configuration: StoreConfiguration
+    private(set) package var catalog: CatalogSnapshot
+    private(set) var catalogHasChanged = false
+    /// The sequence of the last operation.
+    private(set) package var head: UInt64
+    private var clock: UInt64
+    private var projector: Projector
+    private var operationBuffer = ByteBuffer(capacity: 4096)
+
+    // The write that is running now.
+    private var transaction: UInt64 = 0
+    private(set) var changes = ChangeSet()
+    var author: String
+    private(set) var operationCount = 0
+    private(set) var hasChangedMeta = false
+    var fieldWriter = FieldWriter()
+    var bodyBuffer = ByteBuffer(capacity: 1024)
+    var beforeWriter = FieldWriter()
+    var afterWriter = FieldWriter()
+    var rowCopy = ByteBuffer(capacity: 1024)
+
+    init(
+        access: Access, databases: Databases, configuration: StoreConfiguration,
+        catalog: CatalogSnapshot
+    ) throws {
+        self.access = access
+        self.databases = databases
+        self.configuration = configuration
+        self.catalog = catalog
+        author = configuration.author
+        projector = Projector(access: access, databases: databases)
+        (head, clock) = try access.withCursor(in: databases.log) { cursor in
+            guard try cursor.last() else { return (0, 0) }
+            let sequence = cursor.key.sequence
+            return (sequence, try OperationView(cursor.value, sequence: sequence).clock)
+        }
+    }
+
+    package var reader: TableReader {
+        TableReader(access: access, databases: databases, catalog: catalog)
+    }
+
+    /// Starts the next write of the commit.
+    func begin(author: String?) {
+        self.author = author ?? configuration.author
+        transaction = 0
+        changes = ChangeSet(author: self.author)
+        operationCount = 0
+        hasChangedMeta = false
+    }
+
+    // MARK: Operations
+
+    /// Appends an operation to the log and applies it to the tables.
+    ///
+    /// - Parameter payload: Appends the payload, as `OperationEncoder` has it for the kind.
+    package func append(
+        _ kind: OperationKind, origin: OperationOrigin, entity: EntityNumber, key: RecordKey,
+        previous: UInt64, flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil,
+        conflict: ConflictReport? = nil, payload: (inout ByteBuffer) throws -> Void
+    ) throws {
+        let sequence = head + 1
+        if transaction == 0 { transaction = sequence }
+        advanceClock()
+        operationBuffer.removeAll()
+        try OperationEncoder.begin(
+            OperationHeader(
+                kind: kind, origin: origin, flags: flags, entity: entity,
+                transaction: transaction, clock: clock, previous: previous, key: key,
+                author: author),
+            stamp: stamp, conflict: conflict, into: &operationBuffer)
+        try payload(&operationBuffer)
+        OperationEncoder.end(sequence: sequence, into: &operationBuffer)
+        try TableKey.withSequence(sequence) {
+            try access.append($0, operationBuffer.bytes, in: databases.log)
+        }
+        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
+        try projector.apply(view, catalog: catalog)
+        head = sequence
+        operationCount += 1
+        changes.note(kind, origin: origin, entity: entity, key: key, sequence: sequence)
+    }
+
+    /// Appends an update from the changed fields that the writers hold.
+    func appendUpdate(
+        origin: OperationOrigin, entity: EntityNumber, key: RecordKey, previous: UInt64,
+        flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
+    ) throws {
+        try append(
+            .update, origin: origin, entity: entity, key: key, previous: previous, flags: flags,
+            stamp: stamp, conflict: conflict
+        ) { output in
+            let at = output.count
+            output.append(little: UInt32(0))
+            beforeWriter.finish(into: &output)
+            output.store(little: UInt32(output.count - at - 4), at: at)
+            afterWriter.finish(into: &output)
+        }
+    }
+
+    /// The clock of the next operation: never behind the last one, nor behind the wall clock.
+    private func advanceClock() {
+        let now = UInt64(max(0, configuration.milliseconds())) << 16
+        clock = max(clock + 1, now)
+    }
+
+    // MARK: The catalog
+
+    /// The table of an entity by name, numbering it if the service delivered it for the first time.
+    package func table(named name: String) throws -> EntityTable {
+        if let table = catalog.table(named: name) { return table }
+        return try changeCatalog { catalog in catalog.intern(entity: name) }
+    }
+
+    /// The number of an attribute that the service delivered and no schema declares.
+    package func field(named name: String, of table: EntityTable) throws -> (EntityTable, FieldID) {
+        let index = Int(table.number.rawValue) - 1
+        let changed = try changeCatalog { catalog in
+            catalog.intern(attribute: name, inEntityAt: index) == nil ? nil : index
+        }
+        guard let attribute = changed.attribute(named: name) else {
+            preconditionFailure("An attribute that was numbered is in its table.")
+        }
+        return (changed, attribute.field)
+    }
+
+    private func changeCatalog(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
+        var changed = catalog.catalog
+        guard let index = change(&changed) else {
+            throw StoreError(
+                .full,
+                "The store has no numbers left for names that the service delivers "
+                    + "(\(Catalog.numberMax)). Delete unused record types or fields there.")
+        }
+        catalog = CatalogSnapshot(changed)
+        catalogHasChanged = true
+        hasChangedMeta = true
+        return catalog.tables[index]
+    }
+
+    // MARK: Meta
+
+    package func setMeta(_ name: String, _ value: [UInt8]) throws {
+        hasChangedMeta = true
+        try Array(name.utf8).withUnsafeBytes { key in
+            try value.withUnsafeBytes { try access.put(key, $0, in: databases.meta) }
+        }
+    }
+
+    package func deleteMeta(_ name: String) throws {
+        hasChangedMeta = true
+        _ = try Array(name.utf8).withUnsafeBytes { try access.delete($0, in: databases.meta) }
+    }
+
+    /// Writes what is shared by the writes of a commit, once they have all run.
+    func finish() throws {
+        if catalogHasChanged { try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog)) }
+    }
+}

@@ -1,0 +1,166 @@
+public import BackstitchCore
+
+extension WriteTransaction {
+    /// Deletes a record, and does to the records that refer to it what their delete rules say.
+    ///
+    /// - Returns: whether there was such a record.
+    /// - Throws: `deleteDenied` where a rule forbids it; nothing is deleted then.
+    @discardableResult
+    public func delete<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
+        let binding = try types.binding(of: Model.self)
+        return try context.delete(binding.number, id.key)
+    }
+
+    /// Deletes a record, and does to the records that refer to it what their delete rules say.
+    ///
+    /// - Returns: whether there was such a record.
+    /// - Throws: `deleteDenied` where a rule forbids it; nothing is deleted then.
+    @discardableResult
+    public func delete<Model: Entity>(_ model: Model) throws -> Bool {
+        try delete(model.id)
+    }
+}
+
+/// A record, wherever it is.
+struct RecordPlace: Hashable {
+    let entity: EntityNumber
+    let key: RecordKey
+}
+
+/// What a delete will do, found out before anything is done.
+private struct DeletePlan {
+    /// The records to delete, referrers before what they refer to.
+    var deletions: [RecordPlace] = []
+    var isDeleted: Set<RecordPlace> = []
+    /// The references to clear.
+    var nullified: [(place: RecordPlace, field: FieldID)] = []
+    var denied: [(place: RecordPlace, description: String)] = []
+}
+
+extension WriteContext {
+    func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
+        guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
+        var plan = DeletePlan()
+        try extend(&plan, with: RecordPlace(entity: entity, key: key))
+        if let denial = plan.denied.first(where: { !plan.isDeleted.contains($0.place) }) {
+            throw StoreError(
+                .deleteDenied,
+                "The record \(key) can't be deleted: \(denial.description) refers to it with the "
+                    + "rule deny. Delete or change that record first.")
+        }
+        for (place, field) in plan.nullified where !plan.isDeleted.contains(place) {
+            try clear(field, of: place)
+        }
+        for place in plan.deletions { try appendDelete(place) }
+        return true
+    }
+
+    /// Adds a record to delete and everything that follows from its delete rules.
+    private func extend(_ plan: inout DeletePlan, with first: RecordPlace) throws {
+        // An explicit stack: a chain of cascades may be longer than the thread's.
+        var stack = [first]
+        plan.isDeleted.insert(first)
+        while let place = stack.popLast() {
+            plan.deletions.append(place)
+            guard let target = catalog.table(place.entity) else { continue }
+            for table in catalog.tables {
+                for attribute in table.references {
+                    guard let reference = attribute.schema?.reference,
+                        reference.target == target.name, reference.onDelete != .noAction
+                    else { continue }
+                    let referrers = try reader.referrers(
+                        of: table.number, attribute.field, to: place.key)
+                    for key in referrers {
+                        let referrer = RecordPlace(entity: table.number, key: key)
+                        switch reference.onDelete {
+                        case .cascade:
+                            if plan.isDeleted.insert(referrer).inserted { stack.append(referrer) }
+                        case .nullify:
+                            plan.nullified.append((referrer, attribute.field))
+                        case .deny:
+                            plan.denied.append(
+                                (referrer, "\(table.name).\(attribute.name) of \(key)"))
+                        case .noAction:
+                            break
+                        }
+                    }
+                }
+            }
+        }
+        plan.deletions.reverse()
+    }
+
+    private func clear(_ field: FieldID, of place: RecordPlace) throws {
+        guard let row = try reader.row(place.entity, place.key), !row.isDeleted,
+            let before = try row.fields?.rawValue(of: field)
+        else { return }
+        beforeWriter.reset()
+        afterWriter.reset()
+        try beforeWriter.write(raw: before, of: field)
+        try afterWriter.write(.null, of: field, keepsNull: true)
+        try appendUpdate(
+            origin: .local, entity: place.entity, key: place.key, previous: row.lastSequence)
+    }
+
+    private func appendDelete(_ place: RecordPlace) throws {
+        guard let row = try reader.row(place.entity, place.key), !row.isDeleted else { return }
+        try appendDelete(origin: .local, entity: place.entity, key: place.key, row: row)
+    }
+
+    /// Appends a delete with the full before image.
+    func appendDelete(
+        origin: OperationOrigin, entity: EntityNumber, key: RecordKey, row: RowView,
+        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
+    ) throws {
+        let previous = row.lastSequence
+        rowCopy.removeAll()
+        rowCopy.append(row.bodyBytes)
+        try append(
+            .delete, origin: origin, entity: entity, key: key, previous: previous, stamp: stamp,
+            conflict: conflict
+        ) { $0.append(rowCopy.bytes) }
+    }
+}
+
+extension PackedFields {
+    /// The tag byte and payload of a field, or nil where the row has none.
+    func rawValue(of field: FieldID) throws -> UnsafeRawBufferPointer? {
+        guard let position = position(of: field) else { return nil }
+        return try rawValue(at: position)
+    }
+}
+
+extension TableReader {
+    /// The keys of the records whose reference points to a record.
+    func referrers(
+        of entity: EntityNumber, _ field: FieldID, to target: RecordKey
+    ) throws -> [RecordKey] {
+        var keys: [RecordKey] = []
+        try visitInverse(entity, field, target) { bytes in
+            guard let key = RecordKey(reading: bytes) else {
+                throw StoreError(.damaged, "An index entry can't be read. Run rebuild.")
+            }
+            // A very long target is cut in the index: the row tells whether it is meant.
+            if target.byteCount > OrderedKey.referenceBytesMax {
+                guard let row = try row(entity, key),
+                    try row.fields?.value(of: field)?.reference() == target
+                else { return true }
+            }
+            keys.append(key)
+            return true
+        }
+        return keys
+    }
+
+    /// Visits the stored keys of the records whose reference may point to a record.
+    func visitInverse(
+        _ entity: EntityNumber, _ field: FieldID, _ target: RecordKey,
+        _ visit: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        var prefix = ByteBuffer(capacity: 300)
+        TableKey.appendIndexPrefix(TableKey.inverses, entity, field, to: &prefix)
+        target.bytes.withUnsafeBytes { TableKey.appendTarget($0, to: &prefix) }
+        let count = prefix.count
+        try self.visit(prefix: prefix.bytes) { key, _ in try visit(key.part(count..<key.count)) }
+    }
+}

@@ -1,0 +1,19 @@
+import BackstitchCore
+
+/// A transaction that reads and writes. Valid inside the closure of `write` only.
+///
+/// It reads what it wrote. Everything it writes is kept together, or nothing of it.
+public struct WriteTransaction: ~Copyable {
+    package let context: WriteContext
+    let types: TypeTable
+
+    init(context: WriteContext, types: TypeTable) {
+        self.context = context
+        self.types = types
+    }
+
+    package var reader: TableReader { context.reader }
+
+    /// The sequence of the last operation so far.
+    public var lastSequence: UInt64 { context.head }
+}

@@ -1,0 +1,92 @@
+import CLMDB
+
+extension Access {
+    /// Sets the value of a key, new or not.
+    ///
+    /// - Throws: `keyEmpty` or `keyTooLong`, which leave the transaction usable. Any other error
+    ///   spoils it: ``Environment/write(_:)`` then throws, or runs the closure again with a
+    ///   larger map.
+    /// - Complexity: O(log *n*) in the number of entries.
+    @inlinable
+    package func put(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in database: Database
+    ) throws(LMDBError) {
+        var name = try Self.value(key: key)
+        var data = MDB_val(
+            mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
+        let status = mdb_put(changing(), database.handle, &name, &data, 0)
+        guard status == MDB_SUCCESS else { throw failed(status, "write a key") }
+    }
+
+    /// Adds an entry behind all others. Pages are filled completely, and no search is needed.
+    ///
+    /// - Throws: `appendOutOfOrder` if the key isn't greater than the last one, which leaves the
+    ///   transaction usable; otherwise as ``put(_:_:in:)``.
+    @inlinable
+    package func append(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in database: Database
+    ) throws(LMDBError) {
+        var name = try Self.value(key: key)
+        var data = MDB_val(
+            mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
+        let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_APPEND))
+        if status == MDB_KEYEXIST { throw .appendOutOfOrder }
+        guard status == MDB_SUCCESS else { throw failed(status, "append a key") }
+    }
+
+    /// Sets a key to a value of `count` bytes that the caller fills in, which saves a copy.
+    ///
+    /// - Returns: The bytes, with undefined contents. Fill all of them before the next write of
+    ///   the transaction; they are invalid afterwards.
+    /// - Throws: As ``put(_:_:in:)``.
+    @inlinable
+    package func reserve(
+        _ key: UnsafeRawBufferPointer, count: Int, in database: Database
+    ) throws(LMDBError) -> UnsafeMutableRawBufferPointer {
+        var name = try Self.value(key: key)
+        var data = MDB_val(mv_size: count, mv_data: nil)
+        let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_RESERVE))
+        guard status == MDB_SUCCESS else { throw failed(status, "reserve a value") }
+        return UnsafeMutableRawBufferPointer(start: data.mv_data, count: count)
+    }
+
+    /// Deletes a key.
+    ///
+    /// - Returns: Whether the key was there.
+    /// - Throws: As ``put(_:_:in:)``.
+    @inlinable
+    @discardableResult
+    package func delete(
+        _ key: UnsafeRawBufferPointer, in database: Database
+    ) throws(LMDBError) -> Bool {
+        var name = try Self.value(key: key)
+        let status = mdb_del(changing(), database.handle, &name, nil)
+        if status == MDB_NOTFOUND { return false }
+        guard status == MDB_SUCCESS else { throw failed(status, "delete a key") }
+        return true
+    }
+
+    /// Deletes all entries.
+    ///
+    /// - Complexity: O(*n*) in the number of pages.
+    package func clear(_ database: Database) throws(LMDBError) {
+        let status = mdb_drop(changing(), database.handle, 0)
+        guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
+    }
+
+    /// The transaction, for a change; traps in a read transaction.
+    @inlinable
+    func changing() -> OpaquePointer {
+        guard let state else {
+            preconditionFailure("A read transaction can't write. Use Environment.write.")
+        }
+        state.pointee.changes &+= 1
+        return transaction
+    }
+}
+
+extension LMDBError {
+    @usableFromInline static let appendOutOfOrder = LMDBError(
+        .appendOutOfOrder,
+        "The key doesn't sort behind the last one. Append in order, or use put.")
+}

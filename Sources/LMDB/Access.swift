@@ -1,0 +1,90 @@
+package import CLMDB
+
+/// A copyable view of a transaction, to hand to functions that read or write.
+///
+/// Valid only inside the closure that got the transaction; using it later is undefined. Reading
+/// works in both kinds of transactions. Writing in a read transaction is a programming error and
+/// traps.
+package struct Access {
+    @usableFromInline let transaction: OpaquePointer
+    /// `nil` in a read transaction.
+    @usableFromInline let state: UnsafeMutablePointer<WriteState>?
+
+    @inlinable
+    init(_ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil) {
+        self.transaction = transaction
+        self.state = state
+    }
+
+    /// Whether the view belongs to a write transaction.
+    @inlinable package var canWrite: Bool { state != nil }
+
+    /// The value of a key, or `nil` if there is none.
+    ///
+    /// The bytes lie in the map and aren't copied. They are valid until the transaction ends, in a
+    /// write transaction until its next write.
+    ///
+    /// - Throws: `keyEmpty` or `keyTooLong`; `damaged` if the file is.
+    /// - Complexity: O(log *n*) in the number of entries.
+    @inlinable
+    package func get(
+        _ key: UnsafeRawBufferPointer, in database: Database
+    ) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        var name = try Self.value(key: key)
+        var value = MDB_val()
+        let status = mdb_get(transaction, database.handle, &name, &value)
+        if status == MDB_SUCCESS {
+            return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+        }
+        if status == MDB_NOTFOUND { return nil }
+        throw failed(status, "read a key")
+    }
+
+    /// The number of entries.
+    ///
+    /// - Complexity: O(1)
+    package func count(of database: Database) throws(LMDBError) -> Int {
+        try statistics(of: database).entries
+    }
+
+    /// The size and shape of a database.
+    ///
+    /// - Complexity: O(1)
+    package func statistics(of database: Database) throws(LMDBError) -> Statistics {
+        var stat = MDB_stat()
+        let status = mdb_stat(transaction, database.handle, &stat)
+        guard status == MDB_SUCCESS else { throw failed(status, "read the statistics") }
+        return Statistics(
+            entries: stat.ms_entries, depth: Int(stat.ms_depth),
+            branchPages: stat.ms_branch_pages, leafPages: stat.ms_leaf_pages,
+            overflowPages: stat.ms_overflow_pages)
+    }
+
+    /// Runs a closure with a cursor that stands before the first entry.
+    ///
+    /// - Throws: ``LMDBError``, or what the closure throws.
+    @inlinable
+    package func withCursor<R>(
+        in database: Database, _ body: (inout Cursor) throws -> R
+    ) throws -> R {
+        var cursor = try Cursor(self, in: database)
+        return try body(&cursor)
+    }
+
+    /// Checks the length of a key and turns it into what LMDB takes.
+    @inlinable
+    static func value(key: UnsafeRawBufferPointer) throws(LMDBError) -> MDB_val {
+        // One comparison for both ends: 0 wraps around to the largest number.
+        guard UInt(bitPattern: key.count) &- 1 < 511 else { throw .keyLength(key.count) }
+        return MDB_val(
+            mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+    }
+
+    /// The error for a return value; a write transaction remembers that it is spoiled.
+    @usableFromInline
+    func failed(_ status: Int32, _ action: String) -> LMDBError {
+        let error = LMDBError(status: status, action)
+        if let state, state.pointee.failure == nil { state.pointee.failure = error }
+        return error
+    }
+}

@@ -1,0 +1,56 @@
+import CLMDB
+
+extension Cursor {
+    /// Deletes the entry at the current position.
+    ///
+    /// The cursor then stands between the neighbours: ``next()`` goes to the following entry and
+    /// ``previous()`` to the preceding one. Traps if the cursor doesn't stand on an entry or the
+    /// transaction only reads.
+    package mutating func delete() throws(LMDBError) {
+        let deleted = [UInt8](key)
+        _ = access.changing()
+        let status = mdb_cursor_del(cursor, 0)
+        place = .deletion(key: deleted, changes: changes)
+        guard status == MDB_SUCCESS else { throw access.failed(status, "delete at a cursor") }
+    }
+
+    /// Moves forward from a place that isn't an entry.
+    ///
+    /// After a deletion LMDB leaves the cursor on the following entry with a mark, so that the
+    /// next move forward stays there. The mark is right only until others insert between the two:
+    /// then the deleted key is searched again.
+    @usableFromInline
+    mutating func nextFromGap() throws(LMDBError) -> Bool {
+        switch place {
+        case .start, .entry: return try first()
+        case .end: return false
+        case .deletion(_, changes): return try move(MDB_NEXT, orTo: .end)
+        case .deletion(let deleted, _):
+            guard try search(deleted) else { return false }
+            guard key.elementsEqual(deleted) else { return true }
+            // The deleted key was written again; the entry behind it is meant.
+            return try move(MDB_NEXT, orTo: .end)
+        }
+    }
+
+    /// Moves backward from a place that isn't an entry.
+    @usableFromInline
+    mutating func previousFromGap() throws(LMDBError) -> Bool {
+        switch place {
+        case .start: return false
+        case .end, .entry: return try last()
+        case .deletion(let deleted, _):
+            return try search(deleted) ? move(MDB_PREV, orTo: .start) : last()
+        }
+    }
+
+    private var changes: UInt64 { access.state?.pointee.changes ?? 0 }
+
+    private mutating func search(_ key: [UInt8]) throws(LMDBError) -> Bool {
+        var result: Result<Bool, LMDBError> = .success(false)
+        key.withUnsafeBytes { bytes in
+            result = Result { () throws(LMDBError) in try seek(atOrAfter: bytes) }
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,123 @@
+package import CLMDB
+
+/// A position in the order of keys of one database.
+///
+/// It stands on an entry, before the first one (where a new cursor is), behind the last one, or
+/// where an entry was deleted. A move that returns `false` leaves it at the end it ran into, so
+/// that moving on returns `false` again and moving back finds the entry at that end. Writes
+/// through ``Access`` keep the position, but invalidate ``key`` and ``value`` until the next move.
+package struct Cursor: ~Copyable {
+    @usableFromInline let access: Access
+    @usableFromInline let cursor: OpaquePointer
+    @usableFromInline var name = MDB_val()
+    @usableFromInline var data = MDB_val()
+    @usableFromInline var place = Place.start
+
+    @usableFromInline
+    enum Place {
+        case start
+        case entry
+        case end
+        /// Where an entry was deleted, with the transaction's changes at that moment.
+        case deletion(key: [UInt8], changes: UInt64)
+    }
+
+    @inlinable
+    init(_ access: Access, in database: Database) throws(LMDBError) {
+        var cursor: OpaquePointer?
+        let status = mdb_cursor_open(access.transaction, database.handle, &cursor)
+        guard status == MDB_SUCCESS, let cursor else {
+            throw access.failed(status, "open a cursor")
+        }
+        self.access = access
+        self.cursor = cursor
+    }
+
+    @inlinable
+    deinit {
+        mdb_cursor_close(cursor)
+    }
+
+    /// Whether the cursor stands on an entry, so that it has a key and a value.
+    @inlinable package var isOnEntry: Bool {
+        if case .entry = place { true } else { false }
+    }
+
+    /// The key at the current position, in the map.
+    ///
+    /// Valid until the transaction ends or writes. Traps if ``isOnEntry`` is `false`.
+    @inlinable package var key: UnsafeRawBufferPointer {
+        precondition(isOnEntry, "The cursor doesn't stand on an entry.")
+        return UnsafeRawBufferPointer(start: name.mv_data, count: name.mv_size)
+    }
+
+    /// The value at the current position, in the map.
+    ///
+    /// Valid until the transaction ends or writes. Traps if ``isOnEntry`` is `false`.
+    @inlinable package var value: UnsafeRawBufferPointer {
+        precondition(isOnEntry, "The cursor doesn't stand on an entry.")
+        return UnsafeRawBufferPointer(start: data.mv_data, count: data.mv_size)
+    }
+
+    /// Goes to the first entry.
+    @inlinable package mutating func first() throws(LMDBError) -> Bool {
+        try move(MDB_FIRST, orTo: .start)
+    }
+
+    /// Goes to the last entry.
+    @inlinable package mutating func last() throws(LMDBError) -> Bool {
+        try move(MDB_LAST, orTo: .end)
+    }
+
+    /// Goes to the following entry.
+    ///
+    /// After ``delete()`` that is the smallest key greater than the deleted one, whatever the
+    /// transaction wrote in between.
+    @inlinable package mutating func next() throws(LMDBError) -> Bool {
+        guard isOnEntry else { return try nextFromGap() }
+        return try move(MDB_NEXT, orTo: .end)
+    }
+
+    /// Goes to the preceding entry.
+    ///
+    /// After ``delete()`` that is the greatest key smaller than the deleted one.
+    @inlinable package mutating func previous() throws(LMDBError) -> Bool {
+        guard isOnEntry else { return try previousFromGap() }
+        return try move(MDB_PREV, orTo: .start)
+    }
+
+    /// Goes to the smallest key that isn't less than `key`.
+    ///
+    /// - Throws: `keyEmpty` or `keyTooLong`; `damaged` if the file is.
+    @inlinable
+    package mutating func seek(
+        atOrAfter key: UnsafeRawBufferPointer
+    ) throws(LMDBError) -> Bool {
+        name = try Access.value(key: key)
+        return try move(MDB_SET_RANGE, orTo: .end)
+    }
+
+    /// Goes to `key` if it is there, and otherwise before the first entry.
+    ///
+    /// - Throws: `keyEmpty` or `keyTooLong`; `damaged` if the file is.
+    @inlinable
+    package mutating func seek(exactly key: UnsafeRawBufferPointer) throws(LMDBError) -> Bool {
+        name = try Access.value(key: key)
+        return try move(MDB_SET_KEY, orTo: .start)
+    }
+
+    /// Moves as LMDB does, or else to `gap`.
+    @inlinable
+    mutating func move(
+        _ operation: MDB_cursor_op, orTo gap: Place
+    ) throws(LMDBError) -> Bool {
+        let status = mdb_cursor_get(cursor, &name, &data, operation)
+        if status == MDB_SUCCESS {
+            place = .entry
+            return true
+        }
+        place = gap
+        if status == MDB_NOTFOUND { return false }
+        throw access.failed(status, "move a cursor")
+    }
+}

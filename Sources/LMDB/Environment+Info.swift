@@ -1,0 +1,70 @@
+import CLMDB
+
+extension Environment {
+    /// Measurements of the environment.
+    ///
+    /// - Complexity: O(*n*) in the pages of the free list.
+    package var info: EnvironmentInfo {
+        get throws {
+            try read { transaction in
+                let pointer = core.pointer
+                var info = MDB_envinfo()
+                var stat = MDB_stat()
+                mdb_env_info(pointer, &info)
+                mdb_env_stat(pointer, &stat)
+                let readers = core.readers()
+                return EnvironmentInfo(
+                    mapBytes: info.me_mapsize, lastPage: info.me_last_pgno,
+                    pageBytes: Int(stat.ms_psize), lastTransaction: UInt64(info.me_last_txnid),
+                    readersInUse: readers.count, readersMax: Int(info.me_maxreaders),
+                    oldestReader: readers.oldest,
+                    freePages: try core.freePages(in: transaction.access))
+            }
+        }
+    }
+
+    /// Frees the reader slots of processes that died during a read.
+    ///
+    /// Happens by itself at opening, when the slots run out, and every 256 commits.
+    ///
+    /// - Returns: The number of freed slots.
+    @discardableResult
+    package func checkReaders() throws(LMDBError) -> Int {
+        try checkOpen()
+        return try core.checkReaders()
+    }
+}
+
+extension EnvironmentCore {
+    /// The pages in the free list: each value is a count and so many page numbers.
+    func freePages(in access: Access) throws -> Int {
+        var count = 0
+        try access.withCursor(in: .free) { cursor in
+            while try cursor.next() {
+                let value = cursor.value
+                guard value.count >= 8 else { continue }
+                count += value.loadUnaligned(as: Int.self)
+            }
+        }
+        return count
+    }
+
+    /// The taken reader slots, and the id of the oldest snapshot other than the caller's own.
+    func readers() -> (count: Int, oldest: UInt64?) {
+        let list = ReaderList()
+        mdb_reader_list(
+            pointer,
+            { line, context in
+                guard let line, let context else { return 0 }
+                let list = Unmanaged<ReaderList>.fromOpaque(context).takeUnretainedValue()
+                list.add(String(cString: line))
+                return 0
+            }, Unmanaged.passUnretained(list).toOpaque())
+        return (list.count, list.oldest)
+    }
+}
+
+extension Database {
+    /// LMDB's own list of free pages.
+    fileprivate static let free = Database(handle: 0)
+}

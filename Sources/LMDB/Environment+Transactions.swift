@@ -1,0 +1,54 @@
+import CLMDB
+
+extension Environment {
+    /// Runs a closure on a snapshot of the last commit.
+    ///
+    /// Any thread may call it, also inside another read or write. Writers go on meanwhile, but
+    /// pages that they free can't be used again until the closure returns: copy out what you
+    /// need, and renew long scans.
+    ///
+    /// - Throws: `closed`, `forked`, `panicked`; `readersFull` if all reader slots are taken;
+    ///   or what the closure throws.
+    @inlinable
+    package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+        let slot = try beginRead()
+        defer { endRead(slot) }
+        return try body(ReadTransaction(Access(slot.pointee.transaction)))
+    }
+
+    /// Runs a closure in a write transaction and commits it, on the ``writer`` thread only.
+    ///
+    /// The transaction is aborted if the closure throws. If the map is too small, it is aborted,
+    /// the map grows after all reads have ended, and the closure **runs again**: don't count or
+    /// collect outside of it. When `write` returns, the commit is as durable as the options say.
+    ///
+    /// - Throws: `alreadyWriting` inside another write; `other` on another thread; `closed`,
+    ///   `forked`, `panicked`; `mapFull` or `diskFull`, which change nothing; `io` if the outcome
+    ///   is unknown; `notFoundPath` if the files were removed; or what the closure throws.
+    package func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+        try checkOpen()
+        return try core.write(body)
+    }
+
+    /// Runs a closure on the ``writer`` thread and returns its result, without blocking a thread.
+    ///
+    /// - Throws: What the closure throws.
+    package func perform<R: Sendable>(
+        _ work: @escaping @Sendable () throws -> R
+    ) async throws -> R {
+        try await withCheckedThrowingContinuation { continuation in
+            writer.submit { continuation.resume(with: Result { try work() }) }
+        }
+    }
+
+    @usableFromInline
+    func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+        try checkOpen()
+        return try core.beginRead()
+    }
+
+    @usableFromInline
+    func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>) {
+        core.endRead(slot)
+    }
+}

@@ -1,0 +1,81 @@
+import Glibc
+import Synchronization
+
+/// An open store: one folder with one LMDB file.
+///
+/// Every ``open(at:options:)`` returns its own handle, and handles of one file share everything.
+/// The file closes with its last handle, by ``close()`` or when the handle is released.
+///
+/// Reading is possible from any thread and doesn't wait for writing. Writing happens on the
+/// ``writer`` thread only.
+package final class Environment: @unchecked Sendable {  // Constants and an atomic flag.
+    /// The folder, as it was given; of a temporary environment the one that is gone already.
+    package let directory: String
+    let core: EnvironmentCore
+    private let isClosed = Atomic(false)
+
+    init(_ core: EnvironmentCore, directory: String) {
+        self.core = core
+        self.directory = directory
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Opens the environment in a folder, or joins it if this process has it open.
+    ///
+    /// A missing folder is created with its databases at once, or not at all: a crash leaves no
+    /// half of it. The files are checked before LMDB gets them.
+    ///
+    /// - Throws: `differentOptions` if it is open with others; `notFoundPath`, `notADirectory`,
+    ///   `permissionDenied`, `readOnlyDirectory`, `networkFileSystem` for the folder;
+    ///   `foreignFile`, `versionMismatch`, `truncated`, `damaged` for the data file.
+    package static func open(
+        at directory: String, options: EnvironmentOptions
+    ) throws(LMDBError) -> Environment {
+        let folder = Folder(path: directory)
+        let core = try EnvironmentRegistry.shared.open(folder, options: options)
+        return Environment(core, directory: directory)
+    }
+
+    /// The database with a name of the options.
+    ///
+    /// - Throws: `notFoundPath` for another name.
+    /// - Complexity: O(1)
+    package func database(_ name: String) throws(LMDBError) -> Database {
+        guard let database = core.databases[name] else {
+            throw LMDBError(
+                .notFoundPath,
+                "The options name no database '\(name)', but \(core.options.databases).")
+        }
+        return database
+    }
+
+    /// Gives the handle back. With the last handle the file closes, after running reads and
+    /// submitted jobs; on the writer thread it closes after the current job.
+    ///
+    /// A second call does nothing. Don't call it inside a read.
+    package func close() {
+        guard core.process == Process.current,
+            !isClosed.exchange(true, ordering: .sequentiallyConsistent)
+        else { return }
+        EnvironmentRegistry.shared.close(core)
+    }
+
+    /// The thread on which the environment writes. All handles of a file have the same.
+    package var writer: WriterThread { core.writer }
+
+    /// A closure that runs right before every commit; if it throws, the write fails with its
+    /// error. For tests. All handles of a file share it.
+    package var beforeCommit: (@Sendable () throws -> Void)? {
+        get { core.hook.closure }
+        set { core.hook.closure = newValue }
+    }
+
+    /// Throws if the handle is closed or the process was forked.
+    func checkOpen() throws(LMDBError) {
+        try core.checkProcess()
+        guard !isClosed.load(ordering: .relaxed) else { throw .closed }
+    }
+}

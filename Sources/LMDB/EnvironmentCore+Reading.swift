@@ -1,0 +1,93 @@
+import CLMDB
+import Glibc
+
+extension EnvironmentCore {
+    /// Begins a snapshot, in a pooled transaction if there is one.
+    func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+        guard process == Process.current else { throw .forked }
+        while true {
+            if let slot = try gate.enter() {
+                let status = mdb_txn_renew(slot.pointee.transaction)
+                if status == MDB_SUCCESS { return slot }
+                gate.leave(slot)
+                try recover(status)
+            } else {
+                let (transaction, status) = beginTransaction()
+                if let transaction { return gate.adopt(transaction) }
+                gate.leave()
+                try recover(status)
+            }
+        }
+    }
+
+    /// Ends a snapshot.
+    func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>) {
+        mdb_txn_reset(slot.pointee.transaction)
+        gate.leave(slot)
+    }
+
+    /// Frees the reader slots of dead processes.
+    ///
+    /// - Returns: Their number.
+    func checkReaders() throws(LMDBError) -> Int {
+        try checkProcess()
+        if let slot = try gate.enter() {
+            defer { gate.leave(slot) }
+            return try freeDeadReaders()
+        }
+        defer { gate.leave() }
+        return try freeDeadReaders()
+    }
+
+    /// As ``checkReaders()``, inside the gate.
+    func freeDeadReaders() throws(LMDBError) -> Int {
+        var dead: Int32 = 0
+        let status = mdb_reader_check(pointer, &dead)
+        guard status == MDB_SUCCESS else { throw LMDBError(status: status, "check the readers") }
+        return Int(dead)
+    }
+
+    /// Takes over the map size that another process has set.
+    func adoptMapSize() throws(LMDBError) {
+        try gate.exclusively { () throws(LMDBError) in try setMapSize(0) }
+    }
+
+    /// Sets the map size; 0 stands for the size in the file. No transaction is inside the gate.
+    func setMapSize(_ bytes: Int) throws(LMDBError) {
+        let status = mdb_env_set_mapsize(pointer, bytes)
+        if status == MDB_SUCCESS { return }
+        // LMDB has dropped the old map before it failed to make the new one.
+        if status != EINVAL { gate.panic() }
+        throw LMDBError(status: status, "change the size of the map to \(bytes) bytes")
+    }
+
+    /// Begins a transaction with a new reader slot.
+    private func beginTransaction() -> (OpaquePointer?, Int32) {
+        var transaction: OpaquePointer?
+        var status = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+        if status == MDB_READERS_FULL {
+            var dead: Int32 = 0
+            mdb_reader_check(pointer, &dead)
+            status = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+        }
+        return (status == MDB_SUCCESS ? transaction : nil, status)
+    }
+
+    /// Makes a second attempt sensible, or throws.
+    private func recover(_ status: Int32) throws(LMDBError) {
+        switch status {
+        case MDB_MAP_RESIZED: try adoptMapSize()
+        case MDB_PANIC:
+            gate.panic()
+            throw .panicked
+        case MDB_READERS_FULL:
+            throw LMDBError(
+                .readersFull,
+                """
+                All \(options.readersMax) reader slots of '\(folder.path)' are taken by living \
+                readers. End some reads, or let all processes open it with more slots.
+                """, underlying: status)
+        default: throw LMDBError(status: status, "begin a read")
+        }
+    }
+}

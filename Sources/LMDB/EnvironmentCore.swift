@@ -1,0 +1,70 @@
+import CLMDB
+import Glibc
+
+/// An open LMDB environment with its readers' gate and its writer thread.
+///
+/// One exists per data file and process; each ``Environment`` is a handle to it.
+final class EnvironmentCore: @unchecked Sendable {
+    // The pointers are constant; what they point to is used only behind the gate. `writing` and
+    // the write state belong to the writer thread.
+
+    let folder: Folder
+    let options: EnvironmentOptions
+    let pointer: OpaquePointer
+    let key: FileKey
+    /// `nil` if the lock file couldn't be made, or if the files are unlinked.
+    let lockKey: FileKey?
+    let gate = Gate()
+    let writer = WriterThread()
+    let process = Process.current
+    let databases: [String: Database]
+    let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
+    let hook = CommitHook()
+    var isWriting = false
+    var commitCount = 0
+
+    /// Dead readers are looked for every so many commits.
+    static let commitsPerReaderCheck = 256
+
+    /// Opens the prepared and checked files of a folder.
+    init(_ folder: Folder, options: EnvironmentOptions) throws(LMDBError) {
+        self.folder = folder
+        self.options = options
+        pointer = try Self.openPointer(folder, options)
+        do throws(LMDBError) {
+            databases = try Self.openDatabases(pointer, options, folder)
+            guard let key = try FileKey(path: folder.dataPath) else {
+                throw LMDBError(.notFoundPath, "'\(folder.dataPath)' was removed while it opened.")
+            }
+            self.key = key
+            lockKey = try FileKey(path: folder.lockPath)
+        } catch {
+            mdb_env_close(pointer)
+            throw error
+        }
+        var dead: Int32 = 0
+        mdb_reader_check(pointer, &dead)
+        state.initialize(to: WriteState())
+    }
+
+    deinit {
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// Closes LMDB's environment after the running reads and jobs, then calls `completion`.
+    func close(completion: @escaping @Sendable () -> Void) {
+        guard process == Process.current else { return }
+        precondition(!gate.isReading, "Close the environment after the read, not inside it.")
+        writer.stop { [self] in
+            gate.close()
+            mdb_env_close(pointer)
+            completion()
+        }
+    }
+
+    /// Throws if the process was forked since the environment was opened.
+    func checkProcess() throws(LMDBError) {
+        guard process == Process.current else { throw .forked }
+    }
+}

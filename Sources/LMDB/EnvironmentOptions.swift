@@ -1,0 +1,28 @@
+/// How an environment is opened. Opening one file twice in a process needs equal options.
+package struct EnvironmentOptions: Sendable, Hashable {
+    /// What is on disk when a write returns.
+    package var durability: Durability = .full
+    /// The address space taken at first, in bytes. It costs no memory and no disk.
+    package var mapBytes: Int = 64 << 30
+    /// The map doubles up to this size, in bytes; then writes throw `mapFull`.
+    package var mapBytesMax: Int = 16 << 40
+    /// The reader slots of the lock file. The first process that opens the file decides.
+    package var readersMax = 1024
+    /// The names of the databases; missing ones are created, except when reading only.
+    package var databases: [String]
+    /// Opens an existing environment without ever writing to it.
+    ///
+    /// If the lock file can't be written either, reads aren't protected from writers in other
+    /// processes, which then must not write.
+    package var isReadOnly = false
+    /// Creates the folder and the data file if they are missing.
+    package var createsIfMissing = true
+    /// Opens on a file system that is shared between machines, where locks and maps don't work
+    /// reliably. Two machines that do this at the same time destroy the file.
+    package var allowsNetworkFileSystem = false
+
+    /// Makes options with default values for all but the names of the databases.
+    package init(databases: [String]) {
+        self.databases = databases
+    }
+}

@@ -1,0 +1,216 @@
+import CLMDB
+import Glibc
+
+/// Keeps transactions and changes of the map apart, and pools read transactions.
+///
+/// Any number of reads and one write pass at the same time. A change of the map, or closing,
+/// holds back new ones and waits for those inside. A thread that is inside already always passes:
+/// the change waits for it anyway, and holding it back would lock up both.
+final class Gate: @unchecked Sendable {  // All state is protected by the pthread mutex.
+    private enum Phase {
+        case open
+        case exclusive
+        case panicked
+        case closed
+    }
+
+    /// Idle read transactions over this number are ended, because each takes a reader slot.
+    static let idleMax = 64
+
+    private let lock: UnsafeMutablePointer<pthread_mutex_t>
+    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private var phase = Phase.open
+    private var slots: [UnsafeMutablePointer<ReaderSlot>] = []
+    private var firstIdle: UnsafeMutablePointer<ReaderSlot>?
+    private var idleCount = 0
+    /// The reads inside, those without a slot included.
+    private var inside = 0
+    /// The thread whose write is inside; 0 if none is.
+    private var writer: UInt = 0
+    private var waiters = 0
+
+    init() {
+        lock = .allocate(capacity: 1)
+        pthread_mutex_init(lock, nil)
+        changed = .allocate(capacity: 1)
+        pthread_cond_init(changed, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(changed)
+        changed.deallocate()
+        pthread_mutex_destroy(lock)
+        lock.deallocate()
+    }
+}
+
+extension Gate {
+    /// Lets a read in.
+    ///
+    /// - Returns: An idle slot, which belongs to the calling thread until ``leave(_:)``, or `nil`
+    ///   if there is none: then the caller makes one and calls ``adopt(_:)``, or gives up with
+    ///   ``leave()``.
+    func enter() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot>? {
+        let thread = UInt(pthread_self())
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        if phase != .open { try passClosed(thread) }
+        inside += 1
+        guard let slot = firstIdle else { return nil }
+        firstIdle = slot.pointee.nextIdle
+        idleCount -= 1
+        slot.pointee.thread = thread
+        return slot
+    }
+
+    /// Makes a begun transaction a slot of the calling thread.
+    func adopt(_ transaction: OpaquePointer) -> UnsafeMutablePointer<ReaderSlot> {
+        let slot = UnsafeMutablePointer<ReaderSlot>.allocate(capacity: 1)
+        slot.initialize(to: ReaderSlot(transaction: transaction))
+        slot.pointee.thread = UInt(pthread_self())
+        pthread_mutex_lock(lock)
+        slots.append(slot)
+        pthread_mutex_unlock(lock)
+        return slot
+    }
+
+    /// Lets a read out. Its transaction has been reset.
+    func leave(_ slot: UnsafeMutablePointer<ReaderSlot>) {
+        pthread_mutex_lock(lock)
+        slot.pointee.thread = 0
+        if idleCount < Self.idleMax {
+            slot.pointee.nextIdle = firstIdle
+            firstIdle = slot
+            idleCount += 1
+        } else {
+            slots.removeAll { $0 == slot }
+            mdb_txn_abort(slot.pointee.transaction)
+            slot.deallocate()
+        }
+        countOut()
+        pthread_mutex_unlock(lock)
+    }
+
+    /// Lets a read without a slot out.
+    func leave() {
+        pthread_mutex_lock(lock)
+        countOut()
+        pthread_mutex_unlock(lock)
+    }
+
+    /// Lets the write of the calling thread in. Only the writer thread calls this.
+    func enterWriting() throws(LMDBError) {
+        let thread = UInt(pthread_self())
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        if phase != .open { try passClosed(thread) }
+        writer = thread
+    }
+
+    /// Lets the write out.
+    func leaveWriting() {
+        pthread_mutex_lock(lock)
+        writer = 0
+        if waiters > 0 { pthread_cond_broadcast(changed) }
+        pthread_mutex_unlock(lock)
+    }
+
+    /// Whether a read of the calling thread is inside.
+    var isReading: Bool {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        return isReading(UInt(pthread_self()))
+    }
+}
+
+extension Gate {
+    /// Runs a closure while no transaction is inside.
+    ///
+    /// - Throws: `busy` if the calling thread itself is inside, for it would wait for itself.
+    func exclusively(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        let thread = UInt(pthread_self())
+        pthread_mutex_lock(lock)
+        if isReading(thread) || writer == thread {
+            pthread_mutex_unlock(lock)
+            throw LMDBError(
+                .busy,
+                """
+                The map has to be changed, which waits for all reads, and this thread is inside \
+                one. End the outer read, then try again.
+                """)
+        }
+        do throws(LMDBError) {
+            if phase != .open { try passClosed(thread) }
+        } catch {
+            pthread_mutex_unlock(lock)
+            throw error
+        }
+        phase = .exclusive
+        waitUntilEmpty()
+        pthread_mutex_unlock(lock)
+        defer {
+            pthread_mutex_lock(lock)
+            if phase == .exclusive { phase = .open }
+            pthread_cond_broadcast(changed)
+            pthread_mutex_unlock(lock)
+        }
+        try body()
+    }
+
+    /// Refuses everything from now on, because the file is in an unknown state.
+    func panic() {
+        pthread_mutex_lock(lock)
+        if phase != .closed { phase = .panicked }
+        pthread_cond_broadcast(changed)
+        pthread_mutex_unlock(lock)
+    }
+
+    /// Refuses everything from now on, waits for what is inside, and ends the pooled transactions.
+    func close() {
+        pthread_mutex_lock(lock)
+        while phase == .exclusive { wait() }
+        phase = .closed
+        waitUntilEmpty()
+        for slot in slots {
+            mdb_txn_abort(slot.pointee.transaction)
+            slot.deallocate()
+        }
+        slots = []
+        firstIdle = nil
+        idleCount = 0
+        pthread_mutex_unlock(lock)
+    }
+
+    private func isReading(_ thread: UInt) -> Bool {
+        slots.contains { $0.pointee.thread == thread }
+    }
+
+    /// Waits until the gate is open, unless the thread is inside already.
+    private func passClosed(_ thread: UInt) throws(LMDBError) {
+        while true {
+            switch phase {
+            case .open: return
+            case .panicked: throw .panicked
+            case .closed: throw .closed
+            case .exclusive:
+                if writer == thread || isReading(thread) { return }
+                wait()
+            }
+        }
+    }
+
+    private func waitUntilEmpty() {
+        while inside > 0 || writer != 0 { wait() }
+    }
+
+    private func wait() {
+        waiters += 1
+        pthread_cond_wait(changed, lock)
+        waiters -= 1
+    }
+
+    private func countOut() {
+        inside -= 1
+        if waiters > 0, inside == 0 { pthread_cond_broadcast(changed) }
+    }
+}

@@ -1,0 +1,16 @@
+/// What a write transaction remembers beside LMDB's own state. Touched by the writer thread only.
+@usableFromInline
+struct WriteState {
+    /// Counts the changes, so that a cursor knows that others wrote since it stood still.
+    @usableFromInline var changes: UInt64 = 0
+    /// The first failure that spoiled the transaction. It is never committed then, even if the
+    /// closure swallowed the error.
+    var failure: LMDBError?
+
+    @usableFromInline init() {}
+
+    mutating func begin() {
+        changes = 0
+        failure = nil
+    }
+}

@@ -1,0 +1,15 @@
+import CLMDB
+
+/// A transaction that may write. It exists only inside the closure of ``Environment/write(_:)``.
+package struct WriteTransaction: ~Copyable {
+    /// The view through which the transaction reads and writes. It sees its own writes.
+    package let access: Access
+
+    @inlinable
+    init(_ access: Access) {
+        self.access = access
+    }
+
+    /// The id that the transaction has once it is committed.
+    @inlinable package var id: UInt64 { UInt64(mdb_txn_id(access.transaction)) }
+}

@@ -1,0 +1,5 @@
+import Testing
+
+@testable import BackstitchCore
+
+@Suite struct QueryOrderedKeyTests {}

@@ -1,0 +1,143 @@
+import Testing
+
+@Suite struct AttributeDiagnosticTests {
+    @Test func `a constant with a value can't be read back`() {
+        let member = Member("let name = \"none\"")
+        #expect(
+            member.reports == [
+                "3:5 'name' can't be read back: a 'let' that has a value can't be set again. "
+                    + "Declare it with 'var'."
+            ])
+        #expect(member.fixes == ["replace 'let' with 'var'": "var name = \"none\""])
+    }
+
+    @Test(arguments: ["Date.now", "makeName()", "[1]", "nil", "\"a\" + \"b\"", "Decimal(3)"])
+    func `a type that can't be told from a literal is asked for`(value: String) {
+        let member = Member("var name = \(value)")
+        #expect(
+            member.reports == ["3:9 Write the type of 'name', which is part of the schema."])
+    }
+
+    @Test(arguments: [
+        ("true", "Bool"), ("1", "Int"), ("-1", "Int"), ("1.5", "Double"), ("-1e3", "Double"),
+        ("\"a\"", "String"), ("Date()", "Date"), ("UUID()", "UUID"),
+    ])
+    func `a literal tells its type`(value: String, type: String) {
+        let member = Member("var name = \(value)")
+        #expect(member.reports.isEmpty)
+        #expect(member.expansion.text.contains("fields.read(\(type).self, at: 0, default: "))
+    }
+
+    @Test(arguments: [
+        "(Int, Int)", "() -> Void", "Any", "any Sendable", "some Sendable", "[String]",
+        "[String: Int]", "Array<Int>", "Set<Int>", "Dictionary<Int, Int>", "UInt", "UInt8",
+        "UInt64", "Int8", "Character", "[Int]?", "UInt?", "(any Sendable)?", "Swift.UInt",
+        "Sendable & Hashable", "Int.Type", "AnyObject", "Void",
+    ])
+    func `a type that can't be stored is reported with those that can`(type: String) {
+        let member = Member("var value: \(type)")
+        #expect(
+            member.reports == [
+                "3:16 '\(type)' can't be stored. An attribute is a String, Bool, Int, Int16, Int32, "
+                    + "Int64, Float, Double, Decimal, Date, Data, UUID, URL or the ID of an entity, "
+                    + "or an optional of one of these."
+            ])
+    }
+
+    @Test func `an implicitly unwrapped optional is told to be an optional`() {
+        let member = Member("var name: String!")
+        #expect(
+            member.reports == ["3:15 'String!' can't be stored. Write 'String' or 'String?'."])
+        #expect(member.fixes == ["replace 'String!' with 'String?'": "var name: String?"])
+    }
+
+    @Test(arguments: ["Int??", "Optional<Int?>", "Optional<Int>?"])
+    func `an optional of an optional is told to be one`(type: String) {
+        let inner = type.hasPrefix("Optional<Int>") ? "Optional<Int>" : "Int?"
+        let member = Member("var number: \(type)")
+        #expect(
+            member.reports == [
+                "3:17 An attribute is nil or not, so an optional of an optional can't be stored. "
+                    + "Write '\(inner)'."
+            ])
+        #expect(member.fixes == ["replace '\(type)' with '\(inner)'": "var number: \(inner)"])
+    }
+
+    @Test func `a lazy property is told to be computed or not lazy`() {
+        let member = Member("lazy var name: String = make()")
+        #expect(
+            member.reports == [
+                "3:5 'name' can't be lazy: saving reads every attribute. Remove 'lazy', or make it "
+                    + "computed."
+            ])
+    }
+
+    @Test func `a pattern of several names is told to be split`() {
+        let member = Member("var (width, height) = (1, 2)")
+        #expect(member.reports == ["3:9 Declare each attribute by itself, with its type."])
+    }
+
+    @Test func `a stored property under a condition is reported`() {
+        let member = Member(
+            """
+            #if DEBUG
+                var secret: String
+                var hint: String { "" }
+                static let hints = 1
+            #endif
+            """)
+        #expect(
+            member.reports == [
+                "4:5 A stored property can't stand inside '#if': every build must store the same "
+                    + "attributes. Move it out."
+            ])
+    }
+
+    @Test func `options are known`() {
+        let member = Member("@Attribute(.unique) var name: String")
+        #expect(
+            member.reports == [
+                "3:16 '.unique' is no option of @Attribute. The options are .indexed and .lossless."
+            ])
+    }
+
+    @Test(arguments: [
+        "@Attribute(.indexed, .indexed)", "@Attribute(.indexed) @Attribute(.indexed)",
+    ])
+    func `an option is given once`(mark: String) {
+        let member = Member("\(mark) var name: String")
+        let column = mark.count - ".indexed)".count + 5
+        #expect(member.reports == ["3:\(column) '.indexed' is given twice. Remove one."])
+    }
+
+    @Test func `only Decimal is lossless`() {
+        #expect(
+            Member("@Attribute(.lossless) var price: Double?").reports == [
+                "3:16 '.lossless' is for Decimal; every 'Double' is kept as it is. Remove it."
+            ])
+        #expect(Member("@Attribute(.lossless) var price: Decimal?").reports.isEmpty)
+        #expect(Member("@Attribute(.lossless) var price: Money").reports.isEmpty)
+    }
+
+    @Test func `bytes are not indexed`() {
+        #expect(
+            Member("@Attribute(.indexed) var hash: Data").reports == [
+                "3:16 'Data' can't be indexed: bytes have no order to search by. Remove '.indexed'."
+            ])
+    }
+
+    @Test(arguments: ["var title: String { name }", "static var title = \"a\""])
+    func `marks stand at stored properties`(property: String) {
+        let member = Member("@Attribute(.indexed) \(property)")
+        #expect(
+            member.reports == ["3:5 'title' is not stored in a record. Remove '@Attribute'."])
+        #expect(member.fixes == ["remove '@Attribute(.indexed)'": property])
+    }
+
+    @Test func `an entity with errors keeps its conformance`() {
+        let text = Member("var tags: [String]").expansion.text
+        #expect(text.contains("extension Model: Backstitch.Entity"))
+        #expect(text.contains("fatalError()"))
+        #expect(!text.contains("fields.read("))
+    }
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Shows that the package works as a versioned dependency: a package of its own declares an entity.
+#
+# Usage: Tests/consumer.sh        (tests the commit that is checked out; needs no network)
+set -euo pipefail
+
+root="$(git -C "$(dirname "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+
+git clone --quiet --no-tags "file://$root" "$scratch/backstitch"
+git -C "$scratch/backstitch" checkout --quiet --detach "$(git -C "$root" rev-parse HEAD)"
+git -C "$scratch/backstitch" tag 1.0.0
+
+mkdir -p "$scratch/consumer/Sources/Consumer"
+cat >"$scratch/consumer/Package.swift" <<MANIFEST
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "Consumer",
+    dependencies: [.package(url: "file://$scratch/backstitch", from: "1.0.0")],
+    targets: [
+        .executableTarget(
+            name: "Consumer",
+            dependencies: [.product(name: "Backstitch", package: "backstitch")])
+    ]
+)
+MANIFEST
+cat >"$scratch/consumer/Sources/Consumer/main.swift" <<'SOURCE'
+import Backstitch
+import Foundation
+
+@Entity struct Department {
+    var id = ID()
+    var name: String
+    @Relationship(inverse: \Employee.department) var employees: ToMany<Employee>
+}
+
+@Entity("Person") struct Employee {
+    var id = ID()
+    @Attribute(.indexed) var name: String
+    var salary: Decimal = 0
+    @Relationship(onDelete: .cascade) var department: Department.ID?
+}
+
+let engines = Department(id: "engines", name: "Engines")
+let ada = Employee(name: "Ada", department: engines.id)
+for attribute in Employee.entitySchema.attributes {
+    let target = attribute.reference.map { " to \($0.target), \($0.onDelete)" } ?? ""
+    print("\(Employee.entityName).\(attribute.name): \(attribute.type)\(target)")
+}
+print("\(engines.employees.owner) \(Department.entitySchema.toMany[0].inverse() ?? "-")")
+precondition(ada.id < Employee.ID())
+SOURCE
+
+expected="Person.name: string
+Person.salary: decimal
+Person.department: reference to Department, cascade
+engines department"
+
+options=(--quiet --package-path "$scratch/consumer" --cache-path "$scratch/cache")
+swift build "${options[@]}"
+actual="$(swift run --skip-build "${options[@]}")"
+if [[ "$actual" != "$expected" ]]; then
+    diff <(echo "$expected") <(echo "$actual") >&2 || true
+    echo "The consumer printed something else." >&2
+    exit 1
+fi
+echo "A package that depends on Backstitch by version builds and runs."
