@@ -1,6 +1,7 @@
 import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
+import LMDB
 import Testing
 
 @Suite struct TimeTests {
