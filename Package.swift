@@ -73,7 +73,7 @@ let package = Package(
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
-        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
+        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
