@@ -45,6 +45,12 @@ extension SeededGenerator {
         chance(0.7) ? pick(Self.texts) : pick(Self.texts) + pick(Self.texts)
     }
 
+    /// Text in normal form C, for which Swift's `<` is right.
+    mutating func normalText() -> String {
+        let text = text()
+        return text.precomposedStringWithCanonicalMapping
+    }
+
     mutating func integer() -> Int {
         chance(0.1) ? pick([.min, .max, -1, 0]) : Int.random(in: -3...9, using: &self)
     }
@@ -116,7 +122,7 @@ extension SeededGenerator {
         (0..<count).map { position in
             var sample = Sample(
                 id: EntityID(position < 40 ? "r\(position)" : "s\(next() % 100_000)-\(position)"))
-            sample.name = text()
+            sample.name = normalText()
             sample.nick = optional { $0.text() }
             sample.age = integer()
             sample.grade = optional { Int16(truncatingIfNeeded: $0.integer()) }
