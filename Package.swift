@@ -74,6 +74,9 @@ let package = Package(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
+        .testTarget(
+            name: "BackstitchStoreTests",
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
     ],
     swiftLanguageModes: [.v6]
 )
