@@ -123,6 +123,10 @@ public final class Store: Sendable {
         }
         let types = types
         return try withoutActuallyEscaping(body) { body in
+            // The queue holds the job a moment longer than this call, so the closure is taken away.
+            let work = Locked<(@Sendable (WriteContext) throws -> Result)?>({ context in
+                try body(WriteTransaction(context: context, types: types))
+            })
             let outcome = Locked<(any Error)?>(nil)
             let result = Locked<Result?>(nil)
             let done = DispatchSemaphore(value: 0)
@@ -130,10 +134,12 @@ public final class Store: Sendable {
                 WriteJob(
                     author: author,
                     run: { context in
-                        let value = try body(WriteTransaction(context: context, types: types))
+                        guard let run = work.withLock({ $0 }) else { throw StoreError.closed }
+                        let value = try run(context)
                         result.withLock { $0 = value }
                     },
                     finish: { error in
+                        work.withLock { $0 = nil }
                         outcome.withLock { $0 = error }
                         done.signal()
                     }))
