@@ -65,7 +65,7 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
-        .target(name: "CFaults", path: "Tests/CFaults"),
+        .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
         .testTarget(
             name: "BackstitchTestingTests",
@@ -73,7 +73,13 @@ let package = Package(
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
-        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
+        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(
+            name: "BackstitchSyncTests",
+            dependencies: [
+                "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
+                "BackstitchSync", "LMDB",
+            ]),
         .testTarget(
             name: "BackstitchStoreTests",
             dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),

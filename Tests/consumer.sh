@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Shows that the package works as a versioned dependency: a package of its own declares an entity.
+# Shows that the package works as a versioned dependency: a package of its own, with the strictest
+# settings of the compiler, declares entities.
 #
 # Usage: Tests/consumer.sh        (tests the commit that is checked out; needs no network)
 set -euo pipefail
@@ -23,7 +24,11 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "Consumer",
-            dependencies: [.product(name: "Backstitch", package: "backstitch")])
+            dependencies: [.product(name: "Backstitch", package: "backstitch")],
+            swiftSettings: [
+                .defaultIsolation(MainActor.self), .strictMemorySafety(),
+                .treatAllWarnings(as: .error),
+            ])
     ]
 )
 MANIFEST
@@ -67,4 +72,34 @@ if [[ "$actual" != "$expected" ]]; then
     echo "The consumer printed something else." >&2
     exit 1
 fi
+
+# What only the compiler can know is reported at the line that is wrong.
+cat >"$scratch/consumer/Sources/Consumer/Wrong.swift" <<'SOURCE'
+import Backstitch
+
+enum Kind: String { case small, large }
+
+@Entity struct Office {
+    var id = ID()
+    @Relationship(inverse: \Worker.ofice) var workers: ToMany<Worker>
+}
+
+@Entity struct Worker {
+    var id = ID()
+    var office: Office.ID?
+    var kind: Kind
+}
+SOURCE
+if errors="$(swift build "${options[@]}" 2>&1)"; then
+    echo "Wrong entities build." >&2
+    exit 1
+fi
+for message in \
+    "Wrong.swift:7:28: error: value of type 'Worker' has no member 'ofice'" \
+    "requires that 'Kind' conform to 'AttributeValue'"; do
+    if [[ "$errors" != *"$message"* ]]; then
+        printf '%s\n' "$errors" "The compiler does not report: $message" >&2
+        exit 1
+    fi
+done
 echo "A package that depends on Backstitch by version builds and runs."

@@ -69,6 +69,5 @@ public macro Relationship(onDelete rule: DeleteRule) =
 ///
 /// Write `@Relationship(inverse:)`: this one checks nothing.
 @attached(accessor)
-public macro _Inverse<Target: Entity, Reference: RecordReference>(
-    _ inverse: KeyPath<Target, Reference>
-) = #externalMacro(module: "BackstitchMacros", type: "InverseMacro")
+public macro _Inverse(_ inverse: String) =
+    #externalMacro(module: "BackstitchMacros", type: "InverseMacro")

@@ -20,7 +20,7 @@ struct AttributeDeclaration {
     var defaultValue: String?
     /// Whether the initial value is a literal, which queries can see in the schema.
     var isDefaultLiteral = false
-    /// The options, without `.indexed`'s leading dot.
+    /// The names of the options.
     var options: [String] = []
     /// The delete rule's source, where one is given.
     var deleteRule: String?

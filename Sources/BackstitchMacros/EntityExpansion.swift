@@ -62,7 +62,8 @@ struct EntityExpansion {
     private var indexes: String {
         let entries = attributes.enumerated().map { "\\Self.\($1.identifier): \($0)" }
         return """
-            \(access)nonisolated(unsafe) static let attributeIndexes: [PartialKeyPath<Self>: Int] = \
+            @safe \(access)nonisolated(unsafe) static let attributeIndexes: \
+            [PartialKeyPath<Self>: Int] = \
             \(entries.isEmpty ? "[:]" : Self.list(entries, indent: ""))
             """
     }

@@ -25,7 +25,8 @@ struct EntityMacro: MemberMacro, MemberAttributeMacro, ExtensionMacro {
         guard reading.canConform else { return [] }
         let header: SyntaxNodeString =
             protocols.isEmpty
-            ? "extension \(type.trimmed)" : "extension \(type.trimmed): Backstitch.Entity"
+            ? "nonisolated extension \(type.trimmed)"
+            : "nonisolated extension \(type.trimmed): Backstitch.Entity"
         return [try ExtensionDeclSyntax(header) { reading.expansion.extensionMembers }]
     }
 }
@@ -48,7 +49,7 @@ extension EntityMacro {
             let inverse = variable.attributes.named("Relationship").lazy
                 .compactMap({ $0.argument("inverse") }).first
         else { return [] }
-        return ["@Backstitch._Inverse(\(inverse.trimmed))"]
+        return ["@Backstitch._Inverse(\(literal: inverse.trimmedDescription))"]
     }
 }
 

@@ -165,7 +165,7 @@ struct EntityReading {
         return type.is(IdentifierTypeSyntax.self) && type.lastName == "ID"
     }
 
-    /// Notes a `let` that has a value; returns whether it did.
+    /// Notes a `let` that has a value.
     mutating func reportConstant(_ property: StoredProperty) {
         let variable = property.variable
         if variable.bindingSpecifier.tokenKind == .keyword(.let), property.initializer != nil {

@@ -1,3 +1,4 @@
+import SwiftParser
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
@@ -5,12 +6,14 @@ import SwiftSyntaxMacros
 /// `@_Inverse`: computes a `ToMany` property from the record's identity.
 ///
 /// `@Entity` puts it at properties with `@Relationship(inverse:)`, after it has checked them.
+/// The key path is text, so that a wrong one is reported at the property and not here as well.
 struct InverseMacro: AccessorMacro {
     static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
-        guard let inverse = node.argumentList.first?.expression else { return [] }
-        return ["get { Backstitch.ToMany(owner: self.id, inverse: \(inverse.trimmed)) }"]
+        let literal = node.argumentList.first?.expression.as(StringLiteralExprSyntax.self)
+        guard let inverse = literal?.representedLiteralValue else { return [] }
+        return ["get { Backstitch.ToMany(owner: self.id, inverse: \(raw: inverse)) }"]
     }
 }

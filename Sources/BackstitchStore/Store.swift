@@ -97,6 +97,7 @@ public final class Store: Sendable {
     ///
     /// - Parameter author: What the operations carry as their author; nil takes the configuration's.
     /// - Throws: what the closure throws; `closed`, `full`, `io` or `outcomeUnknown`.
+    @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil,
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
@@ -112,6 +113,7 @@ public final class Store: Sendable {
     /// Everything else is as in the asynchronous `write`.
     ///
     /// - Throws: what the closure throws; `nestedWrite` inside another write of the store.
+    @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil,
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
@@ -151,6 +153,7 @@ public final class Store: Sendable {
     }
 
     /// Writes with the context itself, for the sync engine.
+    @discardableResult
     package func writeContext<Result: Sendable>(
         author: String? = nil, _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {

@@ -10,7 +10,9 @@ extension Cursor {
         let deleted = [UInt8](key)
         _ = access.changing()
         let status = mdb_cursor_del(cursor, 0)
-        place = .deletion(key: deleted, changes: changes)
+        place = .deletion
+        deletedKey = deleted
+        deletionChanges = changes
         guard status == MDB_SUCCESS else { throw access.failed(status, "delete at a cursor") }
     }
 
@@ -24,10 +26,11 @@ extension Cursor {
         switch place {
         case .start, .entry: return try first()
         case .end: return false
-        case .deletion(_, changes): return try move(MDB_NEXT, orTo: .end)
-        case .deletion(let deleted, _):
-            guard try search(deleted) else { return false }
-            guard key.elementsEqual(deleted) else { return true }
+        case .deletion where deletionChanges == changes:
+            return try move(MDB_NEXT, orTo: .end)
+        case .deletion:
+            guard try searchDeletedKey() else { return false }
+            guard key.elementsEqual(deletedKey) else { return true }
             // The deleted key was written again; the entry behind it is meant.
             return try move(MDB_NEXT, orTo: .end)
         }
@@ -39,16 +42,16 @@ extension Cursor {
         switch place {
         case .start: return false
         case .end, .entry: return try last()
-        case .deletion(let deleted, _):
-            return try search(deleted) ? move(MDB_PREV, orTo: .start) : last()
+        case .deletion:
+            return try searchDeletedKey() ? move(MDB_PREV, orTo: .start) : last()
         }
     }
 
     private var changes: UInt64 { access.state?.pointee.changes ?? 0 }
 
-    private mutating func search(_ key: [UInt8]) throws(LMDBError) -> Bool {
+    private mutating func searchDeletedKey() throws(LMDBError) -> Bool {
         var result: Result<Bool, LMDBError> = .success(false)
-        key.withUnsafeBytes { bytes in
+        deletedKey.withUnsafeBytes { bytes in
             result = Result { () throws(LMDBError) in try seek(atOrAfter: bytes) }
         }
         return try result.get()

@@ -18,9 +18,13 @@ package struct Cursor: ~Copyable {
         case start
         case entry
         case end
-        /// Where an entry was deleted, with the transaction's changes at that moment.
-        case deletion(key: [UInt8], changes: UInt64)
+        case deletion
     }
+
+    /// The key of the deleted entry, and the transaction's changes at that moment; they mean
+    /// something only at the place of a deletion.
+    var deletedKey: [UInt8] = []
+    var deletionChanges: UInt64 = 0
 
     @inlinable
     init(_ access: Access, in database: Database) throws(LMDBError) {
@@ -39,14 +43,14 @@ package struct Cursor: ~Copyable {
     }
 
     /// Whether the cursor stands on an entry, so that it has a key and a value.
-    @inlinable package var isOnEntry: Bool {
-        if case .entry = place { true } else { false }
+    @inlinable @inline(__always) package var isOnEntry: Bool {
+        place == .entry
     }
 
     /// The key at the current position, in the map.
     ///
     /// Valid until the transaction ends or writes. Traps if ``isOnEntry`` is `false`.
-    @inlinable package var key: UnsafeRawBufferPointer {
+    @inlinable @inline(__always) package var key: UnsafeRawBufferPointer {
         precondition(isOnEntry, "The cursor doesn't stand on an entry.")
         return UnsafeRawBufferPointer(start: name.mv_data, count: name.mv_size)
     }
@@ -54,7 +58,7 @@ package struct Cursor: ~Copyable {
     /// The value at the current position, in the map.
     ///
     /// Valid until the transaction ends or writes. Traps if ``isOnEntry`` is `false`.
-    @inlinable package var value: UnsafeRawBufferPointer {
+    @inlinable @inline(__always) package var value: UnsafeRawBufferPointer {
         precondition(isOnEntry, "The cursor doesn't stand on an entry.")
         return UnsafeRawBufferPointer(start: data.mv_data, count: data.mv_size)
     }
@@ -73,7 +77,7 @@ package struct Cursor: ~Copyable {
     ///
     /// After ``delete()`` that is the smallest key greater than the deleted one, whatever the
     /// transaction wrote in between.
-    @inlinable package mutating func next() throws(LMDBError) -> Bool {
+    @inlinable @inline(__always) package mutating func next() throws(LMDBError) -> Bool {
         guard isOnEntry else { return try nextFromGap() }
         return try move(MDB_NEXT, orTo: .end)
     }
@@ -81,7 +85,7 @@ package struct Cursor: ~Copyable {
     /// Goes to the preceding entry.
     ///
     /// After ``delete()`` that is the greatest key smaller than the deleted one.
-    @inlinable package mutating func previous() throws(LMDBError) -> Bool {
+    @inlinable @inline(__always) package mutating func previous() throws(LMDBError) -> Bool {
         guard isOnEntry else { return try previousFromGap() }
         return try move(MDB_PREV, orTo: .start)
     }
@@ -107,7 +111,7 @@ package struct Cursor: ~Copyable {
     }
 
     /// Moves as LMDB does, or else to `gap`.
-    @inlinable
+    @inlinable @inline(__always)
     mutating func move(
         _ operation: MDB_cursor_op, orTo gap: Place
     ) throws(LMDBError) -> Bool {

@@ -35,7 +35,24 @@ extension Environment {
     }
 }
 
+extension Environment {
+    /// Puts all commits on disk, which durability `relaxed` leaves open. Any thread may call it.
+    ///
+    /// - Throws: `io` if that failed; the environment has to be opened again then.
+    package func sync() throws(LMDBError) {
+        try checkOpen()
+        try core.sync()
+    }
+}
+
 extension EnvironmentCore {
+    func sync() throws(LMDBError) {
+        try insideGate { () throws(LMDBError) in
+            let status = mdb_env_sync(pointer, 1)
+            if status != MDB_SUCCESS { throw commitFailed(status) }
+        }
+    }
+
     /// The pages in the free list: each value is a count and so many page numbers.
     func freePages(in access: Access) throws -> Int {
         var count = 0
@@ -49,7 +66,7 @@ extension EnvironmentCore {
         return count
     }
 
-    /// The taken reader slots, and the id of the oldest snapshot other than the caller's own.
+    /// The taken reader slots, and the id of the oldest snapshot.
     func readers() -> (count: Int, oldest: UInt64?) {
         let list = ReaderList()
         mdb_reader_list(

@@ -28,12 +28,17 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// A missing folder is created with its databases at once, or not at all: a crash leaves no
     /// half of it. The files are checked before LMDB gets them.
     ///
-    /// - Throws: `differentOptions` if it is open with others; `notFoundPath`, `notADirectory`,
+    /// - Throws: `other` for durability `none`; `differentOptions` if it is open with others; `notFoundPath`, `notADirectory`,
     ///   `permissionDenied`, `readOnlyDirectory`, `networkFileSystem` for the folder;
     ///   `foreignFile`, `versionMismatch`, `truncated`, `damaged` for the data file.
     package static func open(
         at directory: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
+        guard options.durability != .none else {
+            throw LMDBError(
+                .other,
+                "Without syncing a file doesn't survive a crash. Open a temporary environment.")
+        }
         let folder = Folder(path: directory)
         let core = try EnvironmentRegistry.shared.open(folder, options: options)
         return Environment(core, directory: directory)
@@ -57,7 +62,7 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     ///
     /// A second call does nothing. Don't call it inside a read.
     package func close() {
-        guard core.process == Process.current,
+        guard core.process.isCurrent,
             !isClosed.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
         EnvironmentRegistry.shared.close(core)
@@ -69,8 +74,8 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// A closure that runs right before every commit; if it throws, the write fails with its
     /// error. For tests. All handles of a file share it.
     package var beforeCommit: (@Sendable () throws -> Void)? {
-        get { core.hook.closure }
-        set { core.hook.closure = newValue }
+        get { core.beforeCommit.withLock { $0 } }
+        set { core.beforeCommit.withLock { $0 = newValue } }
     }
 
     /// Throws if the handle is closed or the process was forked.

@@ -4,7 +4,6 @@ import Glibc
 extension EnvironmentCore {
     /// Begins a snapshot, in a pooled transaction if there is one.
     func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
-        guard process == Process.current else { throw .forked }
         while true {
             if let slot = try gate.enter() {
                 let status = mdb_txn_renew(slot.pointee.transaction)
@@ -31,20 +30,23 @@ extension EnvironmentCore {
     /// - Returns: Their number.
     func checkReaders() throws(LMDBError) -> Int {
         try checkProcess()
-        if let slot = try gate.enter() {
-            defer { gate.leave(slot) }
-            return try freeDeadReaders()
+        var dead: Int32 = 0
+        try insideGate { () throws(LMDBError) in
+            let status = mdb_reader_check(pointer, &dead)
+            guard status == MDB_SUCCESS else {
+                throw LMDBError(status: status, "check the readers")
+            }
         }
-        defer { gate.leave() }
-        return try freeDeadReaders()
+        return Int(dead)
     }
 
-    /// As ``checkReaders()``, inside the gate.
-    func freeDeadReaders() throws(LMDBError) -> Int {
-        var dead: Int32 = 0
-        let status = mdb_reader_check(pointer, &dead)
-        guard status == MDB_SUCCESS else { throw LMDBError(status: status, "check the readers") }
-        return Int(dead)
+    /// Runs a closure while the environment can't close and the map can't change.
+    func insideGate(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        let slot = try gate.enter()
+        defer {
+            if let slot { gate.leave(slot) } else { gate.leave() }
+        }
+        try body()
     }
 
     /// Takes over the map size that another process has set.

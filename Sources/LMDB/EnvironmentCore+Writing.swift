@@ -51,7 +51,7 @@ extension EnvironmentCore {
         do {
             result = try body(WriteTransaction(Access(transaction, state: state)))
             if let failure = state.pointee.failure { throw failure }
-            try hook.closure?()
+            try beforeCommit.withLock { $0 }?()
         } catch {
             mdb_txn_abort(transaction)
             // Checked also if the closure threw another error after a failed write.
@@ -86,7 +86,7 @@ extension EnvironmentCore {
 
     /// A full disk leaves everything as it was. After any other failure the system may have
     /// dropped what it couldn't write, and the outcome is known only after reading the file again.
-    private func commitFailed(_ status: Int32) -> LMDBError {
+    func commitFailed(_ status: Int32) -> LMDBError {
         switch status {
         case ENOSPC, EDQUOT, EFBIG, MDB_TXN_FULL, MDB_BAD_TXN:
             return LMDBError(status: status, "commit")
@@ -125,7 +125,8 @@ extension EnvironmentCore {
     /// Refuses to write to files that nobody can find any more: the commits would be lost.
     private func checkFiles() throws(LMDBError) {
         guard let lockKey, !folder.isUnlinked else { return }
-        if try FileKey(path: folder.dataPath) == key, try FileKey(path: folder.lockPath) == lockKey {
+        if try FileKey(path: folder.dataPath) == key, try FileKey(path: folder.lockPath) == lockKey
+        {
             return
         }
         throw LMDBError(

@@ -15,11 +15,11 @@ final class EnvironmentCore: @unchecked Sendable {
     /// `nil` if the lock file couldn't be made, or if the files are unlinked.
     let lockKey: FileKey?
     let gate = Gate()
-    let writer = WriterThread()
+    let writer: WriterThread
     let process = Process.current
     let databases: [String: Database]
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
-    let hook = CommitHook()
+    let beforeCommit = Locked<(@Sendable () throws -> Void)?>(nil)
     var isWriting = false
     var commitCount = 0
 
@@ -30,6 +30,7 @@ final class EnvironmentCore: @unchecked Sendable {
     init(_ folder: Folder, options: EnvironmentOptions) throws(LMDBError) {
         self.folder = folder
         self.options = options
+        writer = WriterThread(gate: gate)
         pointer = try Self.openPointer(folder, options)
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder)
@@ -54,10 +55,12 @@ final class EnvironmentCore: @unchecked Sendable {
 
     /// Closes LMDB's environment after the running reads and jobs, then calls `completion`.
     func close(completion: @escaping @Sendable () -> Void) {
-        guard process == Process.current else { return }
+        guard process.isCurrent else { return }
         precondition(!gate.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
             gate.close()
+            // The last meta page may not be on disk yet; a clean end makes it so.
+            if options.durability == .relaxed { mdb_env_sync(pointer, 1) }
             mdb_env_close(pointer)
             completion()
         }
@@ -65,6 +68,6 @@ final class EnvironmentCore: @unchecked Sendable {
 
     /// Throws if the process was forked since the environment was opened.
     func checkProcess() throws(LMDBError) {
-        guard process == Process.current else { throw .forked }
+        guard process.isCurrent else { throw .forked }
     }
 }

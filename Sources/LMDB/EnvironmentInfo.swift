@@ -12,7 +12,8 @@ package struct EnvironmentInfo: Sendable, Hashable {
     package let readersInUse: Int
     /// The number of reader slots.
     package let readersMax: Int
-    /// The id of the oldest snapshot a reader of any process holds, `nil` without readers.
+    /// The id of the oldest snapshot that a reader of any process holds, that of this measurement
+    /// included; `nil` if the lock file can't be written.
     ///
     /// Pages freed after it can't be used again: a large distance to ``lastTransaction`` means
     /// that the file grows.

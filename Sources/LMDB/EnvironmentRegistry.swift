@@ -33,7 +33,9 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthr
         try folder.prepare(options)
         while let key = try FileKey(path: folder.dataPath), let entry = entries[key] {
             if entry.isClosing {
-                if entry.core.gate.isReading { throw .openInsideRead }
+                if entry.core.gate.isReading || entry.core.writer.isCurrent {
+                    throw .openInsideClosing
+                }
                 pthread_cond_wait(closed, lock)
                 continue
             }
@@ -99,8 +101,12 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthr
 }
 
 extension LMDBError {
-    fileprivate static let openInsideRead = LMDBError(
-        .busy, "The environment is closing and waits for this thread's read. End the read first.")
+    fileprivate static let openInsideClosing = LMDBError(
+        .busy,
+        """
+        The environment is closing and waits for a read or a job of this thread. Let it end, then \
+        open again.
+        """)
 
     fileprivate static func differentOptions(_ path: String) -> LMDBError {
         LMDBError(

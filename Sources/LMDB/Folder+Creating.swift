@@ -8,25 +8,24 @@ extension Folder {
     /// that can't be opened. Here the folder has either a complete data file or none. If another
     /// process creates it at the same time, the first one wins.
     func create(_ options: EnvironmentOptions) throws(LMDBError) {
-        let draft = try Folder.makeUnique(in: parent, prefix: ".\(name).creating-")
-        defer { draft.remove() }
-        try draft.fill(options)
-        try Self.sync(draft.dataPath)
-        try Self.sync(draft.path)
+        let draft = try Draft(of: self)
+        try draft.folder.fill(options)
+        try draft.sync()
         if try FileKey(path: path) == nil {
-            if rename(draft.path, path) == 0 { return try Self.sync(parent) }
+            if rename(draft.folder.path, path) == 0 { return try Self.sync(parent) }
             guard errno == ENOTEMPTY || errno == EEXIST else {
                 throw LMDBError(errno: errno, "create", path: path)
             }
         }
-        if link(draft.dataPath, dataPath) != 0, errno != EEXIST {
+        if link(draft.folder.dataPath, dataPath) != 0, errno != EEXIST {
             let reason = errno
             // File systems without hard links: there a concurrent creator isn't noticed.
             guard reason == EPERM || reason == ENOTSUP,
-                rename(draft.dataPath, dataPath) == 0
+                rename(draft.folder.dataPath, dataPath) == 0
             else { throw LMDBError(errno: reason, "create", path: dataPath) }
         }
         try Self.sync(path)
+        try Self.sync(parent)
     }
 
     /// Makes a folder with a name that nothing else has.

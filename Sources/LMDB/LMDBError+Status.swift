@@ -84,7 +84,7 @@ extension LMDBError {
         case EBUSY:
             (.busy, "Try again.")
         default:
-            status > 0 ? (.io, "Check the disk and the file system.") : (.other, "")
+            (.other, status > 0 ? "Check the disk and the file system." : "")
         }
     }
 }

@@ -24,12 +24,14 @@ struct PageWalk {
     let meta: MetaPage
     /// The whole pages in the file.
     let pageCount: Int
-    private var visited: Set<Int> = []
+    /// A bit for every page.
+    private var visited: [UInt64]
 
     init(file: DataFile, meta: MetaPage, pageCount: Int) {
         self.file = file
         self.meta = meta
         self.pageCount = pageCount
+        visited = [UInt64](repeating: 0, count: pageCount / 64 + 1)
     }
 
     /// Visits the tree of free pages and all databases.
@@ -128,9 +130,11 @@ struct PageWalk {
     }
 
     private mutating func claim(_ number: Int) throws(LMDBError) {
-        guard visited.insert(number).inserted else {
+        let bit: UInt64 = 1 << UInt64(number % 64)
+        guard visited[number / 64] & bit == 0 else {
             throw file.damaged("Page \(number) is used twice.")
         }
+        visited[number / 64] |= bit
     }
 
     func missing(_ number: Int) -> LMDBError {

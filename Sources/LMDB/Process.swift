@@ -1,18 +1,25 @@
 import Glibc
 
-/// Tells cheaply whether the process is a forked child.
-enum Process {
-    /// The id of the running process, without a system call: a fork updates it in the child.
-    private(set) static var current: pid_t {
-        get { identifier.pointee }
-        set { identifier.pointee = newValue }
+/// A process, remembered so that a forked child can be told from it.
+struct Process: Sendable {
+    private let identifier: pid_t
+    /// Holds the id of the running process. A fork updates it in the child, which saves a system
+    /// call per check.
+    nonisolated(unsafe) private let running: UnsafePointer<pid_t>
+
+    /// The running process.
+    static var current: Process {
+        Process(identifier: known.pointee, running: UnsafePointer(known))
     }
 
+    /// Whether this process still runs the code, and not a child that was forked from it.
+    var isCurrent: Bool { running.pointee == identifier }
+
     /// Written once at first use, and afterwards only in a forked child, which has one thread.
-    nonisolated(unsafe) private static let identifier: UnsafeMutablePointer<pid_t> = {
+    nonisolated(unsafe) private static let known: UnsafeMutablePointer<pid_t> = {
         let pointer = UnsafeMutablePointer<pid_t>.allocate(capacity: 1)
         pointer.initialize(to: getpid())
-        pthread_atfork(nil, nil, { Process.current = getpid() })
+        pthread_atfork(nil, nil, { Process.known.pointee = getpid() })
         return pointer
     }()
 }

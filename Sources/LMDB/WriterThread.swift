@@ -24,7 +24,10 @@ package final class WriterThread: @unchecked Sendable {  // Protected by the pth
     private var jobs: [@Sendable () -> Void] = []
     private var lastJob: (@Sendable () -> Void)?
 
-    init() {
+    private let gate: Gate
+
+    init(gate: Gate) {
+        self.gate = gate
         lock = .allocate(capacity: 1)
         pthread_mutex_init(lock, nil)
         changed = .allocate(capacity: 1)
@@ -59,7 +62,7 @@ package final class WriterThread: @unchecked Sendable {  // Protected by the pth
 
     /// Adds a job behind those that wait, and returns at once.
     package func submit(_ job: @escaping @Sendable () -> Void) {
-        guard process == Process.current else { return job() }
+        guard process.isCurrent else { return job() }
         pthread_mutex_lock(lock)
         if case .stopped = phase {
             pthread_mutex_unlock(lock)
@@ -76,11 +79,14 @@ package final class WriterThread: @unchecked Sendable {  // Protected by the pth
 
     /// Runs a closure on the thread and waits for its result. On the thread itself it runs at once.
     ///
-    /// Don't call it inside a read: a write that enlarges the map waits for the end of that read.
-    ///
-    /// - Throws: What the closure throws.
+    /// - Throws: `busy` inside a read, because a write that enlarges the map waits for the end of
+    ///   that read; or what the closure throws.
     package func submitAndWait<R: Sendable>(_ work: @Sendable () throws -> R) throws -> R {
         if isCurrent { return try work() }
+        if gate.isReading {
+            throw LMDBError(
+                .busy, "A read can't wait for a write. End the read, then wait for the write.")
+        }
         return try withoutActuallyEscaping(work) { work in
             let call = BlockingCall(work)
             submit { call.run() }

@@ -35,7 +35,7 @@ import Testing
                         ],
                         toMany: [])
 
-                    nonisolated(unsafe) static let attributeIndexes: [PartialKeyPath<Self>: Int] = [
+                    @safe nonisolated(unsafe) static let attributeIndexes: [PartialKeyPath<Self>: Int] = [
                         \Self.email: 0,
                         \Self.department: 1,
                         \Self.note: 2,
@@ -58,7 +58,7 @@ import Testing
                     }
                 }
 
-                extension Employee: Backstitch.Entity {
+                nonisolated extension Employee: Backstitch.Entity {
                     init(id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader) throws {
                         self = try Self.decode(id: id, fields: &fields)
                     }
@@ -89,9 +89,9 @@ import Testing
         #expect(text.contains("public typealias ID = Backstitch.EntityID<Self>"))
         #expect(text.contains("public static var entityName: String {\n        \"Person\"\n    }"))
         #expect(text.contains("public static let entitySchema"))
-        #expect(text.contains("public nonisolated(unsafe) static let attributeIndexes"))
+        #expect(text.contains("@safe public nonisolated(unsafe) static let attributeIndexes"))
         #expect(text.contains("public func write(to fields: inout Backstitch.FieldWriter) throws"))
-        #expect(text.hasSuffix("extension Employee: Backstitch.Entity {\n}"))
+        #expect(text.hasSuffix("nonisolated extension Employee: Backstitch.Entity {\n}"))
     }
 
     @Test func `a to-many becomes computed and part of the schema`() {
@@ -104,7 +104,8 @@ import Testing
             """
         ).text
         #expect(
-            text.contains("@Backstitch._Inverse(\\Person.team) var members: ToMany<Person>"))
+            text.contains(
+                "@Backstitch._Inverse(#\"\\Person.team\"#) var members: ToMany<Person>"))
         #expect(
             text.contains(
                 """
@@ -118,7 +119,7 @@ import Testing
     }
 
     @Test func `an inverse is a query by the identity`() {
-        let text = Expansion("@_Inverse(\\Person.team) var members: ToMany<Person>").text
+        let text = Expansion("@_Inverse(#\"\\Person.team\"#) var members: ToMany<Person>").text
         #expect(
             text == """
                 var members: ToMany<Person> {

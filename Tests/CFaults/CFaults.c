@@ -3,9 +3,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <lmdb.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -23,7 +26,7 @@ static int successes, failures, failed, armedReason;
 
 void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int times, int reason) {
     pthread_mutex_lock(&lock);
-    armed = true;
+    __atomic_store_n(&armed, true, __ATOMIC_RELAXED);
     armedDevice = device;
     armedInode = inode;
     armedCall = call;
@@ -36,7 +39,7 @@ void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int tim
 
 int CFaultsDisarm(void) {
     pthread_mutex_lock(&lock);
-    armed = false;
+    __atomic_store_n(&armed, false, __ATOMIC_RELAXED);
     int result = failed;
     pthread_mutex_unlock(&lock);
     return result;
@@ -64,9 +67,14 @@ static bool fails(int descriptor, CFaultsCall call) {
     return result;
 }
 
-#define REAL(name) \
-    static __typeof__(&name) real; \
-    if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+// Two threads may look a function up at the same time; both find the same.
+#define REAL(name)                                                         \
+    static __typeof__(&name) found;                                        \
+    __typeof__(&name) real = __atomic_load_n(&found, __ATOMIC_RELAXED);    \
+    if (!real) {                                                           \
+        real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                 \
+        __atomic_store_n(&found, real, __ATOMIC_RELAXED);                  \
+    }
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
     REAL(pwrite);
@@ -103,15 +111,6 @@ int fdatasync(int descriptor) {
     return fails(descriptor, CFaultsSync) ? -1 : real(descriptor);
 }
 
-pid_t CFaultsFork(int (*body)(void *), void *context) {
-    pid_t child = fork();
-    if (child == 0) {
-        body(context);
-        for (;;) pause();
-    }
-    return child;
-}
-
 int CFaultsInChild(int (*body)(void *), void *context) {
     pid_t child = fork();
     if (child == 0) _exit(body(context));
@@ -119,4 +118,74 @@ int CFaultsInChild(int (*body)(void *), void *context) {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int begin(const char *directory, size_t mapBytes, bool writes, MDB_txn **txn) {
+    MDB_env *env;
+    int status = mdb_env_create(&env);
+    if (!status) status = mdb_env_set_maxdbs(env, 2);
+    if (!status) status = mdb_env_set_mapsize(env, mapBytes);
+    if (!status) status = mdb_env_open(env, directory, 0, 0600);
+    if (!status) status = mdb_txn_begin(env, NULL, writes ? 0 : MDB_RDONLY, txn);
+    return status;
+}
+
+static int put(MDB_txn *txn, int count, size_t valueBytes) {
+    MDB_dbi one;
+    int status = mdb_dbi_open(txn, "one", 0, &one);
+    char *bytes = calloc(1, valueBytes);
+    for (int i = 0; i < count && !status; i++) {
+        char name[16];
+        MDB_val key = {(size_t)snprintf(name, sizeof name, "key%d", i), name};
+        MDB_val value = {valueBytes, bytes};
+        status = mdb_put(txn, one, &key, &value, 0);
+    }
+    free(bytes);
+    return status;
+}
+
+int CFaultsWriteInChild(const char *directory, size_t mapBytes, int count, size_t valueBytes) {
+    pid_t child = fork();
+    if (child == 0) {
+        MDB_txn *txn;
+        int status = begin(directory, mapBytes, true, &txn);
+        if (!status) status = put(txn, count, valueBytes);
+        if (!status) status = mdb_txn_commit(txn);
+        _exit(status ? 1 : 0);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+pid_t CFaultsHangInChild(const char *directory, size_t mapBytes, bool writes) {
+    int ready[2];
+    if (pipe(ready) != 0) return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        MDB_txn *txn;
+        int status = begin(directory, mapBytes, writes, &txn);
+        if (!status && writes) status = put(txn, 1, 10);
+        char byte = status ? 1 : 0;
+        if (write(ready[1], &byte, 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    char byte = 1;
+    close(ready[1]);
+    ssize_t got = read(ready[0], &byte, 1);
+    close(ready[0]);
+    if (got == 1 && byte == 0) return child;
+    CFaultsKill(child);
+    return -1;
+}
+
+void CFaultsKill(pid_t child) {
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+int CFaultsActAs(int user) {
+    return setfsuid((uid_t)user);
 }

@@ -77,7 +77,9 @@ import Testing
         await withCheckedContinuation { continuation in
             environment.writer.submit { continuation.resume() }
         }
-        #expect(await outcome { try await environment.perform { try environment.write { _ in } } } == .closed)
+        #expect(
+            await outcome { try await environment.perform { try environment.write { _ in } } }
+                == .closed)
         #expect(try fixture.open().entries() == [:])
     }
 

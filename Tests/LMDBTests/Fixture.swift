@@ -3,7 +3,7 @@ import Foundation
 @testable import LMDB
 
 /// A folder for one test, removed when the test ends.
-final class Fixture {
+final class Fixture: Sendable {
     let root: String
 
     init() throws {
@@ -19,7 +19,9 @@ final class Fixture {
     var store: String { root + "/store" }
     var dataPath: String { store + "/data.mdb" }
 
-    static func options(_ change: (inout EnvironmentOptions) -> Void = { _ in }) -> EnvironmentOptions {
+    static func options(_ change: (inout EnvironmentOptions) -> Void = { _ in })
+        -> EnvironmentOptions
+    {
         var options = EnvironmentOptions(databases: ["one", "two"])
         options.mapBytes = 1 << 30
         change(&options)

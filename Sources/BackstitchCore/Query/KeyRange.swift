@@ -34,7 +34,8 @@ package struct KeyRange: Hashable, Sendable {
     ///
     /// No record without a value belongs to the range, but for equality with null.
     package init?(_ comparison: Comparison, _ constant: Value, type: AttributeType) {
-        if case .null = constant.converted(to: type) ?? .null {
+        guard let constant = constant.converted(to: type) else { return nil }
+        if case .null = constant {
             guard comparison == .equal else { return nil }
             self = .null
             return

@@ -9,6 +9,8 @@ package final class EntityTable: Sendable {
     /// The declared attributes that refer to other records.
     package let references: [CatalogAttribute]
     package let declaredFields: Set<FieldID>
+    /// What queries must know of the entity.
+    package let binding: EntityBinding
     private let positionsByName: [String: Int]
 
     package init(_ entity: CatalogEntity) {
@@ -22,6 +24,15 @@ package final class EntityTable: Sendable {
         declaredFields = Set(declared.map(\.field))
         positionsByName = Dictionary(
             uniqueKeysWithValues: entity.attributes.enumerated().map { ($1.name, $0) })
+        binding = EntityBinding(
+            name: entity.name, number: entity.number,
+            attributes: declared.compactMap { attribute in
+                attribute.schema.map { schema in
+                    AttributeBinding(
+                        name: attribute.name, field: attribute.field, type: schema.type,
+                        defaultValue: schema.defaultValue ?? .null, isIndexed: schema.isIndexed)
+                }
+            })
     }
 
     package func attribute(named name: String) -> CatalogAttribute? {

@@ -33,7 +33,8 @@ public struct ChangeSet: Hashable, Sendable {
     var numbered: [EntityNumber: Records] = [:]
     private var recordCount = 0
 
-    init(author: String = "") {
+    /// A change set that names nothing.
+    package init(author: String = "") {
         self.author = author
     }
 
@@ -86,6 +87,11 @@ public struct ChangeSet: Hashable, Sendable {
             if let table = catalog.table(number) { records[table.name] = changed }
         }
         numbered = [:]
+    }
+
+    /// Adds the changes of a later commit, where it changed any record.
+    package mutating func add(_ later: ChangeSet) {
+        if !later.isEmpty { join(later) }
     }
 
     /// Adds the changes of a later commit.

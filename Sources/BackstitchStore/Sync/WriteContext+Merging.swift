@@ -92,7 +92,7 @@ extension WriteContext {
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
-    private func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
         switch plan.remote {
         case .nothing:
             break

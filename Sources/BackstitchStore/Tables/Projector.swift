@@ -29,6 +29,7 @@ struct Projector: ~Copyable {
         }
         let reader = TableReader(access: access, databases: databases, catalog: catalog)
         let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
+        let wasUnreadable = row?.flags.contains(.isUnreadable) == true
         switch operation.kind {
         case .insert: try insert(operation, over: row, in: table)
         case .update: try update(operation, row: row, in: table)
@@ -39,6 +40,25 @@ struct Projector: ~Copyable {
         case .forget: break
         }
         if let report = operation.conflictBytes { try journal(operation, report) }
+        if operation.kind.changesContent {
+            try noteReadability(operation, wasUnreadable: wasUnreadable)
+        }
+    }
+
+    /// Keeps the list of records that can't be read as their Swift type.
+    private func noteReadability(_ operation: OperationView, wasUnreadable: Bool) throws {
+        let isUnreadable = operation.flags.contains(.isUnreadable)
+        guard isUnreadable != wasUnreadable else { return }
+        try TableKey.withRow(
+            operation.entity, keyBytes: operation.keyBytes, table: TableKey.unreadable
+        ) { key in
+            if isUnreadable {
+                let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+                try access.put(key, empty, in: databases.tables)
+            } else {
+                try access.delete(key, in: databases.tables)
+            }
+        }
     }
 
     // MARK: Content

@@ -9,12 +9,14 @@ import BackstitchCore
 /// | inverse indexes | `03`, entity (2), field (2), target's key, record key | empty |
 /// | conflict journal | `04`, sequence (8) | entity (2), record key, conflict report |
 /// | parked records | `05`, entity (2), record key | sequence (8), reason |
+/// | unreadable records | `06`, entity (2), record key | empty |
 package enum TableKey {
     static let rows: UInt8 = 1
     static let indexes: UInt8 = 2
     static let inverses: UInt8 = 3
     static let journal: UInt8 = 4
     static let parked: UInt8 = 5
+    static let unreadable: UInt8 = 6
 
     /// The bytes before the record key of a row or a parked record.
     static let rowPrefixByteCount = 3

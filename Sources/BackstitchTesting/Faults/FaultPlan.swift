@@ -6,7 +6,8 @@ import BackstitchCore
 /// probabilities that add up to more than 1, the last kinds in order are cut. The draws depend on
 /// the seed and the requests only.
 public struct FaultPlan: Sendable {
-    /// The faults asked for, in order; all that match a request take effect.
+    /// The faults asked for, in order. All that match a request take effect at once, but for errors
+    /// of whole requests: of these each request meets one, and the others wait.
     public var scripted: [ScriptedFault] = []
     /// How many requests a drawn `accountSwitch` lasts for.
     public var accountSwitchRequests = 3
@@ -42,7 +43,9 @@ public struct FaultPlan: Sendable {
         var faults = RequestFaults()
         var index = 0
         while index < scripted.count {
-            guard scripted[index].matches(request) else {
+            // Of two errors for whole requests the second one waits for the next request.
+            let isError = scripted[index].kind.requestCode != nil
+            guard scripted[index].matches(request), !(isError && faults.hasRequestError) else {
                 index += 1
                 continue
             }

@@ -14,6 +14,11 @@ struct RequestFaults: Sendable {
         active.contains { $0.kind == kind }
     }
 
+    /// Whether an error for the whole request was chosen.
+    var hasRequestError: Bool {
+        active.contains { $0.kind.requestCode != nil }
+    }
+
     /// Notes that a fault takes place, where it was chosen.
     mutating func take(_ kind: FaultKind) -> Bool {
         guard has(kind) else { return false }

@@ -16,6 +16,7 @@ extension ZoneState {
         plans.reserveCapacity(operations.count)
         var errors = imposed
         var requestBytes = 0
+        var hasLinks = false
         for (index, operation) in operations.enumerated() {
             let name = operation.recordName
             var plan: PlannedWrite?
@@ -36,6 +37,7 @@ extension ZoneState {
                 errors[index] = ServiceError(.invalidRequest, reason: "not a record name")
             }
             requestBytes += plan?.requestBytes ?? operation.byteCount
+            hasLinks = hasLinks || plan?.links.isEmpty == false
             plans.append(plan)
         }
         guard requestBytes <= rules.limits.requestBytes else {
@@ -43,8 +45,8 @@ extension ZoneState {
         }
         if atomic && !errors.isEmpty { return .success(Self.failedBatch(plans.count, errors)) }
         let results: [ModificationResult]
-        if links.isEmpty && !plans.contains(where: { $0?.links.isEmpty == false }) {
-            results = applyUnlinked(plans, errors: errors, stamp: &stamp)
+        if links.isEmpty && !hasLinks {
+            results = applyUnlinked(&plans, errors: errors, stamp: &stamp)
         } else {
             results = applyLinked(
                 plans, errors: errors, atomic: atomic, rules: rules, stamp: &stamp)
@@ -55,14 +57,14 @@ extension ZoneState {
 
     /// Writes a request where no reference matters.
     private mutating func applyUnlinked(
-        _ plans: [PlannedWrite?], errors: [Int: ServiceError], stamp: inout WriteStamp
+        _ plans: inout [PlannedWrite?], errors: [Int: ServiceError], stamp: inout WriteStamp
     ) -> [ModificationResult] {
         var results: [ModificationResult] = []
         results.reserveCapacity(plans.count)
         for index in plans.indices {
             if !errors.isEmpty, let error = errors[index] {
                 results.append(.failed(error))
-            } else if let plan = plans[index] {
+            } else if let plan = plans[index].take() {
                 results.append(apply(plan, stamp: &stamp))
             }
         }

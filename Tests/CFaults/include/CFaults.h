@@ -28,8 +28,20 @@ int CFaultsDisarm(void);
 /// @return The exit status that the function returned, or 128 and the number of the signal.
 int CFaultsInChild(int (*body)(void *), void *context);
 
-/// Forks; the child runs the function and then waits to be killed.
-/// @return The process id of the child.
-pid_t CFaultsFork(int (*body)(void *), void *context);
+/// Lets a child process write entries "key0", "key1" ... to the database "one", with plain LMDB.
+/// @return 0, or the error of LMDB.
+int CFaultsWriteInChild(const char *directory, size_t mapBytes, int count, size_t valueBytes);
+
+/// Starts a child process that opens a directory and hangs in the middle of a transaction.
+/// @param writes Whether it is a write with an uncommitted entry in the database "one".
+/// @return The process id, once the child has got that far, or -1.
+pid_t CFaultsHangInChild(const char *directory, size_t mapBytes, bool writes);
+
+/// Kills a child process and waits for its end.
+void CFaultsKill(pid_t child);
+
+/// Lets the calling thread act on files as another user.
+/// @return The user before.
+int CFaultsActAs(int user);
 
 #endif

@@ -1,0 +1,20 @@
+package import Foundation
+
+extension Condition {
+    /// The condition that holds for a record exactly where `predicate` does.
+    ///
+    /// - Throws: ``QueryError`` with code `unsupportedExpression` or `unknownAttribute`.
+    package init<Model: Entity>(lowering predicate: Predicate<Model>) throws {
+        let indexes = Model.attributeIndexes
+        let attributes = Model.entitySchema.attributes
+        var context = LoweringContext(
+            variables: [predicate.variable.key: nil],
+            attribute: { keyPath in
+                guard let keyPath = keyPath as? PartialKeyPath<Model> else { return nil }
+                if let index = indexes[keyPath] { return .attribute(attributes[index].name) }
+                return Model.isIdentity(keyPath) ? .recordKey : nil
+            },
+            entityName: Model.entityName)
+        self = try context.condition(predicate.expression).simplified()
+    }
+}

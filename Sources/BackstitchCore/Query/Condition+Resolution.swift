@@ -1,0 +1,152 @@
+import Foundation
+
+extension Condition {
+    /// The condition with its names checked and its constants in the attributes' types.
+    ///
+    /// - Throws: ``QueryError`` with code `unknownAttribute`, `typeMismatch`, or
+    ///   `unsupportedExpression`.
+    func resolved(in entity: EntityBinding) throws -> Condition {
+        switch self {
+        case .constant: return self
+        case .comparison(let left, let comparison, let right):
+            let (leftType, rightType) = (try left.type(in: entity), try right.type(in: entity))
+            try Self.require(leftType, matches: rightType, entity: entity)
+            return .comparison(
+                try left.resolved(in: entity, as: rightType), comparison,
+                try right.resolved(in: entity, as: leftType))
+        case .isNull(let operand): return .isNull(try operand.resolved(in: entity))
+        case .membership(let operand, let values):
+            let type = try operand.type(in: entity)
+            return .membership(
+                try operand.resolved(in: entity),
+                try values.map { try $0.required(as: type, entity: entity) })
+        case .contains(let text, let part):
+            try Self.requireText(text, part, entity: entity)
+            return .contains(try text.resolved(in: entity), try part.resolved(in: entity))
+        case .prefix(let text, let part):
+            try Self.requireText(text, part, entity: entity)
+            return .prefix(try text.resolved(in: entity), try part.resolved(in: entity))
+        case .all(let parts): return .all(try parts.map { try $0.resolved(in: entity) })
+        case .any(let parts): return .any(try parts.map { try $0.resolved(in: entity) })
+        case .not(let condition): return .not(try condition.resolved(in: entity))
+        case .test(let operand):
+            try Self.require(try operand.type(in: entity), matches: .bool, entity: entity)
+            return .test(try operand.resolved(in: entity))
+        case .conditional(let test, let yes, let no):
+            return .conditional(
+                try test.resolved(in: entity), try yes.resolved(in: entity),
+                try no.resolved(in: entity))
+        }
+    }
+
+    private static func require(
+        _ left: AttributeType?, matches right: AttributeType?, entity: EntityBinding
+    ) throws {
+        guard let left, let right, left.comparable != right.comparable else { return }
+        throw QueryError(
+            .typeMismatch,
+            "A query of \(entity.name) compares a \(left) with a \(right). Compare values of one "
+                + "type.")
+    }
+
+    private static func requireText(
+        _ text: Operand, _ part: Operand, entity: EntityBinding
+    ) throws {
+        for operand in [text, part] {
+            let type = try operand.type(in: entity)
+            guard type == nil || type == .string || type == .url else {
+                throw QueryError(
+                    .typeMismatch,
+                    "A query of \(entity.name) looks for text in something else. Only text "
+                        + "attributes can be asked what they contain or start with.")
+            }
+        }
+    }
+}
+
+extension AttributeType {
+    /// The type for all types whose stored values compare with one another.
+    var comparable: AttributeType {
+        switch self {
+        case .int16, .int32, .int64: .int64
+        case .float, .double: .double
+        case .string, .url: .string
+        default: self
+        }
+    }
+}
+
+extension Value {
+    /// The value as an attribute of `type` has it; throws where it is none of that type.
+    fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> Value {
+        guard let type else { return self }
+        guard let value = converted(to: type) else {
+            throw QueryError(
+                .typeMismatch,
+                "A query of \(entity.name) compares a \(type) with \(self). Compare values of one "
+                    + "type.")
+        }
+        return value
+    }
+}
+
+extension Operand {
+    /// The type of an operand's values; nil for constants, which take that of the other side.
+    func type(in entity: EntityBinding) throws -> AttributeType? {
+        switch self {
+        case .constant: return nil
+        case .instant: return .date
+        case .attribute(let name): return try entity.attribute(named: name).type
+        case .recordKey: return .reference
+        case .condition: return .bool
+        case .count: return .int64
+        case .arithmetic(_, _, _, let type): return type
+        case .unwrapped(let operand): return try operand.type(in: entity)
+        case .coalesce(let first, let second):
+            return try first.type(in: entity) ?? second.type(in: entity)
+        case .chained(_, let operand): return try operand.type(in: entity)
+        case .conditional(_, let yes, let no):
+            return try yes.type(in: entity) ?? no.type(in: entity)
+        }
+    }
+
+    /// The operand with its names checked and its constants in their types.
+    fileprivate func resolved(
+        in entity: EntityBinding, as type: AttributeType? = nil
+    ) throws -> Operand {
+        switch self {
+        case .constant(let value): return .constant(try value.required(as: type, entity: entity))
+        case .instant:
+            throw QueryError(
+                .unsupportedExpression,
+                "A query of \(entity.name) calculates with a date that has a fraction of a "
+                    + "millisecond, which no stored date has. Round the date first.")
+        case .attribute(let name):
+            _ = try entity.attribute(named: name)
+            return self
+        case .recordKey: return self
+        case .condition(let condition): return .condition(try condition.resolved(in: entity))
+        case .arithmetic(let operation, let left, let right, let type):
+            return .arithmetic(
+                operation, try left.resolved(in: entity, as: type),
+                try right.resolved(in: entity, as: type), type)
+        case .coalesce(let first, let second):
+            let type = try type ?? self.type(in: entity)
+            return .coalesce(
+                try first.resolved(in: entity, as: type),
+                try second.resolved(in: entity, as: type))
+        case .conditional(let test, let yes, let no):
+            let type = try type ?? self.type(in: entity)
+            return .conditional(
+                try test.resolved(in: entity), try yes.resolved(in: entity, as: type),
+                try no.resolved(in: entity, as: type))
+        case .chained(let first, let second):
+            return .chained(
+                try first.resolved(in: entity), try second.resolved(in: entity, as: type))
+        case .unwrapped(let operand):
+            return .unwrapped(try operand.resolved(in: entity, as: type))
+        case .count(let operand):
+            return .count(try operand.resolved(in: entity))
+        }
+    }
+}

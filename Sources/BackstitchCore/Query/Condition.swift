@@ -1,0 +1,22 @@
+/// What a row must be like to belong to a query's answer, by attribute names.
+package indirect enum Condition: Hashable, Sendable {
+    case constant(Bool)
+    /// Null equals null and nothing else; in the order of values it is neither before nor behind.
+    case comparison(Operand, Comparison, Operand)
+    case isNull(Operand)
+    /// Whether the operand equals one of the values; null may be among them.
+    case membership(Operand, [Value])
+    /// Whether the text of the first operand contains that of the second, by characters.
+    case contains(Operand, Operand)
+    /// Whether the text of the first operand starts with that of the second, by characters.
+    case prefix(Operand, Operand)
+    /// Whether all hold; those behind the first that does not are not looked at.
+    case all([Condition])
+    /// Whether one holds; those behind it are not looked at.
+    case any([Condition])
+    case not(Condition)
+    /// Whether the operand is true; null is not.
+    case test(Operand)
+    /// The second condition where the first holds, else the third.
+    case conditional(Condition, Condition, Condition)
+}

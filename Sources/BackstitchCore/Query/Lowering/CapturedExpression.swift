@@ -1,0 +1,67 @@
+import Foundation
+
+/// An expression that may stand for a captured value, so that it can be evaluated beforehand.
+protocol CapturedExpression {
+    /// Whether the expression depends on no variable.
+    var isCaptured: Bool { get }
+}
+
+extension PredicateExpressions.Value: CapturedExpression, LowerableExpression {
+    var isCaptured: Bool { true }
+
+    func lowered(in context: inout LoweringContext) throws -> Operand {
+        try context.operand(value, in: self)
+    }
+}
+
+extension PredicateExpressions.NilLiteral: CapturedExpression, LowerableExpression {
+    var isCaptured: Bool { true }
+
+    func lowered(in context: inout LoweringContext) throws -> Operand { .constant(.null) }
+}
+
+extension PredicateExpressions.KeyPath: CapturedExpression, LowerableExpression {
+    var isCaptured: Bool { (root as? any CapturedExpression)?.isCaptured == true }
+
+    func lowered(in context: inout LoweringContext) throws -> Operand {
+        if isCaptured { return try context.operand(evaluate(PredicateBindings()), in: self) }
+        if let variable = root as? PredicateExpressions.Variable<Root.Output>,
+            case .some(.none) = context.variables[variable.key]
+        {
+            guard let operand = context.attribute(keyPath) else {
+                throw QueryError(
+                    .unknownAttribute,
+                    "\(keyPath) is not a stored attribute of \(context.entityName). Conditions and "
+                        + "sorts take stored attributes and id.")
+            }
+            return operand
+        }
+        switch keyPath as AnyKeyPath {
+        case \String.count, \Data.count:
+            return .count(try context.lower(root))
+        case \String.isEmpty, \Data.isEmpty:
+            let count = Operand.count(try context.lower(root))
+            return .condition(.comparison(count, .equal, .constant(.int64(0))))
+        default:
+            throw context.unsupported(self)
+        }
+    }
+}
+
+extension PredicateExpressions.ForceCast: CapturedExpression, LowerableExpression {
+    var isCaptured: Bool { (input as? any CapturedExpression)?.isCaptured == true }
+
+    func lowered(in context: inout LoweringContext) throws -> Operand {
+        guard isCaptured else { throw context.unsupported(self) }
+        return try context.operand(evaluate(PredicateBindings()), in: self)
+    }
+}
+
+extension PredicateExpressions.Variable: LowerableExpression {
+    func lowered(in context: inout LoweringContext) throws -> Operand {
+        guard case .some(.some(let operand)) = context.variables[key] else {
+            throw context.unsupported(self)
+        }
+        return operand
+    }
+}

@@ -1,0 +1,112 @@
+public import Foundation
+
+/// Which records of an entity to fetch, count or observe, and in which order.
+///
+/// A query is a value: each method returns another query, and nothing is read until it is run.
+///
+/// ```swift
+/// Query<Employee>()
+///     .where(#Predicate { $0.salary > 1000 && $0.email.starts(with: "a") })
+///     .sorted(by: \.name)
+///     .limit(50)
+/// ```
+///
+/// Predicates are not evaluated on values but translated to conditions on stored rows, so that rows
+/// which don't match are not decoded. What can't be translated fails when the query is run; it is
+/// never answered wrongly. Strings compare as Swift's do: by canonical equivalence.
+public struct Query<Model: Entity>: Sendable {
+    private struct Sort: Sendable {
+        var keyPath: any PartialKeyPath<Model> & Sendable
+        var isReversed: Bool
+    }
+
+    private var predicates: [Predicate<Model>] = []
+    private var referrers: ToMany<Model>?
+    private var sorts: [Sort] = []
+    private var limitCount: Int?
+    private var offsetCount = 0
+
+    /// All records of the entity, in the order of their record keys.
+    public init() {}
+
+    /// The records at the other end of a to-many relationship.
+    public init(_ relationship: ToMany<Model>) {
+        referrers = relationship
+    }
+
+    /// The query for only those records for which a predicate holds too.
+    public func `where`(_ predicate: Predicate<Model>) -> Query {
+        var query = self
+        query.predicates.append(predicate)
+        return query
+    }
+
+    /// The query with its answer sorted by an attribute, after what it is sorted by already.
+    ///
+    /// Nil comes first, or last where the order is reversed. Records that are equal in all that is
+    /// given are in the order of their record keys, so the answer is always the same. A key path
+    /// that is no stored attribute, nor `id`, fails when the query is run.
+    public func sorted<Attribute: AttributeValue>(
+        by keyPath: any KeyPath<Model, Attribute> & Sendable, order: SortOrder = .forward
+    ) -> Query {
+        var query = self
+        query.sorts.append(Sort(keyPath: keyPath, isReversed: order == .reverse))
+        return query
+    }
+
+    /// The query for at most `count` records. A negative count fails when the query is run.
+    public func limit(_ count: Int) -> Query {
+        var query = self
+        query.limitCount = count
+        return query
+    }
+
+    /// The query without the first `count` records of its answer. A negative count fails when the
+    /// query is run.
+    public func offset(_ count: Int) -> Query {
+        var query = self
+        query.offsetCount = count
+        return query
+    }
+
+    /// The same query by names.
+    ///
+    /// - Throws: ``QueryError`` for a predicate that can't be translated, or a key path that is not
+    ///   a stored attribute.
+    public func lowered() throws -> RecordQuery {
+        var result = RecordQuery(entity: Model.entityName)
+        if let referrers {
+            let name = try Self.attribute(at: referrers.inverse)
+            result = result.adding(
+                .comparison(
+                    name.map { .attribute($0) } ?? .recordKey, .equal,
+                    .constant(.reference(referrers.owner))))
+        }
+        for predicate in predicates {
+            result = result.adding(try Condition(lowering: predicate))
+        }
+        for sort in sorts {
+            result = result.adding(
+                SortStep(try Self.attribute(at: sort.keyPath), isReversed: sort.isReversed))
+        }
+        if let limitCount { result = result.limit(limitCount) }
+        return result.offset(offsetCount)
+    }
+
+    /// The name of the attribute at a key path; nil for `id`.
+    private static func attribute(at keyPath: PartialKeyPath<Model>) throws -> String? {
+        if Model.isIdentity(keyPath) { return nil }
+        guard let index = Model.attributeIndexes[keyPath] else {
+            throw QueryError(
+                .unknownAttribute,
+                "\(keyPath) is not a stored attribute of \(Model.entityName). Conditions and sorts "
+                    + "take stored attributes and id.")
+        }
+        return Model.entitySchema.attributes[index].name
+    }
+}
+
+extension ToMany {
+    /// The query for the records at the other end, to be narrowed, sorted and limited.
+    public var query: Query<Target> { Query(self) }
+}

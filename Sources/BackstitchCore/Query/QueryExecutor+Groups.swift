@@ -1,0 +1,47 @@
+extension QueryExecutor {
+    /// Visits the matches of an index in order, sorting those whose index value is the same.
+    ///
+    /// They have to be sorted where there are more steps, where the index is read backwards and so
+    /// gives them with descending record keys, and where the value was cut. A group is kept in
+    /// memory up to what offset and limit ask for.
+    static func grouped<Source: RowSource & ~Copyable>(
+        _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Bool
+    ) throws {
+        guard case .index(let attribute, _, let isReversed) = plan.access else {
+            preconditionFailure("Only an index gives groups.")
+        }
+        let alwaysSorts = isReversed || plan.steps.count > 1
+        let buffer = SortBuffer(countMax: plan.stop)
+        var value = ByteBuffer(capacity: OrderedKey.byteCountMax)
+        var goesOn = true
+        try matches(plan, on: source, needsBody: needsBody && !alwaysSorts) { found, key, body in
+            if !buffer.isEmpty, found.order(value.bytes) != 0 {
+                goesOn = try buffer.visitSorted { try visit($0, nil) }
+                buffer.reset(countMax: plan.stop)
+                if !goesOn { return false }
+            }
+            let isCut = OrderedKey.isCut(found, type: attribute.type)
+            guard alwaysSorts || isCut else {
+                goesOn = try visit(key, body)
+                return goesOn
+            }
+            if buffer.isEmpty {
+                value.removeAll()
+                value.append(found)
+            }
+            let steps = isCut ? plan.steps[...] : plan.steps.dropFirst()
+            if let body {
+                try buffer.add(key: key, steps: steps, fields: fields(body))
+            } else if steps.isEmpty {
+                try buffer.add(key: key, steps: steps, fields: nil)
+            } else {
+                _ = try source.withRow(of: plan.entity.number, key: key) { body in
+                    try buffer.add(key: key, steps: steps, fields: fields(body))
+                }
+            }
+            return true
+        }
+        if goesOn { _ = try buffer.visitSorted { try visit($0, nil) } }
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+
+/// How a store answers a query, in words: what it reads, what it leaves out, how it sorts.
+public struct QueryExplanation: Hashable, Sendable, CustomStringConvertible {
+    /// The steps in order, each in one line such as "index age ≥ 30 and < 40".
+    public let steps: [String]
+
+    package init(steps: [String]) {
+        self.steps = steps
+    }
+
+    /// The steps, one a line.
+    public var description: String { steps.joined(separator: "\n") }
+}
+
+extension QueryPlan {
+    /// The plan in words.
+    package var explanation: QueryExplanation {
+        var lines = [accessLine]
+        if case .all(let parts) = filter {
+            lines.append("filter \(parts.count) conditions")
+        } else if filter != nil {
+            lines.append("filter 1 condition")
+        }
+        switch ordering {
+        case .asRead: break
+        case .groups:
+            lines.append(
+                steps.count > 1
+                    ? "sort records with the same \(stepNames.prefix(1).joined()) by "
+                        + stepNames.dropFirst().joined(separator: ", ")
+                    : "sort records with the same \(stepNames.joined()) by record key")
+        case .inMemory:
+            let names = steps.isEmpty ? "record key" : stepNames.joined(separator: ", ")
+            lines.append("sort in memory by \(names)")
+        }
+        if offset > 0 { lines.append("skip \(offset)") }
+        if let limit { lines.append("stop after \(limit)") }
+        return QueryExplanation(steps: lines)
+    }
+
+    private var stepNames: [String] {
+        steps.map { ($0.attribute?.name ?? "record key") + ($0.isReversed ? " descending" : "") }
+    }
+
+    private var accessLine: String {
+        switch access {
+        case .nothing: return "nothing can match"
+        case .scan(let isReversed):
+            return isReversed ? "scan \(entity.name) backwards" : "scan \(entity.name)"
+        case .records(let keys):
+            return keys.count == 1 ? "record \(keys[0])" : "\(keys.count) records by key"
+        case .referrers(let attribute, let targets):
+            return targets.count == 1
+                ? "inverse \(attribute.name) = \(targets[0])"
+                : "inverse \(attribute.name) of \(targets.count) records"
+        case .index(let attribute, _, let isReversed):
+            let terms = answered.map(\.rangeText).joined(separator: " and ")
+            return "index \(attribute.name)" + (terms.isEmpty ? "" : " \(terms)")
+                + (isReversed ? " backwards" : "")
+        }
+    }
+}
+
+extension Condition {
+    /// The condition as the range of an index, without the attribute's name.
+    fileprivate var rangeText: String {
+        switch self {
+        case .comparison(_, let comparison, .constant(let value)):
+            "\(comparison.rawValue) \(value.shortText)"
+        case .isNull: "= nil"
+        case .not(.isNull): "≠ nil"
+        case .membership(_, let values): "in \(values.count) values"
+        case .prefix(_, .constant(let value)): "starting with \(value.shortText)"
+        default: "matching"
+        }
+    }
+}
+
+extension Value {
+    /// The value in a few words.
+    fileprivate var shortText: String {
+        switch self {
+        case .null: "nil"
+        case .bool(let truth): "\(truth)"
+        case .int64(let number): "\(number)"
+        case .double(let number): "\(number)"
+        case .string(let text): text.count > 40 ? "\"\(text.prefix(40))…\"" : "\"\(text)\""
+        case .bytes(let data): "\(data.count) bytes"
+        case .date(let milliseconds): "\(milliseconds) ms"
+        case .decimal(let decimal): "\(decimal)"
+        case .uuid(let uuid): uuid.uuidString
+        case .reference(let key): "\(key)"
+        case .location, .list: "\(self)"
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/// How a query is answered: which rows are looked at, which are left out, and how they are ordered.
+///
+/// A plan is made without looking at any data, so the same query always has the same plan.
+package struct QueryPlan: Sendable {
+    /// Where the rows come from.
+    package enum Access: Hashable, Sendable {
+        /// No row can match.
+        case nothing
+        /// Every row, by record key.
+        case scan(isReversed: Bool)
+        /// The rows with these keys, which ascend.
+        case records([RecordKey])
+        /// The entries of an index within disjoint ranges, which ascend.
+        case index(AttributeBinding, [KeyRange], isReversed: Bool)
+        /// The rows that refer to one of these records.
+        case referrers(AttributeBinding, [RecordKey])
+    }
+
+    /// How the rows get into order.
+    package enum Ordering: Hashable, Sendable {
+        /// They come in it.
+        case asRead
+        /// They come in the order of the first step; those that are equal in it are sorted.
+        case groups
+        /// They are sorted when all are read.
+        case inMemory
+    }
+
+    /// A key of the order with its attribute; nil is the record key.
+    package struct Step: Hashable, Sendable {
+        package let attribute: AttributeBinding?
+        package let isReversed: Bool
+    }
+
+    package let entity: EntityBinding
+    package let access: Access
+    /// What is asked of each row, or nil where every row that is read matches.
+    package let filter: Condition?
+    package let test: BoundCondition?
+    package let steps: [Step]
+    package let ordering: Ordering
+    package let limit: Int?
+    package let offset: Int
+    /// The conditions that the access answers, for the explanation.
+    let answered: [Condition]
+
+    /// Plans a query of an entity.
+    ///
+    /// - Throws: ``QueryError`` for another entity, unknown attributes, values of a wrong type, and
+    ///   negative counts.
+    package init(_ query: RecordQuery, in entity: EntityBinding) throws {
+        guard query.entity == entity.name else {
+            throw QueryError(
+                .unknownEntity, "A query of \(query.entity) was planned for \(entity.name).")
+        }
+        try Self.check(query.limitCount, "limit", of: entity)
+        try Self.check(query.offsetCount, "offset", of: entity)
+        let steps = try Self.steps(query.sortSteps, in: entity)
+        let condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
+        let choice = QueryPlanner(
+            entity: entity, condition: condition.simplified(), steps: steps,
+            limit: query.limitCount
+        ).choice()
+        self.entity = entity
+        self.steps = steps
+        limit = query.limitCount
+        offset = query.offsetCount
+        access = choice.access
+        ordering = choice.ordering
+        answered = choice.answered
+        switch choice.rest.count {
+        case 0: filter = nil
+        case 1: filter = choice.rest[0]
+        default: filter = .all(choice.rest)
+        }
+        test = try filter.map { try BoundCondition($0, in: entity) }
+    }
+
+    private static func check(_ count: Int?, _ name: String, of entity: EntityBinding) throws {
+        if let count, count < 0 {
+            throw QueryError(
+                .negativeCount,
+                "A query of \(entity.name) has the \(name) \(count). Pass zero or more.")
+        }
+    }
+
+    /// The steps up to the record key, behind which nothing is equal any more, each once.
+    private static func steps(_ sorts: [SortStep], in entity: EntityBinding) throws -> [Step] {
+        var result: [Step] = []
+        var isComplete = false
+        for sort in sorts {
+            let attribute = try sort.attribute.map { try entity.attribute(named: $0) }
+            if isComplete || result.contains(where: { $0.attribute == attribute }) { continue }
+            isComplete = attribute == nil
+            result.append(Step(attribute: attribute, isReversed: sort.isReversed))
+        }
+        // The record key ascends anyway.
+        if let last = result.last, last.attribute == nil, !last.isReversed { result.removeLast() }
+        return result
+    }
+}

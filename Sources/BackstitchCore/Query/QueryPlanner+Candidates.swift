@@ -1,0 +1,110 @@
+extension QueryPlanner {
+    /// Each access that answers some of the conditions.
+    func candidates() -> [Candidate] {
+        var result: [Candidate] = []
+        var positionsByAttribute: [(attribute: AttributeBinding, positions: [Int])] = []
+        for (position, condition) in conditions.enumerated() {
+            if let keys = recordKeys(in: condition) {
+                result.append(
+                    Candidate(
+                        rank: .records, access: .records(keys), positions: [position],
+                        exactPositions: [position]))
+            }
+            if let candidate = referrers(in: condition, at: position) { result.append(candidate) }
+            guard let attribute = indexedAttribute(in: condition) else { continue }
+            if let known = positionsByAttribute.firstIndex(where: { $0.attribute == attribute }) {
+                positionsByAttribute[known].positions.append(position)
+            } else {
+                positionsByAttribute.append((attribute, [position]))
+            }
+        }
+        for (attribute, positions) in positionsByAttribute {
+            result.append(indexed(attribute, positions: positions))
+        }
+        return result
+    }
+
+    /// The keys of the only records for which a condition on the record key can hold.
+    private func recordKeys(in condition: Condition) -> [RecordKey]? {
+        guard let (operand, values) = condition.alternatives, operand == .recordKey else {
+            return nil
+        }
+        return Self.keys(in: values)
+    }
+
+    private static func keys(in values: [Value]) -> [RecordKey] {
+        Set(values.compactMap { if case .reference(let key) = $0 { key } else { nil } }).sorted()
+    }
+
+    private func referrers(in condition: Condition, at position: Int) -> Candidate? {
+        guard let (operand, values) = condition.alternatives,
+            case .attribute(let name) = operand, !values.contains(.null),
+            let attribute = try? entity.attribute(named: name), attribute.hasInverse
+        else { return nil }
+        let targets = Self.keys(in: values)
+        let isExact = !targets.contains(where: \.isCutInKeys)
+        return Candidate(
+            rank: targets.count > 1 ? .values : .value, access: .referrers(attribute, targets),
+            positions: [position], exactPositions: isExact ? [position] : [])
+    }
+
+    /// The indexed attribute that a condition is about, where it is a range of the index.
+    private func indexedAttribute(in condition: Condition) -> AttributeBinding? {
+        let operand: Operand
+        switch condition {
+        case .comparison(let left, _, .constant): operand = left
+        case .isNull(let inner), .not(.isNull(let inner)), .membership(let inner, _):
+            operand = inner
+        case .prefix(let text, .constant(.string)): operand = text
+        default: return nil
+        }
+        guard case .attribute(let name) = operand,
+            let attribute = try? entity.attribute(named: name), attribute.isIndexed,
+            ranges(for: condition, of: attribute) != nil
+        else { return nil }
+        return attribute
+    }
+
+    /// The ranges of an index outside of which a condition can't hold; they are disjoint.
+    private func ranges(for condition: Condition, of attribute: AttributeBinding) -> [KeyRange]? {
+        switch condition {
+        case .comparison(_, let comparison, .constant(let value)):
+            KeyRange(comparison, value, type: attribute.type).map { [$0] }
+        case .isNull: [.null]
+        case .not(.isNull): [.present]
+        case .prefix(_, .constant(.string(let prefix))): [KeyRange(prefix: prefix)]
+        case .membership(_, let values):
+            Set(values.compactMap { KeyRange(.equal, $0, type: attribute.type) })
+                .sorted { $0.lower.lexicographicallyPrecedes($1.lower) }
+        default: nil
+        }
+    }
+
+    private func indexed(_ attribute: AttributeBinding, positions: [Int]) -> Candidate {
+        var common: [KeyRange] = [.all]
+        var exact: Set<Int> = []
+        for position in positions {
+            guard let ranges = ranges(for: conditions[position], of: attribute) else { continue }
+            common = common.flatMap { one in ranges.map { one.intersection($0) } }
+                .filter { !$0.isEmpty }
+            if ranges.allSatisfy(\.isExact) { exact.insert(position) }
+        }
+        common.sort { $0.lower.lexicographicallyPrecedes($1.lower) }
+        let access: QueryPlan.Access =
+            common.isEmpty ? .nothing : .index(attribute, common, isReversed: false)
+        return Candidate(
+            rank: rank(of: common), access: access, positions: positions, exactPositions: exact)
+    }
+
+    private func rank(of ranges: [KeyRange]) -> Rank {
+        if ranges.isEmpty { return .records }
+        if ranges.allSatisfy({ $0.isValue && $0.isExact }) {
+            return ranges.count == 1 ? .value : .values
+        }
+        if ranges == [.present] { return .notNull }
+        let isBounded = ranges.allSatisfy {
+            $0.lower != KeyRange.present.lower && $0.upper != KeyRange.present.upper
+        }
+        return isBounded ? .range : .halfRange
+    }
+}

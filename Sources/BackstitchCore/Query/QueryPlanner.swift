@@ -1,0 +1,158 @@
+/// Chooses where the rows of an answer come from.
+///
+/// Without statistics, the choice follows the form of the conditions. In this order: one record or
+/// a list of them by key, one value of an index or reference, several values, a range with both
+/// ends, a range with one end. A range with one end gives way to the index of the first sort key
+/// where a limit ends the reading early, and a scan does where no order is asked for.
+struct QueryPlanner {
+    struct Choice {
+        var access: QueryPlan.Access
+        var ordering: QueryPlan.Ordering
+        /// The conditions that the access answers, wholly or in part.
+        var answered: [Condition] = []
+        /// The conditions that each row is still asked for.
+        var rest: [Condition]
+    }
+
+    /// How many rows an access is likely to give, fewest first.
+    enum Rank: Int, Comparable {
+        case records, value, values, range, halfRange, notNull
+
+        static func < (left: Rank, right: Rank) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    struct Candidate {
+        var rank: Rank
+        var access: QueryPlan.Access
+        /// The positions of the conditions that the access answers.
+        var positions: [Int]
+        /// Those of them that the rows need not be asked for again.
+        var exactPositions: Set<Int>
+    }
+
+    let entity: EntityBinding
+    let conditions: [Condition]
+    let steps: [QueryPlan.Step]
+    let limit: Int?
+
+    init(
+        entity: EntityBinding, condition: Condition, steps: [QueryPlan.Step], limit: Int?
+    ) {
+        self.entity = entity
+        self.steps = steps
+        self.limit = limit
+        switch condition {
+        case .all(let parts): conditions = parts
+        case .constant(true): conditions = []
+        default: conditions = [condition]
+        }
+    }
+
+    func choice() -> Choice {
+        if conditions == [.constant(false)] || limit == 0 {
+            return Choice(access: .nothing, ordering: .asRead, rest: [])
+        }
+        guard let best = bestCandidate(), !yieldsToOrder(best) else { return unrestricted() }
+        let rest = conditions.indices.filter { !best.exactPositions.contains($0) }
+            .map { conditions[$0] }
+        let access = directed(best.access)
+        return Choice(
+            access: access, ordering: ordering(of: access),
+            answered: best.positions.map { conditions[$0] }, rest: rest)
+    }
+
+    private func bestCandidate() -> Candidate? {
+        var best: Candidate?
+        for candidate in candidates() {
+            guard let other = best else {
+                best = candidate
+                continue
+            }
+            let isBetter =
+                candidate.rank == other.rank
+                ? isOfFirstStep(candidate.access) && !isOfFirstStep(other.access)
+                : candidate.rank < other.rank
+            if isBetter { best = candidate }
+        }
+        return best
+    }
+
+    /// Whether reading in order, without the candidate, is likely to end sooner.
+    private func yieldsToOrder(_ candidate: Candidate) -> Bool {
+        guard candidate.rank >= .halfRange, !isOfFirstStep(candidate.access) else { return false }
+        if candidate.rank == .notNull { return true }
+        return limit != nil && (steps.isEmpty || steps[0].attribute?.isIndexed == true)
+    }
+
+    private func isOfFirstStep(_ access: QueryPlan.Access) -> Bool {
+        guard case .index(let attribute, _, _) = access, let first = steps.first else {
+            return false
+        }
+        return first.attribute == attribute
+    }
+
+    /// Every row, in the order of an index where that saves work.
+    private func unrestricted() -> Choice {
+        var access = QueryPlan.Access.scan(isReversed: false)
+        if let first = steps.first {
+            if let attribute = first.attribute {
+                if attribute.isIndexed, limit != nil || conditions.isEmpty {
+                    access = .index(attribute, [.all], isReversed: first.isReversed)
+                }
+            } else {
+                access = .scan(isReversed: first.isReversed)
+            }
+        }
+        return Choice(access: access, ordering: ordering(of: access), rest: conditions)
+    }
+
+    /// The access with an index read in the direction of the first step.
+    private func directed(_ access: QueryPlan.Access) -> QueryPlan.Access {
+        guard case .index(let attribute, let ranges, _) = access, isOfFirstStep(access) else {
+            return access
+        }
+        return .index(attribute, ranges, isReversed: steps[0].isReversed)
+    }
+
+    private func ordering(of access: QueryPlan.Access) -> QueryPlan.Ordering {
+        switch access {
+        case .nothing: return .asRead
+        case .scan(let isReversed):
+            if steps.isEmpty { return isReversed ? .inMemory : .asRead }
+            return steps[0].attribute == nil && steps[0].isReversed == isReversed
+                ? .asRead : .inMemory
+        case .records: return steps.isEmpty ? .asRead : .inMemory
+        case .referrers(_, let targets):
+            let isOrdered = targets.count == 1 && !targets[0].isCutInKeys
+            return steps.isEmpty && isOrdered ? .asRead : .inMemory
+        case .index(let attribute, let ranges, let isReversed):
+            if steps.isEmpty {
+                let isOneValue = ranges.count == 1 && ranges[0].isValue && ranges[0].isExact
+                return isOneValue ? .asRead : .inMemory
+            }
+            guard steps[0].attribute == attribute else { return .inMemory }
+            let isWhole = steps.count == 1 && !isReversed && !attribute.type.canBeCut
+            return isWhole ? .asRead : .groups
+        }
+    }
+}
+
+extension AttributeType {
+    /// Whether index keys may hold only the start of a value.
+    var canBeCut: Bool {
+        switch self {
+        case .string, .url, .data, .reference: true
+        default: false
+        }
+    }
+}
+
+extension RecordKey {
+    /// Whether keys that refer to the record hold only the start of its key.
+    var isCutInKeys: Bool { byteCount > OrderedKey.referenceBytesMax }
+}
+
+extension KeyRange {
+    /// Whether the range is that of one value, or of null.
+    var isValue: Bool { !lower.isEmpty && upper == lower.successor && self != .present }
+}

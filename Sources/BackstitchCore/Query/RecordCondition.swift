@@ -1,0 +1,75 @@
+/// A condition on the records of an entity, by attribute names, for code without Swift types.
+///
+/// A name or a value's type that does not fit the entity is found when the query is run.
+public struct RecordCondition: Hashable, Sendable {
+    package let condition: Condition
+
+    package init(_ condition: Condition) {
+        self.condition = condition
+    }
+
+    /// Holds where the attribute has the value; `.null` asks for records without one.
+    public static func equal(_ attribute: String, _ value: Value) -> Self {
+        Self(.comparison(.attribute(attribute), .equal, .constant(value)))
+    }
+
+    /// Holds where the attribute has another value or none; with `.null`, where it has any.
+    public static func notEqual(_ attribute: String, _ value: Value) -> Self {
+        Self(.comparison(.attribute(attribute), .notEqual, .constant(value)))
+    }
+
+    /// Holds where the attribute's value sorts before the given one.
+    public static func less(_ attribute: String, than value: Value) -> Self {
+        Self(.comparison(.attribute(attribute), .less, .constant(value)))
+    }
+
+    /// Holds where the attribute's value sorts before the given one or equals it.
+    public static func atMost(_ attribute: String, _ value: Value) -> Self {
+        Self(.comparison(.attribute(attribute), .lessOrEqual, .constant(value)))
+    }
+
+    /// Holds where the attribute's value sorts behind the given one.
+    public static func greater(_ attribute: String, than value: Value) -> Self {
+        Self(.comparison(.attribute(attribute), .greater, .constant(value)))
+    }
+
+    /// Holds where the attribute's value sorts behind the given one or equals it.
+    public static func atLeast(_ attribute: String, _ value: Value) -> Self {
+        Self(.comparison(.attribute(attribute), .greaterOrEqual, .constant(value)))
+    }
+
+    /// Holds where the attribute has one of the values.
+    public static func member(_ attribute: String, of values: [Value]) -> Self {
+        Self(.membership(.attribute(attribute), values))
+    }
+
+    /// Holds where the attribute's text contains another, by characters.
+    public static func contains(_ attribute: String, _ text: String) -> Self {
+        Self(.contains(.attribute(attribute), .constant(.string(text))))
+    }
+
+    /// Holds where the attribute's text starts with another, by characters.
+    public static func starts(_ attribute: String, with text: String) -> Self {
+        Self(.prefix(.attribute(attribute), .constant(.string(text))))
+    }
+
+    /// Holds for the records with these keys.
+    public static func records(_ keys: [RecordKey]) -> Self {
+        Self(.membership(.recordKey, keys.map { .reference($0) }))
+    }
+
+    /// Holds where all of the conditions do.
+    public static func all(_ conditions: [RecordCondition]) -> Self {
+        Self(.all(conditions.map(\.condition)))
+    }
+
+    /// Holds where one of the conditions does.
+    public static func any(_ conditions: [RecordCondition]) -> Self {
+        Self(.any(conditions.map(\.condition)))
+    }
+
+    /// Holds where the condition does not.
+    public static func not(_ condition: RecordCondition) -> Self {
+        Self(.not(condition.condition))
+    }
+}

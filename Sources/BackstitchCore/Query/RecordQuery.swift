@@ -1,0 +1,67 @@
+public import Foundation
+
+/// A query by entity and attribute names, for code without Swift types.
+///
+/// It means the same as a ``Query``. Names, types and counts are checked when it is run.
+public struct RecordQuery: Hashable, Sendable {
+    /// The name of the entity whose records are asked for.
+    public let entity: String
+    /// What all records of the answer have in common.
+    package private(set) var conditions: [Condition] = []
+    /// What the answer is sorted by; records that are equal in all of it are in key order.
+    package private(set) var sortSteps: [SortStep] = []
+    /// The most records of the answer, or nil for no limit.
+    package private(set) var limitCount: Int?
+    /// The records at the start of the answer that are left out.
+    package private(set) var offsetCount = 0
+
+    /// All records of an entity, in the order of their record keys.
+    public init(entity: String) {
+        self.entity = entity
+    }
+
+    /// The query for only those records for which a condition holds too.
+    public func `where`(_ condition: RecordCondition) -> RecordQuery {
+        adding(condition.condition)
+    }
+
+    /// The query with its answer sorted by an attribute, after what it is sorted by already.
+    ///
+    /// Records without a value come first, or last where the order is reversed. Records that are
+    /// equal in all attributes given are in the order of their record keys.
+    public func sorted(by attribute: String, order: SortOrder = .forward) -> RecordQuery {
+        adding(SortStep(attribute, isReversed: order == .reverse))
+    }
+
+    /// The query with its answer sorted by record key, after what it is sorted by already.
+    public func sortedByKey(order: SortOrder = .forward) -> RecordQuery {
+        adding(SortStep(nil, isReversed: order == .reverse))
+    }
+
+    /// The query for at most `count` records. A negative count fails when the query is run.
+    public func limit(_ count: Int) -> RecordQuery {
+        var query = self
+        query.limitCount = count
+        return query
+    }
+
+    /// The query without the first `count` records of its answer. A negative count fails when the
+    /// query is run.
+    public func offset(_ count: Int) -> RecordQuery {
+        var query = self
+        query.offsetCount = count
+        return query
+    }
+
+    package func adding(_ condition: Condition) -> RecordQuery {
+        var query = self
+        query.conditions.append(condition)
+        return query
+    }
+
+    package func adding(_ step: SortStep) -> RecordQuery {
+        var query = self
+        query.sortSteps.append(step)
+        return query
+    }
+}

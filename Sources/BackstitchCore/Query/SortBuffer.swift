@@ -1,0 +1,147 @@
+/// Sorts record keys by the sort keys of their rows, and keeps no more than asked for.
+///
+/// An entry's bytes are its sort keys (`OrderedKey`, whole, inverted where the order is reversed)
+/// and its record key, so that comparing bytes is comparing records, and no two are equal.
+final class SortBuffer {
+    private struct Entry {
+        /// The first eight bytes, as a number that compares as they do.
+        var prefix: UInt64
+        var start: Int
+        /// Where the record key starts.
+        var keyStart: Int
+        var end: Int
+    }
+
+    /// The most entries that are kept: those that sort first.
+    private var countMax: Int
+    private var entries: [Entry] = []
+    private var data = ByteBuffer(capacity: 4096)
+    private var liveByteCount = 0
+
+    init(countMax: Int?) {
+        self.countMax = countMax ?? .max
+    }
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// Forgets all entries and keeps the room.
+    func reset(countMax: Int?) {
+        self.countMax = countMax ?? .max
+        entries.removeAll(keepingCapacity: true)
+        data.removeAll()
+        liveByteCount = 0
+    }
+
+    /// Adds a record with its sort keys, which are read from its row.
+    func add(
+        key: UnsafeRawBufferPointer, steps: ArraySlice<QueryPlan.Step>, fields: PackedFields?
+    ) throws {
+        let start = data.count
+        for step in steps {
+            let stepStart = data.count
+            if let attribute = step.attribute {
+                guard let fields else { preconditionFailure("A sort key needs the row.") }
+                try attribute.appendKey(of: fields, to: &data, textBytesMax: .max)
+            } else {
+                data.append(key)
+            }
+            if step.isReversed { data.invert(from: stepStart) }
+        }
+        let keyStart = data.count
+        data.append(key)
+        let entry = Entry(
+            prefix: data.bytes.leading(from: start), start: start, keyStart: keyStart,
+            end: data.count)
+        insert(entry)
+    }
+
+    private func insert(_ entry: Entry) {
+        if entries.count < countMax {
+            entries.append(entry)
+            liveByteCount += entry.end - entry.start
+            if entries.count == countMax { makeHeap() }
+            return
+        }
+        guard let last = entries.first, precedes(entry, last) else {
+            data.truncate(to: entry.start)
+            return
+        }
+        liveByteCount += (entry.end - entry.start) - (last.end - last.start)
+        entries[0] = entry
+        siftDown(from: 0)
+        if data.count > 65_536, data.count > 4 * liveByteCount { compact() }
+    }
+
+    /// Calls `visit` with each record key in order, until it returns false.
+    ///
+    /// - Returns: false where `visit` did.
+    func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
+        if entries.count > 1 { entries.sort { precedes($0, $1) } }
+        for entry in entries {
+            if try !visit(data.bytes.part(entry.keyStart..<entry.end)) { return false }
+        }
+        return true
+    }
+
+    private func precedes(_ left: Entry, _ right: Entry) -> Bool {
+        if left.prefix != right.prefix { return left.prefix < right.prefix }
+        let bytes = data.bytes
+        return bytes.part(left.start..<left.end).order(bytes.part(right.start..<right.end)) < 0
+    }
+
+    // MARK: The heap, whose first entry sorts last
+
+    private func makeHeap() {
+        for at in stride(from: entries.count / 2 - 1, through: 0, by: -1) { siftDown(from: at) }
+    }
+
+    private func siftDown(from position: Int) {
+        var at = position
+        while true {
+            var largest = at
+            for child in [2 * at + 1, 2 * at + 2] where child < entries.count {
+                if precedes(entries[largest], entries[child]) { largest = child }
+            }
+            if largest == at { return }
+            entries.swapAt(at, largest)
+            at = largest
+        }
+    }
+
+    /// Drops the bytes of entries that are kept no more.
+    private func compact() {
+        var live = ByteBuffer(capacity: 2 * liveByteCount)
+        for at in entries.indices {
+            let entry = entries[at]
+            let start = live.count
+            live.append(data.bytes.part(entry.start..<entry.end))
+            entries[at].start = start
+            entries[at].keyStart = start + entry.keyStart - entry.start
+            entries[at].end = live.count
+        }
+        data = live
+    }
+}
+
+extension ByteBuffer {
+    /// Inverts each byte from a position on, which turns their order round.
+    fileprivate mutating func invert(from start: Int) {
+        for offset in start..<count {
+            base.storeBytes(of: ~bytes[offset], toByteOffset: offset, as: UInt8.self)
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The eight bytes from a position on, or fewer and zeros, as a number that sorts as they do.
+    fileprivate func leading(from start: Int) -> UInt64 {
+        if start + 8 <= count {
+            return UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
+        }
+        var result: UInt64 = 0
+        for offset in 0..<8 {
+            result = result << 8 | (start + offset < count ? UInt64(self[start + offset]) : 0)
+        }
+        return result
+    }
+}

@@ -1,0 +1,31 @@
+/// How long a failed exchange waits before the next attempt.
+package struct Backoff: Equatable, Sendable {
+    /// The first wait, in milliseconds.
+    package static let firstMilliseconds: Int64 = 1_000
+    /// The longest wait that is not the service's own wish, in milliseconds.
+    package static let longestMilliseconds: Int64 = 300_000
+    /// The longest wait that a service can ask for, in milliseconds.
+    package static let askedMillisecondsMax: Int64 = 86_400_000
+
+    /// The failures in a row.
+    package private(set) var failures = 0
+
+    package init() {}
+
+    /// Notes an exchange that succeeded.
+    package mutating func succeeded() { failures = 0 }
+
+    /// Notes a failure and returns the milliseconds to wait: what the service asked for, else twice
+    /// as long as the last time, up to a bound, and a random half of it more or less.
+    ///
+    /// - Parameter random: from 0 up to 1.
+    package mutating func failed(_ error: ServiceError, random: Double) -> Int64 {
+        failures += 1
+        if let seconds = error.retryAfterSeconds, seconds.isFinite, seconds > 0 {
+            return min(Int64(min(seconds * 1000, 1e12)), Self.askedMillisecondsMax)
+        }
+        let doublings = min(failures - 1, 20)
+        let full = min(Self.firstMilliseconds << Int64(doublings), Self.longestMilliseconds)
+        return full / 2 + Int64(Double(full / 2) * random)
+    }
+}

@@ -1,0 +1,71 @@
+/// One record to be pushed, as the state machine sees it.
+package struct PushItem: Equatable, Sendable {
+    package var modification: RecordModification
+    /// The names of the records that must exist on the service before this one refers to them.
+    package var requires: Set<String>
+    /// The fields that hold those references.
+    package var requiredFields: [String: String]
+    /// The bytes that the modification takes in a request, roughly.
+    package var byteCount: Int
+    /// Fields that are left out of a create, because they close a cycle of references; they follow
+    /// as an update.
+    package var deferredFields: Set<String> = []
+
+    package init(_ modification: RecordModification, requiredFields: [String: String] = [:]) {
+        self.modification = modification
+        self.requiredFields = requiredFields
+        requires = Set(requiredFields.values)
+        byteCount = modification.byteCount
+    }
+
+    /// The modification without the deferred fields.
+    package var sent: RecordModification {
+        guard !deferredFields.isEmpty,
+            case .create(let name, let type, let fields) = modification
+        else { return modification }
+        return .create(
+            recordName: name, recordType: type,
+            fields: fields.filter { !deferredFields.contains($0.key) })
+    }
+
+    package var isCreate: Bool {
+        if case .create = modification { true } else { false }
+    }
+
+    package var isDelete: Bool {
+        if case .delete = modification { true } else { false }
+    }
+}
+
+extension RecordModification {
+    /// The bytes that the modification takes in a request, roughly.
+    package var byteCount: Int {
+        switch self {
+        case .create(let name, let type, let fields):
+            60 + name.utf8.count + type.utf8.count + Self.byteCount(fields)
+        case .update(let name, let type, let tag, let fields):
+            60 + name.utf8.count + type.utf8.count + tag.utf8.count + Self.byteCount(fields)
+        case .delete(let name, let tag):
+            60 + name.utf8.count + tag.utf8.count
+        }
+    }
+
+    private static func byteCount(_ fields: [String: ServiceValue]) -> Int {
+        fields.reduce(0) { $0 + 12 + $1.key.utf8.count + $1.value.byteCount }
+    }
+}
+
+extension ServiceValue {
+    /// The bytes that the value takes in a request, roughly.
+    package var byteCount: Int {
+        switch self {
+        case .null: 4
+        case .string(let text): text.utf8.count
+        case .int64, .double, .timestamp: 8
+        case .bytes(let bytes): bytes.count * 4 / 3
+        case .reference(let reference): reference.recordName.utf8.count + 24
+        case .location: 48
+        case .list(let elements): elements.reduce(2) { $0 + 1 + $1.byteCount }
+        }
+    }
+}

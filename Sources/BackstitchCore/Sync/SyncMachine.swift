@@ -1,0 +1,200 @@
+/// Decides what a sync round does: set up, pull, push, and again until nothing is left.
+///
+/// An event goes in and the next action comes out; there is no clock, network or store in here.
+///
+/// Invariants: one request is under way at a time, so no record is in flight twice. An item leaves
+/// the queue by a decision only: acknowledged, merged or parked; whatever fails in another way stays
+/// in the store's outbox. Every loop has a bound, so a round always ends.
+package struct SyncMachine: Sendable {
+    /// The most times that the outbox is folded in one round.
+    package static let passesMax = 64
+    /// The most times that one item is sent in one pass.
+    package static let attemptsMax = 8
+    /// The most times that tokens are dropped or the zone is made anew in one round.
+    package static let restartsMax = 4
+
+    enum State: Equatable {
+        case idle
+        case settingUp
+        case checkingDatabase
+        case droppingDatabaseToken
+        case pulling
+        case beginningFullFetch
+        case sweeping
+        case forgetting
+        case suspending(ServiceError.Code)
+        case folding
+        case pushing([Int])
+        case lookingUp([Int])
+        case applying(lookUpNext: [Int])
+        case raisingFloor
+    }
+
+    var state = State.idle
+    package internal(set) var limits: ServiceLimits
+    var isAtomic: Bool
+    /// The operations a request may have for now; halved when the service refuses its size.
+    package internal(set) var batchCount: Int
+    var needsPull = false
+    var restarts = 0
+    var push = PushPass()
+
+    /// A machine that has run no round.
+    package init(limits: ServiceLimits = ServiceLimits(), isAtomic: Bool = false) {
+        self.limits = limits
+        self.isAtomic = isAtomic
+        batchCount = max(1, limits.operationsPerRequest)
+    }
+
+    /// Takes over what the service says of its limits.
+    package mutating func adopt(_ limits: ServiceLimits) {
+        guard limits != self.limits else { return }
+        self.limits = limits
+        batchCount = max(1, limits.operationsPerRequest)
+    }
+
+    /// Takes an event and returns what to do next.
+    package mutating func handle(_ event: SyncEvent) -> SyncAction {
+        if case .failed(let error) = event { return failed(error) }
+        switch (state, event) {
+        case (.idle, .began(let isSetUp, let needsPull, let suspension)):
+            return begin(isSetUp: isSetUp, needsPull: needsPull, suspension: suspension)
+        case (.settingUp, .done):
+            needsPull = true
+            return checkDatabase()
+        case (.checkingDatabase, .databaseChanges(let changed, let ended, let moreComing)):
+            return databaseChanged(changed, ended: ended, moreComing: moreComing)
+        case (.droppingDatabaseToken, .done):
+            return checkDatabase()
+        case (.pulling, .zoneChanges(let moreComing, let isFullFetch)):
+            if moreComing { return pull() }
+            guard isFullFetch else { return fold() }
+            state = .sweeping
+            return .sweep
+        case (.beginningFullFetch, .done):
+            return pull()
+        case (.sweeping, .done):
+            return fold()
+        case (.forgetting, .done):
+            state = .settingUp
+            return .setUp
+        case (.suspending(let code), .done):
+            return finish(.suspended(code))
+        case (.folding, .folded(let items, let isComplete)):
+            return folded(items, isComplete: isComplete)
+        case (.pushing(let indexes), .pushed(let results)):
+            return pushed(indexes, results)
+        case (.lookingUp(let indexes), .lookedUp(let results)):
+            return lookedUp(indexes, results)
+        case (.applying(let lookUpNext), .done):
+            return lookUpNext.isEmpty ? nextBatch() : lookUp(lookUpNext)
+        case (.raisingFloor, .done):
+            return endPass()
+        default:
+            preconditionFailure("The event \(event) does not fit the state \(state).")
+        }
+    }
+
+    // MARK: Set-up and pull
+
+    private mutating func begin(
+        isSetUp: Bool, needsPull: Bool, suspension: ServiceError.Code?
+    ) -> SyncAction {
+        restarts = 0
+        push = PushPass()
+        self.needsPull = needsPull
+        if let suspension { return finish(.suspended(suspension)) }
+        guard isSetUp else {
+            state = .settingUp
+            return .setUp
+        }
+        return checkDatabase()
+    }
+
+    private mutating func checkDatabase() -> SyncAction {
+        state = .checkingDatabase
+        return .fetchDatabaseChanges
+    }
+
+    private mutating func databaseChanged(
+        _ changed: Bool, ended: ServiceError.Code?, moreComing: Bool
+    ) -> SyncAction {
+        if changed { needsPull = true }
+        if let ended { return zoneEnded(ended) }
+        if moreComing { return .fetchDatabaseChanges }
+        return needsPull ? pull() : fold()
+    }
+
+    private mutating func pull() -> SyncAction {
+        state = .pulling
+        return .fetchZoneChanges
+    }
+
+    mutating func fold() -> SyncAction {
+        needsPull = false
+        state = .folding
+        push.passes += 1
+        return .foldOutbox
+    }
+
+    /// The zone is gone: what is known of it is of no use any more.
+    private mutating func zoneEnded(_ code: ServiceError.Code) -> SyncAction {
+        switch code {
+        case .zoneDeletedByUser, .zonePurged:
+            state = .suspending(code)
+            return .suspend(code)
+        default:
+            guard restart() else {
+                return finish(
+                    .backOff(ServiceError(code, reason: "The zone ended several times in a row.")))
+            }
+            state = .forgetting
+            return .forgetService
+        }
+    }
+
+    private mutating func restart() -> Bool {
+        restarts += 1
+        return restarts <= Self.restartsMax
+    }
+
+    mutating func finish(_ outcome: RoundOutcome) -> SyncAction {
+        state = .idle
+        return .finish(outcome)
+    }
+
+    // MARK: Failures of whole requests
+
+    private mutating func failed(_ error: ServiceError) -> SyncAction {
+        switch error.code {
+        case .zoneNotFound, .zoneDeletedByUser, .zonePurged, .encryptedDataReset:
+            return zoneEnded(error.code)
+        case .network, .serviceUnavailable, .zoneBusy, .rateLimited:
+            return finish(.backOff(error))
+        case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion,
+            .permissionDenied:
+            return finish(.blocked(error))
+        case .tokenExpired:
+            guard restart() else { return finish(.backOff(error)) }
+            if state == .checkingDatabase {
+                state = .droppingDatabaseToken
+                return .dropDatabaseToken
+            }
+            guard state == .pulling else { return finish(.backOff(error)) }
+            state = .beginningFullFetch
+            return .beginFullFetch
+        case .conflict, .alreadyExists, .unknownItem, .batchFailed, .limitExceeded,
+            .referenceViolation, .invalidRequest, .assetMissing:
+            switch state {
+            case .pushing(let indexes): return refused(indexes, error)
+            case .lookingUp(let indexes): return lookUpRefused(indexes, error)
+            default: return finish(.backOff(error))
+            }
+        }
+    }
+}
+
+extension SyncMachine {
+    /// An item of the running pass.
+    package func item(_ index: Int) -> PushItem { push.items[index] }
+}

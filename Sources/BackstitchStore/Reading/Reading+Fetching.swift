@@ -1,0 +1,103 @@
+public import BackstitchCore
+
+extension ReadTransaction {
+    /// The records that a query asks for, in its order.
+    ///
+    /// Records that the service delivered and that don't fit the type are left out.
+    /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
+        try reader.fetch(query, types.binding(of: Model.self))
+    }
+
+    /// The records that refer to one record.
+    public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
+        try fetch(relationship.query)
+    }
+
+    /// All records of an entity, in the order of their ids.
+    public func fetch<Model: Entity>(_ type: Model.Type) throws -> [Model] {
+        try fetch(Query<Model>())
+    }
+
+    /// The number of records that a query asks for.
+    public func count<Model: Entity>(_ query: Query<Model>) throws -> Int {
+        try reader.count(query, types.binding(of: Model.self))
+    }
+
+    /// The number of records of an entity. Reads them all, some 50 ns each.
+    public func count<Model: Entity>(_ type: Model.Type) throws -> Int {
+        try count(Query<Model>())
+    }
+
+    /// The number of records that refer to one record.
+    public func count<Model: Entity>(_ relationship: ToMany<Model>) throws -> Int {
+        try count(relationship.query)
+    }
+
+    /// How a query would be answered: by which index, with which conditions left, sorted how.
+    public func explain<Model: Entity>(_ query: Query<Model>) throws -> QueryExplanation {
+        try reader.plan(query, types.binding(of: Model.self)).explanation
+    }
+}
+
+extension WriteTransaction {
+    /// The records that a query asks for, as this transaction left them.
+    ///
+    /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
+        try reader.fetch(query, types.binding(of: Model.self))
+    }
+
+    /// The records that refer to one record, as this transaction left them.
+    public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
+        try fetch(relationship.query)
+    }
+
+    /// The number of records that a query asks for, as this transaction left them.
+    public func count<Model: Entity>(_ query: Query<Model>) throws -> Int {
+        try reader.count(query, types.binding(of: Model.self))
+    }
+}
+
+extension TableReader {
+    func plan<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding
+    ) throws -> QueryPlan {
+        guard let table = catalog.table(binding.number) else {
+            throw StoreError(.unknownEntity, "\(binding.name) is not in the store's catalog.")
+        }
+        return try QueryPlan(query.lowered(), in: table.binding)
+    }
+
+    func fetch<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding
+    ) throws -> [Model] {
+        var found: [Model] = []
+        try QueryExecutor.run(plan(query, binding), on: self) { keyBytes, body in
+            guard let key = RecordKey(reading: keyBytes) else {
+                throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
+            }
+            found.append(try decode(body, EntityID(key: key), binding))
+            return true
+        }
+        return found
+    }
+
+    func count<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding
+    ) throws -> Int {
+        try QueryExecutor.count(plan(query, binding), on: self)
+    }
+
+    /// The keys that a query asks for, in its order, each with its record's last operation.
+    func versions<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding
+    ) throws -> [UInt64] {
+        var versions: [UInt64] = []
+        try QueryExecutor.visitKeys(plan(query, binding), on: self) { keyBytes in
+            versions.append(try row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0)
+            return true
+        }
+        return versions
+    }
+}

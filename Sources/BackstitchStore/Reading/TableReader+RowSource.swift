@@ -1,0 +1,139 @@
+package import BackstitchCore
+import LMDB
+
+/// Queries read live records that can be read as their Swift type; tombstones and unreadable ones
+/// are left out.
+extension TableReader: RowSource {
+    package func visitRows(
+        of entity: EntityNumber, reversed: Bool,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.rows)
+        prefix.append(big: entity.rawValue)
+        try visitEntries(prefix: prefix.bytes, lower: [], upper: nil, reversed: reversed) {
+            key, value in
+            guard let row = RowView(value) else { throw Self.damagedRow }
+            guard row.isReadable else { return true }
+            return try visit(key.part(prefix.count..<key.count), row.bodyBytes)
+        }
+    }
+
+    package func visitIndex(
+        of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
+        reversed: Bool,
+        _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let hasUnreadable = try hasUnreadableRows(entity)
+        var prefix = ByteBuffer(capacity: 8)
+        TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
+        try visitEntries(
+            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
+        ) { key, _ in
+            let rest = key.part(prefix.count..<key.count)
+            guard let count = OrderedKey.byteCount(of: attribute.type, in: rest),
+                count < rest.count
+            else { throw Self.damagedIndex }
+            let recordKey = rest.part(count..<rest.count)
+            if hasUnreadable, try row(entity, keyBytes: recordKey)?.isReadable != true {
+                return true
+            }
+            return try visit(rest.part(0..<count), recordKey)
+        }
+    }
+
+    package func visitReferrers(
+        of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let hasUnreadable = try hasUnreadableRows(entity)
+        try visitInverse(entity, attribute.field, target) { key in
+            if hasUnreadable, try row(entity, keyBytes: key)?.isReadable != true { return true }
+            return try visit(key)
+        }
+    }
+
+    package func withRow<Result>(
+        of entity: EntityNumber, key: UnsafeRawBufferPointer,
+        _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result? {
+        guard let row = try row(entity, keyBytes: key), row.isReadable else { return nil }
+        return try body(row.bodyBytes)
+    }
+
+    // MARK: Entries
+
+    private static let damagedRow = StoreError(
+        .damaged, "A row can't be read. Run rebuild to make the tables anew.")
+    private static let damagedIndex = StoreError(
+        .damaged, "An index entry can't be read. Run rebuild to make the tables anew.")
+
+    private func hasUnreadableRows(_ entity: EntityNumber) throws -> Bool {
+        var found = false
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.unreadable)
+        prefix.append(big: entity.rawValue)
+        try visit(prefix: prefix.bytes) { _, _ in
+            found = true
+            return false
+        }
+        return found
+    }
+
+    /// Visits the entries below a prefix from `lower` up to but without `upper`, either way round.
+    private func visitEntries(
+        prefix: UnsafeRawBufferPointer, lower: [UInt8], upper: [UInt8]?, reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let first = Array(prefix) + lower
+        let end = upper.map { Array(prefix) + $0 } ?? Array(prefix).next
+        try access.withCursor(in: databases.tables) { cursor in
+            try first.withUnsafeBytes { first in
+                try end.withUnsafeBytes { end in
+                    var isThere: Bool
+                    if reversed {
+                        // The entry before the end; the last one where nothing follows it.
+                        isThere =
+                            try cursor.seek(atOrAfter: end)
+                            ? try cursor.previous() : try cursor.last()
+                    } else {
+                        isThere = try cursor.seek(atOrAfter: first)
+                    }
+                    while isThere {
+                        let key = cursor.key
+                        if reversed ? key.precedes(first) : !key.precedes(end) { return }
+                        guard try visit(key, cursor.value) else { return }
+                        isThere = reversed ? try cursor.previous() : try cursor.next()
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension RowView {
+    /// Whether the row is a live record that its Swift type can read.
+    var isReadable: Bool { flags.isDisjoint(with: [.isDeleted, .isUnreadable]) }
+}
+
+extension [UInt8] {
+    /// The first bytes behind everything that starts with these; a table's prefix has one.
+    fileprivate var next: [UInt8] {
+        var bytes = self
+        while let last = bytes.popLast() {
+            if last < .max { return bytes + [last + 1] }
+        }
+        preconditionFailure("A prefix of a table is never the last of all keys.")
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these bytes sort before others, as LMDB sorts keys.
+    fileprivate func precedes(_ other: UnsafeRawBufferPointer) -> Bool {
+        let common = Swift.min(count, other.count)
+        for index in 0..<common where self[index] != other[index] {
+            return self[index] < other[index]
+        }
+        return count < other.count
+    }
+}

@@ -1,0 +1,38 @@
+public import BackstitchCore
+
+/// How a sync engine works.
+public struct SyncConfiguration: Sendable {
+    /// The name of the zone that holds the store's records.
+    public var zoneName: String
+    /// The name of the subscription to the zone's changes.
+    public var subscriptionID: String
+    /// Who wins when a record was changed on both sides.
+    public var conflictPolicy: ConflictPolicy
+    /// Whether a local write leads to a round.
+    public var syncOnSave: Bool
+    /// How long a local write waits for others before its round, in milliseconds.
+    public var debounceMilliseconds: Int64
+    /// Whether the records of one request take effect together or not at all.
+    public var atomicRequests: Bool
+    /// The most records that are folded at once; bounds the memory of a push.
+    public var recordsPerPass: Int
+    /// The time and chance that the engine uses.
+    public var clock: any SyncClock
+
+    /// A configuration; the defaults suit an application that saves now and then.
+    public init(
+        zoneName: String, subscriptionID: String? = nil,
+        conflictPolicy: ConflictPolicy = .serverWins, syncOnSave: Bool = true,
+        debounceMilliseconds: Int64 = 500, atomicRequests: Bool = false,
+        recordsPerPass: Int = 10_000, clock: any SyncClock = SystemSyncClock()
+    ) {
+        self.zoneName = zoneName
+        self.subscriptionID = subscriptionID ?? "\(zoneName)-changes"
+        self.conflictPolicy = conflictPolicy
+        self.syncOnSave = syncOnSave
+        self.debounceMilliseconds = debounceMilliseconds
+        self.atomicRequests = atomicRequests
+        self.recordsPerPass = recordsPerPass
+        self.clock = clock
+    }
+}

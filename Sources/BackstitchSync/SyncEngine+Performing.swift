@@ -1,0 +1,248 @@
+import BackstitchCore
+import BackstitchStore
+
+extension SyncEngine {
+    /// Performs what the machine decides until it says that the round is over.
+    func perform() async throws -> RoundOutcome {
+        machine.adopt(await service.limits)
+        let zoneName = configuration.zoneName
+        let state = try store.read { try $0.reader.zoneState(zoneName) }
+        var action = machine.handle(
+            .began(
+                isSetUp: state.isSetUp && hasCheckedAccount, needsPull: state.needsPull,
+                suspension: state.suspension.map(\.code)))
+        while true {
+            if case .finish(let outcome) = action { return outcome }
+            if status == .stopped { throw Self.stopped }
+            do {
+                action = machine.handle(try await perform(action))
+            } catch let error as ServiceError {
+                action = machine.handle(.failed(error))
+            }
+        }
+    }
+
+    private func perform(_ action: SyncAction) async throws -> SyncEvent {
+        switch action {
+        case .setUp: return try await setUp()
+        case .fetchDatabaseChanges: return try await fetchDatabaseChanges()
+        case .fetchZoneChanges: return try await fetchZoneChanges()
+        case .dropDatabaseToken:
+            return try await change { $0.databaseToken = nil }
+        case .beginFullFetch:
+            return try await beginFullFetch()
+        case .sweep: return try await sweep()
+        case .forgetService: return try await forgetService()
+        case .suspend(let code):
+            hub.send(.zoneLost(code))
+            return try await change { $0.suspension = ZoneState.Suspension(code) }
+        case .foldOutbox: return try await fold()
+        case .push(let indexes, let atomic):
+            setStatus(.pushing)
+            let modifications = indexes.map { machine.item($0).sent }
+            return .pushed(
+                try await service.modifyRecords(modifications, in: zone, atomic: atomic))
+        case .lookUp(let indexes):
+            let names = indexes.map { machine.item($0).modification.recordName }
+            return .lookedUp(try await service.lookUpRecords(names, in: zone))
+        case .apply(let decisions): return try await apply(decisions)
+        case .raiseFloor:
+            let through = outbox.through
+            try await store.writeContext { try $0.setOutboxFloor(through) }
+            return .done
+        case .finish:
+            preconditionFailure("A finished round has no action left.")
+        }
+    }
+
+    // MARK: Set-up
+
+    private func setUp() async throws -> SyncEvent {
+        let user = try await service.currentUser()
+        let known = try store.read { [configuration] in
+            try $0.reader.zoneState(configuration.zoneName).userName
+        }
+        if let known, known != user {
+            throw ServiceError(
+                .accountChanged,
+                reason: "The store belongs to another user. Sign in as that user, or open another "
+                    + "store for this one.")
+        }
+        try await service.createZone(zone)
+        try await service.createSubscription(configuration.subscriptionID, to: zone)
+        hasCheckedAccount = true
+        return try await change { state in
+            state.isSetUp = true
+            state.userName = user
+        }
+    }
+
+    /// Changes the stored state of the zone.
+    @discardableResult
+    func change(
+        _ change: @escaping @Sendable (inout ZoneState) -> Void
+    ) async throws -> SyncEvent {
+        let name = configuration.zoneName
+        try await store.writeContext { context in
+            var state = try context.reader.zoneState(name)
+            change(&state)
+            try context.setZoneState(state, name)
+        }
+        return .done
+    }
+
+    private func forgetService() async throws -> SyncEvent {
+        let name = configuration.zoneName
+        try await store.writeContext { context in
+            var state = try context.reader.zoneState(name)
+            state.isSetUp = false
+            state.zoneToken = nil
+            state.databaseToken = nil
+            state.needsPull = true
+            state.isFullFetch = false
+            try context.forgetService()
+            try context.forgetSeen()
+            try context.setZoneState(state, name)
+        }
+        hub.send(.zoneLost(.zoneNotFound))
+        return .done
+    }
+
+    // MARK: Pull
+
+    private func fetchDatabaseChanges() async throws -> SyncEvent {
+        setStatus(.pulling)
+        let name = configuration.zoneName
+        let zone = zone
+        let token = try store.read { try $0.reader.zoneState(name).databaseToken }
+        let page = try await service.databaseChanges(since: token)
+        let isChanged = page.changedZones.contains(zone)
+        let ended = page.endedZones[zone]
+        try await change { state in
+            state.databaseToken = page.token
+            if isChanged { state.needsPull = true }
+        }
+        return .databaseChanges(
+            zoneChanged: isChanged, zoneEnded: ended.map(\.code), moreComing: page.moreComing)
+    }
+
+    private func fetchZoneChanges() async throws -> SyncEvent {
+        setStatus(.pulling)
+        let name = configuration.zoneName
+        let state = try store.read { try $0.reader.zoneState(name) }
+        let page = try await service.zoneChanges(
+            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage, fields: nil)
+        let policy = configuration.conflictPolicy
+        let results = try await store.writeContext { context in
+            var state = try context.reader.zoneState(name)
+            var results = MergeResults()
+            for record in page.records {
+                if state.isFullFetch { try context.markSeen(record.recordName) }
+                results.note(
+                    try context.merge(record, policy: policy), record.recordName,
+                    record.recordType)
+            }
+            for deletion in page.deletions {
+                let key = RecordKey(RecordName(deletion.recordName))
+                results.note(
+                    try context.mergeAbsent(
+                        key, recordType: deletion.recordType, policy: policy),
+                    deletion.recordName, deletion.recordType ?? "")
+            }
+            state.zoneToken = page.token
+            state.needsPull = page.moreComing || state.isFullFetch
+            try context.setZoneState(state, name)
+            results.changes = context.namedChanges
+            return results
+        }
+        report.pulledRecords += page.records.count + page.deletions.count
+        note(results)
+        return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
+    }
+
+    private func beginFullFetch() async throws -> SyncEvent {
+        let name = configuration.zoneName
+        try await store.writeContext { context in
+            var state = try context.reader.zoneState(name)
+            state.zoneToken = nil
+            state.needsPull = true
+            state.isFullFetch = true
+            try context.forgetSeen()
+            try context.setZoneState(state, name)
+        }
+        return .done
+    }
+
+    private func sweep() async throws -> SyncEvent {
+        let name = configuration.zoneName
+        let results = try await store.writeContext { context in
+            _ = try context.sweep()
+            var state = try context.reader.zoneState(name)
+            state.isFullFetch = false
+            state.needsPull = false
+            try context.setZoneState(state, name)
+            return MergeResults(changes: context.namedChanges)
+        }
+        note(results)
+        return .done
+    }
+
+    /// Adds what a transaction did to the report, and tells of it.
+    func note(_ results: MergeResults) {
+        report.changes.add(results.changes)
+        report.conflicts += results.conflicts.count
+        for conflict in results.conflicts { hub.send(.conflict(conflict)) }
+        for rejected in results.rejected {
+            hub.send(.rejected(recordName: rejected.name, reason: rejected.reason))
+        }
+        hub.send(
+            .progress(pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords))
+    }
+}
+
+/// What a transaction of merges did.
+struct MergeResults: Sendable {
+    var changes = ChangeSet()
+    var conflicts: [SyncConflict] = []
+    var rejected: [(name: String, reason: String)] = []
+
+    mutating func note(_ result: MergeResult, _ name: String, _ type: String) {
+        switch result {
+        case .unchanged, .applied:
+            break
+        case .conflict(let report):
+            conflicts.append(
+                SyncConflict(entity: type, recordName: RecordName(name), policy: report.policy))
+        case .rejected(let reason):
+            rejected.append((name, reason))
+        }
+    }
+}
+
+extension ZoneState.Suspension {
+    init?(_ code: ServiceError.Code) {
+        switch code {
+        case .zoneDeletedByUser: self = .zoneDeletedByUser
+        case .zonePurged: self = .zonePurged
+        default: return nil
+        }
+    }
+
+    var code: ServiceError.Code {
+        switch self {
+        case .zoneDeletedByUser: .zoneDeletedByUser
+        case .zonePurged: .zonePurged
+        }
+    }
+}
+
+extension DatabaseChangesPage.ZoneEnd {
+    /// The failure that calls to the zone would meet.
+    var code: ServiceError.Code {
+        switch self {
+        case .deleted: .zoneNotFound
+        case .purged: .zonePurged
+        case .encryptedDataReset: .encryptedDataReset
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import BackstitchCore
+import BackstitchStore
+
+extension SyncEngine {
+    /// Folds unsynced operations, and settles at once what adds up to nothing.
+    func fold() async throws -> SyncEvent {
+        let recordsMax = configuration.recordsPerPass
+        let (outbox, items, pushed, settled) = try store.read { transaction in
+            let reader = transaction.reader
+            let outbox = try reader.foldOutbox(recordsMax: recordsMax)
+            var items: [PushItem] = []
+            var pushed: [PendingChange] = []
+            var settled: [PendingChange] = []
+            for change in outbox.changes {
+                guard let item = Self.item(change, reader.catalog) else {
+                    settled.append(change)
+                    continue
+                }
+                items.append(item)
+                pushed.append(change)
+            }
+            return (outbox, items, pushed, settled)
+        }
+        if !settled.isEmpty {
+            try await store.writeContext { context in
+                for change in settled {
+                    try context.settle(change.entity, change.key, through: change.through)
+                }
+            }
+        }
+        self.outbox = outbox
+        self.pushed = pushed
+        return .folded(items, isComplete: outbox.isComplete)
+    }
+
+    /// The modification that brings a change to the service; nil where there is nothing to bring.
+    private static func item(
+        _ change: PendingChange, _ catalog: CatalogSnapshot
+    ) -> PushItem? {
+        guard let table = catalog.table(change.entity) else { return nil }
+        let name = change.key.name.description
+        var required: [String: String] = [:]
+        func service(_ fields: Fields) -> [String: ServiceValue] {
+            var result: [String: ServiceValue] = [:]
+            result.reserveCapacity(fields.count)
+            for (field, value) in fields {
+                guard let attribute = table.attribute(field) else { continue }
+                result[attribute.name] = ServiceMapping.serviceValue(
+                    value, of: attribute.schema)
+                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value {
+                    required[attribute.name] = key.name.description
+                }
+            }
+            return result
+        }
+        switch change.push {
+        case .nothing:
+            return nil
+        case .create(let fields):
+            let fields = service(fields)
+            return PushItem(
+                .create(recordName: name, recordType: change.entityName, fields: fields),
+                requiredFields: required)
+        case .update(let fields):
+            let fields = service(fields)
+            return PushItem(
+                .update(
+                    recordName: name, recordType: change.entityName, changeTag: change.changeTag,
+                    fields: fields), requiredFields: required)
+        case .delete:
+            return PushItem(.delete(recordName: name, changeTag: change.changeTag))
+        }
+    }
+
+    /// Applies decisions in one transaction.
+    func apply(_ decisions: [ItemDecision]) async throws -> SyncEvent {
+        let steps = decisions.map { decision in
+            PushStep(
+                change: pushed[decision.index], kind: decision.kind,
+                deferred: machine.item(decision.index).deferredFields)
+        }
+        let policy = configuration.conflictPolicy
+        let results = try await store.writeContext { context in
+            var results = MergeResults()
+            for step in steps { try step.apply(to: context, policy: policy, &results) }
+            results.changes = context.namedChanges
+            return results
+        }
+        for step in steps {
+            switch step.kind {
+            case .acknowledge, .acknowledgePart:
+                report.pushedRecords += 1
+            case .park(let error):
+                report.parkedRecords += 1
+                hub.send(
+                    .parked(
+                        ParkedRecord(
+                            entity: step.change.entityName, recordName: step.change.key.name,
+                            reason: error.description)))
+            case .merge, .mergeAbsent:
+                break
+            }
+        }
+        note(results)
+        return .done
+    }
+}
+
+/// One decision with what it is about.
+private struct PushStep: Sendable {
+    let change: PendingChange
+    let kind: ItemDecision.Kind
+    let deferred: Set<String>
+
+    func apply(
+        to context: WriteContext, policy: ConflictPolicy, _ results: inout MergeResults
+    ) throws {
+        let name = change.key.name.description
+        switch kind {
+        case .acknowledge(let version):
+            try context.acknowledge(
+                change.entity, change.key, through: change.through, version: version)
+        case .acknowledgePart(let version):
+            try context.acknowledgePart(
+                change.entity, change.key, through: change.through, version: version,
+                without: deferred)
+        case .merge(let record):
+            results.note(try context.merge(record, policy: policy), name, change.entityName)
+        case .mergeAbsent:
+            results.note(
+                try context.mergeAbsent(
+                    change.key, recordType: change.entityName, policy: policy),
+                name, change.entityName)
+        case .park(let error):
+            try context.park(change.entity, change.key, reason: error.description)
+        }
+    }
+}

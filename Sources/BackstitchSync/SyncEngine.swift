@@ -1,0 +1,231 @@
+import BackstitchCore
+public import BackstitchStore
+import LMDB
+
+/// Keeps a store and a zone of a service the same.
+///
+/// A round pulls what the service has and pushes what it lacks. The engine never loses a local
+/// write: an operation stays in the store's outbox until the service has it, a conflict policy has
+/// decided against it (then the journal keeps its values), or it is parked with a reason.
+///
+/// One engine per store exchanges at a time. Rounds run one after another; a trigger during a round
+/// leads to another round.
+public actor SyncEngine {
+    /// The store whose records are exchanged.
+    public nonisolated let store: Store
+    /// How the engine works.
+    public nonisolated let configuration: SyncConfiguration
+    let service: any RecordService
+    nonisolated let hub = EventHub()
+    private nonisolated let statusState = Locked(SyncStatus.idle)
+
+    var machine: SyncMachine
+    var backoff = Backoff()
+    /// What the running round has done.
+    var report = SyncReport(trigger: .manual, changes: ChangeSet())
+    /// What was folded for the running pass.
+    var outbox = Outbox()
+    /// The positions in the outbox of the items that the machine knows.
+    var pushed: [PendingChange] = []
+    var hasCheckedAccount = false
+
+    private var isRunning = false
+    private var isStopped = false
+    private var waiting: [CheckedContinuation<SyncReport, any Error>] = []
+    private var nextTrigger: SyncTrigger?
+    private var listener: Task<Void, Never>?
+    private var timer: Task<Void, Never>?
+    private var timerMilliseconds: Int64?
+
+    /// An engine for a store and a service; it does nothing until it is asked to.
+    public init(
+        store: Store, service: any RecordService, configuration: SyncConfiguration
+    ) {
+        self.store = store
+        self.service = service
+        self.configuration = configuration
+        machine = SyncMachine(isAtomic: configuration.atomicRequests)
+    }
+
+    deinit {
+        listener?.cancel()
+        timer?.cancel()
+        hub.finish()
+    }
+
+    var zone: ZoneID { ZoneID(configuration.zoneName) }
+
+    /// What the engine is doing.
+    public nonisolated var status: SyncStatus { statusState.withLock { $0 } }
+
+    func setStatus(_ status: SyncStatus) {
+        statusState.withLock { $0 = status }
+    }
+
+    /// The events from now on; each call gives a stream of its own.
+    public nonisolated var events: SyncEventStream { hub.stream() }
+
+    // MARK: Triggers
+
+    /// Runs a first round, then follows local writes and retries until ``stop()``.
+    ///
+    /// A service that can't be reached is no error: the engine goes on trying, and ``events`` tells.
+    /// - Throws: `store` where the store failed; `stopped` after ``stop()``.
+    public func start() async throws {
+        guard !isStopped else { throw Self.stopped }
+        if listener == nil, configuration.syncOnSave {
+            let changes = store.changes()
+            listener = Task { [weak self] in
+                for await change in changes where change.origins.contains(.local) {
+                    await self?.schedule(.save)
+                }
+            }
+        }
+        do {
+            _ = try await run(.start)
+        } catch let error as SyncError where error.code != .store && error.code != .stopped {
+            // Reported as an event; the engine goes on by itself.
+        }
+    }
+
+    /// Runs one full round now, or joins the next one where one is under way.
+    ///
+    /// - Returns: what the round did.
+    /// - Throws: ``SyncError`` where it ended early; what was not exchanged stays pending.
+    public func sync() async throws -> SyncReport {
+        try await run(.manual)
+    }
+
+    /// Ends the engine: no further round begins. A request that is under way is let go; what it did
+    /// is found out by the next engine on the store.
+    public func stop() {
+        isStopped = true
+        listener?.cancel()
+        timer?.cancel()
+        listener = nil
+        timer = nil
+        setStatus(.stopped)
+        let waiting = waiting
+        self.waiting = []
+        for continuation in waiting { continuation.resume(throwing: Self.stopped) }
+        hub.finish()
+    }
+
+    static let stopped = SyncError(.stopped, "The engine was stopped. Make another one.")
+
+    /// Lets a round begin after the debounce time, unless one is due before.
+    private func schedule(_ trigger: SyncTrigger) {
+        if isRunning {
+            nextTrigger = nextTrigger ?? trigger
+        } else {
+            schedule(trigger, atMilliseconds: configuration.clock.milliseconds
+                + configuration.debounceMilliseconds)
+        }
+    }
+
+    private func schedule(_ trigger: SyncTrigger, atMilliseconds due: Int64) {
+        guard !isStopped else { return }
+        // While backing off, a save does not hurry the next attempt.
+        if let timerMilliseconds, timerMilliseconds <= due { return }
+        if case .backingOff = status, trigger == .save, timer != nil { return }
+        timer?.cancel()
+        timerMilliseconds = due
+        let clock = configuration.clock
+        let wait = due - clock.milliseconds
+        timer = Task { [weak self] in
+            do {
+                try await clock.sleep(milliseconds: max(0, wait))
+            } catch {
+                return
+            }
+            await self?.fire(trigger)
+        }
+    }
+
+    private func fire(_ trigger: SyncTrigger) async {
+        timer = nil
+        timerMilliseconds = nil
+        do {
+            _ = try await run(trigger)
+        } catch {
+            // Reported as an event, and tried again where that helps.
+        }
+    }
+
+    // MARK: Rounds
+
+    private func run(_ trigger: SyncTrigger) async throws -> SyncReport {
+        guard !isStopped else { throw Self.stopped }
+        if isRunning {
+            return try await withCheckedThrowingContinuation { waiting.append($0) }
+        }
+        isRunning = true
+        let first = await round(trigger)
+        while !isStopped, !waiting.isEmpty {
+            let joined = waiting
+            waiting = []
+            let result = await round(.manual)
+            for continuation in joined { continuation.resume(with: result) }
+        }
+        isRunning = false
+        if let trigger = nextTrigger {
+            nextTrigger = nil
+            schedule(trigger)
+        }
+        return try first.get()
+    }
+
+    private func round(_ trigger: SyncTrigger) async -> Result<SyncReport, any Error> {
+        report = SyncReport(trigger: trigger, changes: ChangeSet())
+        hub.send(.started(trigger))
+        do {
+            let outcome = try await perform()
+            guard let error = conclude(outcome) else {
+                hub.send(.finished(report))
+                return .success(report)
+            }
+            hub.send(.failed(error))
+            return .failure(error)
+        } catch {
+            let failure =
+                error as? SyncError
+                ?? SyncError(.store, "The store failed, and the round was ended: \(error)")
+            setStatus(isStopped ? .stopped : .idle)
+            machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
+            hub.send(.failed(failure))
+            return .failure(failure)
+        }
+    }
+
+    /// Turns the end of a round into status, retry and error.
+    private func conclude(_ outcome: RoundOutcome) -> SyncError? {
+        guard !isStopped else { return Self.stopped }
+        switch outcome {
+        case .completed:
+            backoff.succeeded()
+            setStatus(.idle)
+            return nil
+        case .backOff(let error):
+            let wait = backoff.failed(error, random: configuration.clock.random())
+            let due = configuration.clock.milliseconds + wait
+            setStatus(.backingOff(untilMilliseconds: due))
+            if listener != nil || timer != nil { schedule(.retry, atMilliseconds: due) }
+            return SyncError(
+                .unreachable,
+                "The service could not take or give everything (\(error)). The rest stays pending.",
+                serviceError: error, retryMilliseconds: due)
+        case .blocked(let error):
+            setStatus(.blocked(error.code))
+            return SyncError(
+                .blocked,
+                "The service refuses to exchange (\(error)). Pending changes are kept; sync again "
+                    + "when the cause is gone.", serviceError: error)
+        case .suspended(let code):
+            setStatus(.suspended(code))
+            return SyncError(
+                .suspended,
+                "The zone is gone (\(code.rawValue)). Local data is kept. Call resume(after:) to "
+                    + "upload it again, or to erase it.", serviceError: ServiceError(code))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+public import BackstitchCore
+
+/// Why a round ended early.
+public struct SyncError: Error, Hashable, Sendable {
+    /// The kinds of failure; new ones may join.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code.
+        public let description: String
+
+        private init(_ name: String) { description = name }
+
+        /// The service could not be reached or is busy; the engine tries again.
+        public static let unreachable = Code("unreachable")
+        /// Nothing can be exchanged until something changes outside, such as the account.
+        public static let blocked = Code("blocked")
+        /// The zone was deleted or purged; nothing is exchanged until the application decides.
+        public static let suspended = Code("suspended")
+        /// The store failed.
+        public static let store = Code("store")
+        /// The engine was stopped.
+        public static let stopped = Code("stopped")
+    }
+
+    /// What kind of failure it is.
+    public let code: Code
+    /// What went wrong and what to do.
+    public let message: String
+    /// What the service said, where it did.
+    public let serviceError: ServiceError?
+    /// When the engine tries again, in milliseconds since 1970; nil where it does not by itself.
+    public let retryMilliseconds: Int64?
+
+    init(
+        _ code: Code, _ message: String, serviceError: ServiceError? = nil,
+        retryMilliseconds: Int64? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.serviceError = serviceError
+        self.retryMilliseconds = retryMilliseconds
+    }
+}
+
+extension SyncError: CustomStringConvertible {
+    /// The code and the message.
+    public var description: String { "\(code): \(message)" }
+}
+
+/// What a sync engine is doing.
+public enum SyncStatus: Hashable, Sendable {
+    /// Nothing; the last round ended well, or none was asked for yet.
+    case idle
+    /// It reads what the service has.
+    case pulling
+    /// It sends what the service lacks.
+    case pushing
+    /// It waits before the next attempt, until a time in milliseconds since 1970.
+    case backingOff(untilMilliseconds: Int64)
+    /// Nothing can be exchanged until something changes outside; the next trigger tries again.
+    case blocked(ServiceError.Code)
+    /// Nothing is exchanged until the application decides what to do about the lost zone.
+    case suspended(ServiceError.Code)
+    /// It was stopped.
+    case stopped
+}

@@ -1,0 +1,124 @@
+public import BackstitchCore
+public import BackstitchStore
+import LMDB
+
+/// What a sync engine reports while it works.
+public enum SyncEngineEvent: Sendable {
+    /// A round began.
+    case started(SyncTrigger)
+    /// A page was pulled or a batch pushed.
+    case progress(pulledRecords: Int, pushedRecords: Int)
+    /// A round ended, and everything that could be exchanged was.
+    case finished(SyncReport)
+    /// A round ended early; what was not exchanged stays pending.
+    case failed(SyncError)
+    /// A record was changed on both sides; the journal has both versions.
+    case conflict(SyncConflict)
+    /// A record can't be pushed as it is.
+    case parked(ParkedRecord)
+    /// Something the service delivered can't be stored.
+    case rejected(recordName: String, reason: String)
+    /// The service lost the zone, or its user deleted it.
+    case zoneLost(ServiceError.Code)
+}
+
+/// What led to a round.
+public enum SyncTrigger: String, Hashable, Sendable {
+    /// The engine was started.
+    case start
+    /// The application asked for it.
+    case manual
+    /// A local write.
+    case save
+    /// A failed round is tried again.
+    case retry
+}
+
+/// A record that was changed on both sides.
+public struct SyncConflict: Hashable, Sendable {
+    /// The entity.
+    public let entity: String
+    /// The record's name.
+    public let recordName: RecordName
+    /// The policy that decided.
+    public let policy: ConflictPolicy
+}
+
+/// A record that can't be pushed as it is.
+public struct ParkedRecord: Hashable, Sendable {
+    /// The entity.
+    public let entity: String
+    /// The record's name.
+    public let recordName: RecordName
+    /// Why the service refused it.
+    public let reason: String
+}
+
+/// What a round did.
+public struct SyncReport: Sendable {
+    /// What led to the round.
+    public internal(set) var trigger: SyncTrigger
+    /// The records that the round changed here, by entity.
+    public internal(set) var changes: ChangeSet
+    /// The records that were delivered by the service.
+    public internal(set) var pulledRecords = 0
+    /// The records whose changes the service took.
+    public internal(set) var pushedRecords = 0
+    /// The records that were changed on both sides.
+    public internal(set) var conflicts = 0
+    /// The records that were parked.
+    public internal(set) var parkedRecords = 0
+}
+
+/// Events in the order in which they happened.
+///
+/// A reader that falls more than ``pendingMax`` events behind loses progress events first, then the
+/// oldest others; ``SyncEngine/status`` and the store always tell the truth.
+public struct SyncEventStream: AsyncSequence, Sendable {
+    /// An event of the engine.
+    public typealias Element = SyncEngineEvent
+
+    /// The most events that wait for a reader.
+    public static let pendingMax = 1_024
+
+    let stream: AsyncStream<SyncEngineEvent>
+
+    /// Starts reading.
+    public func makeAsyncIterator() -> AsyncStream<SyncEngineEvent>.Iterator {
+        stream.makeAsyncIterator()
+    }
+}
+
+/// Hands events to every stream.
+final class EventHub: Sendable {
+    private struct State {
+        var next = 0
+        var readers: [Int: AsyncStream<SyncEngineEvent>.Continuation] = [:]
+    }
+
+    private let state = Locked(State())
+
+    func stream() -> SyncEventStream {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: SyncEngineEvent.self, bufferingPolicy: .bufferingNewest(SyncEventStream.pendingMax))
+        let number = state.withLock { state -> Int in
+            state.next += 1
+            state.readers[state.next] = continuation
+            return state.next
+        }
+        continuation.onTermination = { [state] _ in
+            state.withLock { $0.readers[number] = nil }
+        }
+        return SyncEventStream(stream: stream)
+    }
+
+    func send(_ event: SyncEngineEvent) {
+        let readers = state.withLock { Array($0.readers.values) }
+        for reader in readers { reader.yield(event) }
+    }
+
+    func finish() {
+        let readers = state.withLock { Array($0.readers.values) }
+        for reader in readers { reader.finish() }
+    }
+}

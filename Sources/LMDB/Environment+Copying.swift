@@ -1,0 +1,56 @@
+import CLMDB
+import Glibc
+
+extension Environment {
+    /// Copies the last commit into a new folder, without free pages, while reading and writing
+    /// go on.
+    ///
+    /// The folder appears when the copy is complete, checked and on disk. Copying takes a
+    /// snapshot: until it ends, pages that writers free can't be used again.
+    ///
+    /// - Throws: `other` if the folder exists; `diskFull`; `damaged` if the copy is.
+    /// - Complexity: O(*n*) in the pages in use.
+    package func copy(to directory: String) throws(LMDBError) {
+        try checkOpen()
+        let target = Folder(path: directory)
+        guard try FileKey(path: target.path) == nil else {
+            throw LMDBError(.other, "'\(target.path)' exists. Copy to a path where nothing is.")
+        }
+        let draft = try Draft(of: target)
+        try core.copy(to: draft.folder.path)
+        try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
+        // LMDB never syncs a copy.
+        try draft.sync()
+        guard rename(draft.folder.path, target.path) == 0 else {
+            throw LMDBError(errno: errno, "create", path: target.path)
+        }
+        try Folder.sync(target.parent)
+    }
+
+    /// Visits all pages in use of a data file that this process doesn't have open.
+    ///
+    /// It reads the file itself, not a map of it, so that no damage can crash the process.
+    /// Changed bytes inside keys and values aren't found.
+    ///
+    /// - Throws: `busy` if it is open; `truncated`, `damaged`, `foreignFile`, `versionMismatch`.
+    /// - Complexity: O(*n*) in the pages in use.
+    package static func verify(at directory: String) throws(LMDBError) {
+        let folder = Folder(path: directory)
+        try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
+            try DataFile.check(path: folder.dataPath, visitsAllPages: true)
+        }
+    }
+}
+
+extension EnvironmentCore {
+    /// Writes `data.mdb` into an empty folder.
+    fileprivate func copy(to path: String) throws(LMDBError) {
+        // LMDB begins a read of its own for the copy.
+        try insideGate { () throws(LMDBError) in
+            let status = mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT))
+            guard status == MDB_SUCCESS else {
+                throw LMDBError(status: status, "copy to '\(path)'")
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import BackstitchCore
+
+/// Rows and indexes of samples in memory, with counts of what was read.
+final class MemorySource: RowSource {
+    struct Entry {
+        var value: [UInt8]
+        var key: [UInt8]
+    }
+
+    let binding: EntityBinding
+    private var rows: [(key: [UInt8], body: [UInt8])] = []
+    private var positions: [[UInt8]: Int] = [:]
+    private var indexes: [FieldID: [Entry]] = [:]
+    private(set) var rowReadCount = 0
+    private(set) var entryReadCount = 0
+
+    init(_ samples: [Sample], binding: EntityBinding = Sample.binding()) throws {
+        self.binding = binding
+        for sample in samples {
+            var writer = FieldWriter(layout: Sample.layout)
+            var body = ByteBuffer()
+            try sample.write(to: &writer)
+            writer.finish(into: &body)
+            rows.append((sample.id.key.bytes, [UInt8](body.bytes)))
+        }
+        rows.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        for (position, row) in rows.enumerated() { positions[row.key] = position }
+        for attribute in binding.attributes where attribute.isIndexed {
+            var entries: [Entry] = []
+            for row in rows {
+                let value = try row.body.withUnsafeBytes { body in
+                    let fields = try #require(PackedFields(body))
+                    var buffer = ByteBuffer()
+                    try attribute.appendKey(of: fields, to: &buffer)
+                    return [UInt8](buffer.bytes)
+                }
+                entries.append(Entry(value: value, key: row.key))
+            }
+            indexes[attribute.field] = entries.sorted {
+                ($0.value + $0.key).lexicographicallyPrecedes($1.value + $1.key)
+            }
+        }
+    }
+
+    func visitRows(
+        of entity: EntityNumber, reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        for row in reversed ? rows.reversed() : rows {
+            rowReadCount += 1
+            let goesOn = try row.key.withUnsafeBytes { key in
+                try row.body.withUnsafeBytes { try visit(key, $0) }
+            }
+            if !goesOn { return }
+        }
+    }
+
+    func visitIndex(
+        of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
+        reversed: Bool, _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let entries = try #require(indexes[attribute.field])
+        for entry in reversed ? entries.reversed() : entries {
+            let whole = entry.value + entry.key
+            if whole.lexicographicallyPrecedes(range.lower) { continue }
+            if let upper = range.upper, !whole.lexicographicallyPrecedes(upper) { continue }
+            entryReadCount += 1
+            // What a store does: the record key starts where the value ends.
+            let end = try #require(
+                whole.withUnsafeBytes { OrderedKey.byteCount(of: attribute.type, in: $0) })
+            try #require(end == entry.value.count)
+            let goesOn = try whole.withUnsafeBytes { bytes in
+                try visit(bytes.part(0..<end), bytes.part(end..<bytes.count))
+            }
+            if !goesOn { return }
+        }
+    }
+
+    func visitReferrers(
+        of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        _ visit: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        for row in rows {
+            let isReferrer = try row.body.withUnsafeBytes { body in
+                let value = try PackedFields(body)?.value(of: attribute.field)
+                return try value?.reference() == target
+            }
+            guard isReferrer else { continue }
+            entryReadCount += 1
+            if try !row.key.withUnsafeBytes({ try visit($0) }) { return }
+        }
+    }
+
+    func withRow<Result>(
+        of entity: EntityNumber, key: UnsafeRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result? {
+        guard let position = positions[[UInt8](key)] else { return nil }
+        rowReadCount += 1
+        return try rows[position].body.withUnsafeBytes { try body($0) }
+    }
+
+    /// The answer of a query, decoded.
+    func fetch(_ query: RecordQuery) throws -> [Sample] {
+        let plan = try QueryPlan(query, in: binding)
+        var result: [Sample] = []
+        try QueryExecutor.run(plan, on: self) { key, body in
+            let fields = try #require(PackedFields(body))
+            let key = try #require(RecordKey(reading: key))
+            var reader = FieldReader(fields: fields, layout: Sample.layout)
+            result.append(try Sample(id: EntityID(key: key), fields: &reader))
+            return true
+        }
+        return result
+    }
+
+    func fetch(_ query: Query<Sample>) throws -> [Sample] { try fetch(query.lowered()) }
+
+    func count(_ query: Query<Sample>) throws -> Int {
+        try QueryExecutor.count(try QueryPlan(query.lowered(), in: binding), on: self)
+    }
+}
