@@ -63,7 +63,7 @@ let package = Package(
         .target(
             name: "BackstitchTesting", dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .executableTarget(
-            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
@@ -80,6 +80,11 @@ let package = Package(
                 "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
                 "BackstitchSync", "LMDB",
             ]),
+        .testTarget(
+            name: "BackstitchStoreTests",
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
+        .testTarget(
+            name: "BackstitchCLITests", dependencies: ["BackstitchCLI", "Backstitch", "LMDB"]),
     ],
     swiftLanguageModes: [.v6]
 )
