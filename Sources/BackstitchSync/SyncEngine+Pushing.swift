@@ -132,7 +132,8 @@ private struct PushStep: Sendable {
                     change.key, recordType: change.entityName, policy: policy),
                 name, change.entityName)
         case .park(let error):
-            try context.park(change.entity, change.key, reason: error.description)
+            try context.park(
+                change.entity, change.key, through: change.through, reason: error.description)
         }
     }
 }
