@@ -61,7 +61,8 @@ let package = Package(
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
         .target(
-            name: "BackstitchTesting", dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            name: "BackstitchTesting",
+            dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),

@@ -47,7 +47,8 @@ extension SyncEngine {
                 guard let attribute = table.attribute(field) else { continue }
                 result[attribute.name] = ServiceMapping.serviceValue(
                     value, of: attribute.schema)
-                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value {
+                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value
+                {
                     required[attribute.name] = key.name.description
                 }
             }

@@ -102,7 +102,8 @@ extension SyncMachine {
                 decide(index, error, isAlone: indexes.count == 1, &decisions, &lookUps)
             }
         }
-        if decisions.contains(where: \.isAcknowledgement), batchCount < limits.operationsPerRequest {
+        if decisions.contains(where: \.isAcknowledgement), batchCount < limits.operationsPerRequest
+        {
             batchCount = min(limits.operationsPerRequest, batchCount + max(1, batchCount / 8))
         }
         return apply(decisions, lookUpNext: lookUps)

@@ -163,6 +163,8 @@ package final class WriteContext {
 
     /// Writes what is shared by the writes of a commit, once they have all run.
     func finish() throws {
-        if catalogHasChanged { try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog)) }
+        if catalogHasChanged {
+            try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
+        }
     }
 }
