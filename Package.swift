@@ -61,9 +61,10 @@ let package = Package(
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
         .target(
-            name: "BackstitchTesting", dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            name: "BackstitchTesting",
+            dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .executableTarget(
-            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
@@ -73,13 +74,18 @@ let package = Package(
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
-        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch"]),
+        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
                 "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
                 "BackstitchSync", "LMDB",
             ]),
+        .testTarget(
+            name: "BackstitchStoreTests",
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
+        .testTarget(
+            name: "BackstitchCLITests", dependencies: ["BackstitchCLI", "Backstitch", "LMDB"]),
     ],
     swiftLanguageModes: [.v6]
 )

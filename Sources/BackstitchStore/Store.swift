@@ -14,7 +14,9 @@ public final class Store: Sendable {
     /// The entities that the Swift types declare, by type.
     let types: TypeTable
     private let queue = CommitQueue()
-    private let catalogState: Locked<CatalogSnapshot>
+    private let catalogState: CatalogState
+    /// Whether reads look for what other processes added to the catalog.
+    private let followsCatalog: Bool
     private let mailboxes = Locked(Mailboxes())
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
 
@@ -29,13 +31,14 @@ public final class Store: Sendable {
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        catalog: CatalogSnapshot, types: TypeTable
+        catalog: CatalogSnapshot, types: TypeTable, followsCatalog: Bool = false
     ) {
         self.environment = environment
         self.databases = databases
         self.configuration = configuration
         self.types = types
-        catalogState = Locked(catalog)
+        self.followsCatalog = followsCatalog
+        catalogState = CatalogState(catalog)
     }
 
     deinit { close() }
@@ -43,7 +46,7 @@ public final class Store: Sendable {
     /// The names and types of everything that is stored.
     public var catalog: Catalog { catalogSnapshot.catalog }
 
-    package var catalogSnapshot: CatalogSnapshot { catalogState.withLock { $0 } }
+    package var catalogSnapshot: CatalogSnapshot { catalogState.snapshot }
 
     /// The folder of the store; for an in-memory store one that is gone already.
     public var directory: String { environment.directory }
@@ -69,8 +72,11 @@ public final class Store: Sendable {
     ) throws -> Result {
         do {
             return try environment.read { transaction in
+                let catalog =
+                    followsCatalog
+                    ? try catalogState.current(transaction.access, databases) : catalogSnapshot
                 let reader = TableReader(
-                    access: transaction.access, databases: databases, catalog: catalogSnapshot)
+                    access: transaction.access, databases: databases, catalog: catalog)
                 return try body(ReadTransaction(reader: reader, types: types))
             }
         } catch {
@@ -91,6 +97,7 @@ public final class Store: Sendable {
     ///
     /// - Parameter author: What the operations carry as their author; nil takes the configuration's.
     /// - Throws: what the closure throws; `closed`, `full`, `io` or `outcomeUnknown`.
+    @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil,
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
@@ -106,6 +113,7 @@ public final class Store: Sendable {
     /// Everything else is as in the asynchronous `write`.
     ///
     /// - Throws: what the closure throws; `nestedWrite` inside another write of the store.
+    @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil,
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
@@ -117,6 +125,10 @@ public final class Store: Sendable {
         }
         let types = types
         return try withoutActuallyEscaping(body) { body in
+            // The queue holds the job a moment longer than this call, so the closure is taken away.
+            let work = Locked<(@Sendable (WriteContext) throws -> Result)?>({ context in
+                try body(WriteTransaction(context: context, types: types))
+            })
             let outcome = Locked<(any Error)?>(nil)
             let result = Locked<Result?>(nil)
             let done = DispatchSemaphore(value: 0)
@@ -124,10 +136,12 @@ public final class Store: Sendable {
                 WriteJob(
                     author: author,
                     run: { context in
-                        let value = try body(WriteTransaction(context: context, types: types))
+                        guard let run = work.withLock({ $0 }) else { throw StoreError.closed }
+                        let value = try run(context)
                         result.withLock { $0 = value }
                     },
                     finish: { error in
+                        work.withLock { $0 = nil }
                         outcome.withLock { $0 = error }
                         done.signal()
                     }))
@@ -139,6 +153,7 @@ public final class Store: Sendable {
     }
 
     /// Writes with the context itself, for the sync engine.
+    @discardableResult
     package func writeContext<Result: Sendable>(
         author: String? = nil, _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
@@ -175,7 +190,7 @@ public final class Store: Sendable {
             do {
                 let (changes, catalog, refused) = try attempt(jobs, without: failures)
                 failures.merge(refused) { first, _ in first }
-                if let catalog { catalogState.withLock { $0 = catalog } }
+                if let catalog { catalogState.set(catalog) }
                 for change in changes { publish(change) }
                 break
             } catch let failed as WriteFailed {
@@ -192,11 +207,12 @@ public final class Store: Sendable {
     private func attempt(
         _ jobs: [WriteJob], without failures: [Int: any Error]
     ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
-        let snapshot = catalogSnapshot
-        return try environment.write { transaction in
+        try environment.write { transaction in
+            // Not the one of the last commit here: another process may have added to it since.
+            let catalog = try catalogState.current(transaction.access, databases)
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
-                catalog: snapshot)
+                catalog: catalog)
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             for (index, job) in jobs.enumerated() where failures[index] == nil {
@@ -205,7 +221,7 @@ public final class Store: Sendable {
                     try job.run(context)
                 } catch {
                     // A write that changed nothing can just be left out.
-                    if context.operationCount > 0 || context.hasChangedMeta {
+                    if context.operationCount > 0 || context.hasWrittenDirectly {
                         throw WriteFailed(index: index, error: error)
                     }
                     refused[index] = error

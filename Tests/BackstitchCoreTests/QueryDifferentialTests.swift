@@ -21,8 +21,12 @@ import Testing
     }
 
     static let sorts: [Sort] = [
-        Sort(add: { $0.sorted(by: \.name, order: $1) }, order: { order($0.name, $1.name) }),
-        Sort(add: { $0.sorted(by: \.nick, order: $1) }, order: { order($0.nick, $1.nick) }),
+        Sort(
+            add: { $0.sorted(by: \.name, order: $1) },
+            order: { order(Text($0.name), Text($1.name)) }),
+        Sort(
+            add: { $0.sorted(by: \.nick, order: $1) },
+            order: { order($0.nick.map(Text.init), $1.nick.map(Text.init)) }),
         Sort(add: { $0.sorted(by: \.age, order: $1) }, order: { order($0.age, $1.age) }),
         Sort(add: { $0.sorted(by: \.grade, order: $1) }, order: { order($0.grade, $1.grade) }),
         Sort(add: { $0.sorted(by: \.size, order: $1) }, order: { order($0.size, $1.size) }),
@@ -45,6 +49,15 @@ import Testing
                 order(left.blob.map { Bytes($0) }, right.blob.map { Bytes($0) })
             }),
     ]
+
+    /// Text in the order that Swift documents; see `Comparison.holds` on strings.
+    struct Text: Comparable {
+        var text: String
+        init(_ text: String) { self.text = text }
+        static func < (left: Text, right: Text) -> Bool {
+            left.text.precedesInNormalForm(right.text)
+        }
+    }
 
     struct Bytes: Comparable {
         var data: Data

@@ -24,14 +24,16 @@ extension SeededGenerator {
         let text = text()
         let other = self.text()
         let texts = (0..<Int.random(in: 0...5, using: &self)).map { _ in self.text() }
-        let (low, high) = text < other ? (text, other) : (other, text)
+        let normal = normalText()
+        let second = normalText()
+        let (low, high) = (min(normal, second), max(normal, second))
         switch Int.random(in: 0..<16, using: &self) {
         case 0: return #Predicate<Sample> { $0.name == text }
         case 1: return #Predicate<Sample> { $0.name != text }
-        case 2: return #Predicate<Sample> { $0.name < text }
-        case 3: return #Predicate<Sample> { $0.name <= text }
-        case 4: return #Predicate<Sample> { $0.name > text }
-        case 5: return #Predicate<Sample> { text <= $0.name }
+        case 2: return #Predicate<Sample> { $0.name < normal }
+        case 3: return #Predicate<Sample> { $0.name <= normal }
+        case 4: return #Predicate<Sample> { $0.name > normal }
+        case 5: return #Predicate<Sample> { normal <= $0.name }
         case 6: return #Predicate<Sample> { $0.name.contains(text) }
         case 7: return #Predicate<Sample> { $0.name.starts(with: text) }
         case 8: return #Predicate<Sample> { texts.contains($0.name) }

@@ -10,9 +10,9 @@ extension Condition {
         var context = LoweringContext(
             variables: [predicate.variable.key: nil],
             attribute: { keyPath in
-                if keyPath == \Model.id { return .recordKey }
                 guard let keyPath = keyPath as? PartialKeyPath<Model> else { return nil }
-                return indexes[keyPath].map { .attribute(attributes[$0].name) }
+                if let index = indexes[keyPath] { return .attribute(attributes[index].name) }
+                return Model.isIdentity(keyPath) ? .recordKey : nil
             },
             entityName: Model.entityName)
         self = try context.condition(predicate.expression).simplified()

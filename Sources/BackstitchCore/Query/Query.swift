@@ -95,7 +95,7 @@ public struct Query<Model: Entity>: Sendable {
 
     /// The name of the attribute at a key path; nil for `id`.
     private static func attribute(at keyPath: PartialKeyPath<Model>) throws -> String? {
-        if keyPath == \Model.id { return nil }
+        if Model.isIdentity(keyPath) { return nil }
         guard let index = Model.attributeIndexes[keyPath] else {
             throw QueryError(
                 .unknownAttribute,

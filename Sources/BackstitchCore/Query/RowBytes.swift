@@ -11,20 +11,43 @@ package struct RowBytes {
     /// The value of a field; nil where the row has none, or null.
     ///
     /// Fields are numbered from 1 and ascend, so a field stands at most at its number less one, and
-    /// just there where the row has all fields before it.
+    /// just there where the row has all fields before it. The directory is read in place, because
+    /// this is the inner loop of every scan; `PackedFields` has checked that it fits.
     @inline(__always)
     func value(of field: FieldID) throws(FieldError) -> FieldValue? {
+        guard let start = fields.bytes.baseAddress else { return nil }
+        let isWide = start.load(as: UInt8.self) != 0
+        let entrySize = isWide ? 6 : 4
+        let wanted = field.rawValue.littleEndian
         var position = min(Int(field.rawValue), fields.count) - 1
         while position >= 0 {
-            let found = fields.field(at: position)
-            if found.rawValue <= field.rawValue {
-                guard found == field else { return nil }
-                let value = try fields.value(at: position)
-                return value.tag == .null ? nil : value
+            let entry = start + (4 + position * entrySize)
+            let found = entry.loadUnaligned(as: UInt16.self)
+            if found == wanted {
+                let data = 4 + fields.count * entrySize
+                let low =
+                    position == 0 ? 0 : Self.end(of: entry - entrySize, isWide: isWide)
+                let high = Self.end(of: entry, isWide: isWide)
+                guard low < high, data + high <= fields.bytes.count,
+                    let tag = FieldTag(rawValue: (start + data + low).load(as: UInt8.self))
+                else { throw FieldError(.damaged) }
+                if tag == .null { return nil }
+                return FieldValue(
+                    tag: tag,
+                    payload: UnsafeRawBufferPointer(
+                        start: start + (data + low + 1), count: high - low - 1))
             }
+            if UInt16(littleEndian: found) < field.rawValue { return nil }
             position -= 1
         }
         return nil
+    }
+
+    @inline(__always)
+    private static func end(of entry: UnsafeRawPointer, isWide: Bool) -> Int {
+        isWide
+            ? Int(UInt32(littleEndian: (entry + 2).loadUnaligned(as: UInt32.self)))
+            : Int(UInt16(littleEndian: (entry + 2).loadUnaligned(as: UInt16.self)))
     }
 }
 

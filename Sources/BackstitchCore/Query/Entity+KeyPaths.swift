@@ -1,0 +1,12 @@
+extension Entity {
+    /// Whether a key path is that of `id`.
+    ///
+    /// Within generic code, `\Self.id` is the requirement's key path, which equals none of a type's
+    /// own. Of those, `id` is the one stored property that holds an id of the type and is not an
+    /// attribute.
+    static func isIdentity(_ keyPath: PartialKeyPath<Self>) -> Bool {
+        if keyPath == \Self.id { return true }
+        return keyPath is KeyPath<Self, EntityID<Self>> && attributeIndexes[keyPath] == nil
+            && MemoryLayout<Self>.offset(of: keyPath) != nil
+    }
+}

@@ -1,0 +1,129 @@
+import Backstitch
+import BackstitchTesting
+import Foundation
+import Testing
+
+// The code of the README's tour, word for word; a test compares them.
+
+@Entity struct Department {
+    var id = ID()
+    var name: String
+    @Relationship(inverse: \Employee.department) var employees: ToMany<Employee>
+}
+
+@Entity struct Employee {
+    var id = ID()
+    var name: String
+    @Attribute(.indexed) var email: String
+    var salary: Decimal
+    var hiredAt: Date
+    var nickname: String?
+    @Relationship(onDelete: .cascade) var department: Department.ID?
+}
+
+@Suite struct TourTests {
+    private func temporaryFolder() -> String {
+        FileManager.default.temporaryDirectory
+            .appendingPathComponent("tour-\(UUID().uuidString)").path
+    }
+
+    @Test func `what the tour saves can be read`() async throws {
+        let directory = temporaryFolder()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+
+        let store = try Store(at: directory, schema: Schema(Department.self, Employee.self))
+
+        let engines = Department(name: "Engines")
+        var ada = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: engines.id)
+        let first = ada
+        try await store.write { tx in
+            try tx.save(engines)
+            try tx.save(first)
+        }
+
+        ada.salary = 4200
+        let raised = ada
+        try await store.write { tx in
+            try tx.save(raised)  // only the salary becomes an operation
+        }
+
+        let staff = try store.read { tx in
+            try tx.fetch(
+                Query<Employee>()
+                    .where(#Predicate { $0.salary > 1000 && $0.name.starts(with: "A") })
+                    .sorted(by: \.name)
+                    .limit(50))
+        }
+        let colleagues = try store.read { try $0.fetch(engines.employees) }
+
+        #expect(staff.map(\.salary) == [4200])
+        #expect(colleagues.map(\.id) == [ada.id])
+        #expect(try store.read { try $0.lastSequence } == 3)
+        store.close()
+    }
+
+    @Test func `what the tour watches ends with the store`() async throws {
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let engines = Department(name: "Engines")
+        try await store.write { _ = try $0.save(engines) }
+        let watching = Task { try await watch(store, engines) }
+        store.close()
+        _ = await watching.result
+    }
+
+    private func watch(_ store: Store, _ engines: Department) async throws {
+        for try await rows in store.observe(engines.employees) {
+            print(rows.map(\.name))  // now, and again after every change
+        }
+        for await changes in store.changes() {
+            print(changes.inserted(Employee.self), changes.deleted(Employee.self))
+        }
+    }
+
+    @Test func `what the tour synchronises arrives`() async throws {
+        let cloud = SimulatedCloud()
+        let service = cloud.connection(device: "a")
+        service.failNext(.modify, with: .lostReply)  // the service saves, the reply is lost
+
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        try await synchronise(store, service)
+        #expect(cloud.records(in: ZoneID("Notes")).isEmpty)
+    }
+
+    private func synchronise(_ store: Store, _ service: SimulatedRecordService) async throws {
+        let engine = SyncEngine(
+            store: store, service: service,
+            configuration: SyncConfiguration(zoneName: "Notes", conflictPolicy: .serverWins))
+        try await engine.start()  // a first round, then one after every save
+        let report = try await engine.sync()  // one full round now
+        print(report.pushedRecords, report.pulledRecords, report.conflicts)
+        await engine.stop()
+    }
+
+    @Test func `the README shows what is tested here`() throws {
+        let here = URL(fileURLWithPath: #filePath)
+        let root = here.deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let readme = try String(
+            contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+        let tested = Self.lines(try String(contentsOf: here, encoding: .utf8))
+        let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
+            $0.components(separatedBy: "```").first
+        }
+        #expect(blocks.count >= 5)
+        for block in blocks where !block.hasPrefix(".package") {
+            // Paragraphs of a block may stand apart in the test; each stands there whole.
+            for paragraph in block.components(separatedBy: "\n\n") {
+                #expect(tested.contains(Self.lines(paragraph)), "\(paragraph)")
+            }
+        }
+    }
+
+    /// The text without indentation and blank lines.
+    private static func lines(_ text: String) -> String {
+        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty }.joined(separator: "\n")
+    }
+}
