@@ -84,15 +84,20 @@ extension WriteContext {
             field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
+        let isForgotten = row.flags.contains(.isForgotten)
         let local = LocalState(
             fields: row.isDeleted ? nil : try row.fields.map { try Fields($0) },
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
-            unsynced: try reader.contentSteps(
-                from: row.lastSequence, after: row.syncedSequence))
-        let plan = merge.plan(
+            unsynced: isForgotten
+                ? []
+                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence))
+        var plan = merge.plan(
             local: local, server: server, isAuthoritative: isAuthoritative)
+        if isForgotten, case .acknowledge(let version, _) = plan.remote {
+            plan.remote = .acknowledge(version: version, through: row.lastSequence)
+        }
         try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
         return plan.remote == .nothing ? .unchanged : .applied
