@@ -80,8 +80,11 @@ extension WriteContext {
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         _ policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
-        let merge = Merge(policy: policy, knownFields: table.declaredFields) {
-            field, first, second in
+        let deferrable = table.references.filter { $0.schema?.reference?.onDelete == .deny }
+        let merge = Merge(
+            policy: policy, knownFields: table.declaredFields,
+            deferrableFields: Set(deferrable.map(\.field))
+        ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
         let isForgotten = row.flags.contains(.isForgotten)
