@@ -61,7 +61,10 @@ let package = Package(
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
         .target(
-            name: "BackstitchTesting", dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            name: "BackstitchTesting", dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
+                "BackstitchMacros", "LMDB",
+            ]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
@@ -70,6 +73,12 @@ let package = Package(
         .testTarget(
             name: "BackstitchTestingTests",
             dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
+        .testTarget(
+            name: "BackstitchSimulationTests",
+            dependencies: [
+                "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
+                "BackstitchSync", "LMDB",
+            ]),
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),

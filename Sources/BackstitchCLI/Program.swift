@@ -9,7 +9,7 @@ struct Program {
 
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
-        InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(),
+        InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(), SimulateCommand(),
     ]
 
     static func main() async {
