@@ -90,7 +90,13 @@ package struct Merge: Sendable {
     }
 
     /// Decides for one record.
-    package func plan(local: LocalState, server: ServerState) -> MergePlan {
+    ///
+    /// - Parameter isAuthoritative: Whether the service has said that the known version is not its
+    ///   own, or is read anew as a whole: then its version counts even where it is older, as after
+    ///   a restore from a backup.
+    package func plan(
+        local: LocalState, server: ServerState, isAuthoritative: Bool = false
+    ) -> MergePlan {
         switch server {
         case .absent:
             return planAbsent(local: local)
@@ -98,7 +104,8 @@ package struct Merge: Sendable {
             if let known = local.version {
                 // Our own write comes back, or a reply from before it does.
                 if known.changeTag == version.changeTag
-                    || version.modifiedMilliseconds < known.modifiedMilliseconds
+                    || (!isAuthoritative
+                        && version.modifiedMilliseconds < known.modifiedMilliseconds)
                 {
                     return MergePlan(remote: .nothing)
                 }
