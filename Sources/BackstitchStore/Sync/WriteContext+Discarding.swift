@@ -12,13 +12,7 @@ extension WriteContext {
         let local = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
         var base = local
         let steps = try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
-        for step in steps.reversed() {
-            switch step.change {
-            case .insert: base = nil
-            case .update(let before, _): base?.overlay(before)
-            case .delete(let before): base = before
-            }
-        }
+        for step in steps.reversed() { base = step.change.undone(from: base) }
         base = base?.withoutNulls
         let version =
             row.hasChangeTag

@@ -22,7 +22,7 @@ extension SimulationFailure: CustomStringConvertible {
     public var description: String {
         """
         Seed \(seed) failed at step \(step): \(checker)
-        \(details.prefix(12).map { "  - " + $0 }.joined(separator: "\n"))
+        \(details.prefix(40).map { "  - " + $0 }.joined(separator: "\n"))
           \(options)
           last steps:
         \(lastSteps.map { "    " + $0 }.joined(separator: "\n"))

@@ -50,7 +50,9 @@ struct SimulationSetting: CustomStringConvertible {
 
     /// Faults by chance, on top of those that are asked for one by one.
     func plan(seed: UInt64) -> FaultPlan {
-        let isEnding: Set<FaultKind> = [.zoneDeletion, .zonePurge, .encryptedDataReset]
+        let isEnding: Set<FaultKind> = [
+            .zoneDeletion, .zonePurge, .encryptedDataReset, .accountSwitch,
+        ]
         let chosen = faults.prefix(4).filter { !isEnding.contains($0) }
         return FaultPlan(
             seed: seed, probabilities: Dictionary(uniqueKeysWithValues: chosen.map { ($0, 0.02) }))

@@ -27,12 +27,23 @@ extension SimulationWorld {
                 retries += 1
             }
             if round == Self.settlingRoundsMax {
-                throw failure("The devices don't settle", ["after \(round) rounds"])
+                throw failure("The devices don't settle", try unsettled())
             }
         }
     }
 
     static var settlingRoundsMax: Int { 60 }
+
+    private func unsettled() throws -> [String] {
+        var lines: [String] = []
+        for device in devices {
+            for entry in try account(of: device.store).dirty.sorted(by: { $0.recordName < $1.recordName }) {
+                lines.append("\(device.name): \(entry.recordName) waits")
+                lines += try trace([entry.recordName], device.store)
+            }
+        }
+        return lines + (cloud.requests.last { $0.kind == .modify }.map { ["\($0)"] } ?? [])
+    }
 
     private func exchangeOnce(_ index: Int) async throws -> Bool {
         result.rounds += 1
@@ -84,7 +95,10 @@ extension SimulationWorld {
         }
         let account = try account(of: device.store)
         guard account.problems.isEmpty else {
-            throw failure("The log of \(device.name) does not add up", account.problems)
+            throw failure(
+                "The log of \(device.name) does not add up",
+                try account.problems
+                    + trace(account.doubtful.first.map { [$0] } ?? [], device.store))
         }
         let counts = try device.engine.pending()
         let pending = account.dirty.filter { !$0.isParked }
@@ -105,6 +119,13 @@ extension SimulationWorld {
                 ["the log has \(account.conflicts)"])
         }
         return account
+    }
+
+    /// The operations of records, to explain a failure.
+    private func trace(_ recordNames: [String], _ store: Store) throws -> [String] {
+        try store.read { transaction in
+            try recordNames.flatMap { try LogTrace.lines(of: $0, transaction.reader) }
+        }
     }
 
     private func account(of store: Store) throws -> LogAccount {
@@ -149,6 +170,7 @@ extension SimulationWorld {
     ) throws {
         let catalog = store.catalogSnapshot
         var differences: [String] = []
+        var differing: [String] = []
         var here: [String: LogAccount.Entry] = [:]
         for entry in account.records { here[entry.recordName] = entry }
         for record in records {
@@ -157,12 +179,14 @@ extension SimulationWorld {
                 let fields = entry.fields, let table, entry.entity == table.number
             else {
                 differences.append("\(record.recordType) \(record.recordName) is missing")
+                differing.append(record.recordName)
                 continue
             }
             if let difference = WireForm.difference(
                 WireForm.fields(fields, table), WireForm.fields(record, table))
             {
                 differences.append("\(record.recordName): \(difference)")
+                differing.append(record.recordName)
             } else if entry.changeTag != record.changeTag {
                 differences.append(
                     "\(record.recordName) has the tag \(entry.changeTag), on the service "
@@ -171,9 +195,10 @@ extension SimulationWorld {
         }
         for entry in here.values.sorted(by: { $0.recordName < $1.recordName }) {
             differences.append("\(entry.recordName) is not on the service")
+            differing.append(entry.recordName)
         }
         guard differences.isEmpty else {
-            throw failure("\(name) has other records than the service", differences)
+            throw failure("\(name) has other records than the service", differences + (try trace(differing, store)))
         }
     }
 

@@ -47,6 +47,7 @@ extension SimulationWorld {
         let device = devices[index]
         do {
             let report = try await device.engine.sync()
+            devices[index].isBound = true
             note("\(device.name) exchanged: \(report.summary)")
         } catch let error as SyncError {
             note("\(device.name) exchanged: \(error.code) \(error.serviceError.map { "\($0)" } ?? "")")
@@ -74,8 +75,13 @@ extension SimulationWorld {
 
     func retryParked(_ index: Int) async throws {
         guard !devices[index].isCrashed else { return }
-        let count = try await devices[index].engine.retryParked()
-        if count > 0 { note("\(devices[index].name) retries \(count) parked") }
+        do {
+            let count = try await devices[index].engine.retryParked()
+            if count > 0 { note("\(devices[index].name) retries \(count) parked") }
+        } catch {
+            guard devices[index].isCrashed else { throw error }
+            try await restart(index)
+        }
     }
 
     /// Starts a crashed device again from what it had stored, which has to be whole.
@@ -121,6 +127,8 @@ extension SimulationWorld {
 
     private func injectFault(_ index: Int) {
         let kind = generator.pick(setting.faults)
+        // A store belongs to the user that it first met; only then can another one be in the way.
+        guard kind != .accountSwitch || devices[index].isBound else { return }
         var fault = ScriptedFault(kind, lateBy: generator.below(4))
         // Faults that need a conflict wait for one.
         if kind == .conflictWithoutServerRecord || kind == .existsWithoutServerRecord {

@@ -26,6 +26,8 @@ package struct LogAccount {
         var isThere = false
         /// The operations that wait for the service.
         var waiting: [UInt64] = []
+        /// What the next operation, a rebase in the same transaction, has to bring back.
+        var owed: Owed?
 
         package var fields: Fields? { states.last?.fields }
         package var lastSequence: UInt64 { states.last?.sequence ?? 0 }
@@ -36,6 +38,14 @@ package struct LogAccount {
         }
     }
 
+    /// Local operations that the service's version was put in front of, without a conflict: they
+    /// have to stand on top of it again.
+    struct Owed {
+        let sequences: [UInt64]
+        let transaction: UInt64
+        let fields: Fields?
+    }
+
     struct Place: Hashable {
         let entity: EntityNumber
         let key: RecordKey
@@ -43,6 +53,8 @@ package struct LogAccount {
 
     private(set) var entries: [Place: Entry] = [:]
     package private(set) var problems: [String] = []
+    /// The names of the records that the problems are of.
+    package private(set) var doubtful: [String] = []
     /// The local operations, by what became of them.
     package private(set) var localOperations = 0
     package private(set) var acknowledged = 0
@@ -72,6 +84,11 @@ package struct LogAccount {
             try add(operation)
             return true
         }
+        if let place = owing, let entry = entries[place], let owed = entry.owed {
+            note(
+                owed.transaction, entry,
+                "the local operations \(owed.sequences) are lost without a conflict report")
+        }
     }
 
     /// The records that exist, sorted by name.
@@ -86,6 +103,7 @@ package struct LogAccount {
 
     private mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
         let name = catalog.table(entry.entity)?.name ?? "?"
+        doubtful.append(entry.recordName)
         problems.append("operation \(sequence) of \(name) \(entry.recordName): \(problem)")
     }
 
@@ -99,6 +117,7 @@ package struct LogAccount {
         mix(UInt64(operation.kind.rawValue) << 8 | UInt64(operation.origin.rawValue))
         mix(operation.clock)
         for byte in operation.keyBytes { mix(UInt64(byte)) }
+        try payOwed(before: operation)
         guard operation.kind != .forget else { return forget() }
         let place = Place(entity: operation.entity, key: try operation.key)
         var entry =
@@ -113,6 +132,32 @@ package struct LogAccount {
         case .park: entry.isParked = true
         case .release: entry.isParked = false
         default: break
+        }
+        entries[place] = entry
+    }
+
+    /// The record that owes a rebase; each rebase directly follows what it stands on.
+    private var owing: Place?
+
+    private mutating func payOwed(before operation: OperationView) throws {
+        guard let place = owing, var entry = entries[place], let owed = entry.owed else { return }
+        owing = nil
+        entry.owed = nil
+        let isRebase = operation.origin == .rebase && operation.transaction == owed.transaction
+        if isRebase, operation.entity == place.entity, try operation.key == place.key {
+            var after = entry
+            let count = problems.count
+            try change(operation, &after)
+            problems.removeLast(problems.count - count)
+            if after.fields?.withoutNulls != owed.fields?.withoutNulls {
+                note(
+                    operation.sequence, entry,
+                    "the local operations \(owed.sequences) are not brought back as they were")
+            }
+        } else {
+            note(
+                operation.sequence, entry,
+                "the local operations \(owed.sequences) are lost without a conflict report")
         }
         entries[place] = entry
     }
@@ -173,9 +218,10 @@ package struct LogAccount {
         acknowledged += before.count - entry.waiting.count
         if isContent {
             if !entry.waiting.isEmpty, operation.conflictBytes == nil {
-                note(
-                    operation.sequence, entry,
-                    "the local operations \(entry.waiting) are lost without a conflict report")
+                entry.owed = Owed(
+                    sequences: entry.waiting, transaction: operation.transaction,
+                    fields: entry.fields(at: operation.sequence - 1))
+                owing = Place(entity: entry.entity, key: try operation.key)
             }
             superseded += entry.waiting.count
             entry.waiting = []

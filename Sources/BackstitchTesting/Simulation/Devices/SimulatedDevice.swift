@@ -16,6 +16,8 @@ struct SimulatedDevice {
     private(set) var store: Store
     private(set) var engine: SyncEngine
     private(set) var connection: DeviceConnection
+    /// Whether its store belongs to a user.
+    var isBound = false
     /// Until this step it does not exchange.
     var offlineUntil = 0
 
