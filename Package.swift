@@ -61,7 +61,8 @@ let package = Package(
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
         .target(
-            name: "BackstitchTesting", dependencies: [
+            name: "BackstitchTesting",
+            dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
                 "BackstitchMacros", "LMDB",
             ]),

@@ -10,6 +10,7 @@ struct Program {
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(), SimulateCommand(),
+        DemoCommand(),
     ]
 
     static func main() async {

@@ -221,7 +221,7 @@ public final class Store: Sendable {
                     try job.run(context)
                 } catch {
                     // A write that changed nothing can just be left out.
-                    if context.operationCount > 0 || context.hasChangedMeta {
+                    if context.operationCount > 0 || context.hasWrittenDirectly {
                         throw WriteFailed(index: index, error: error)
                     }
                     refused[index] = error

@@ -51,7 +51,8 @@ extension SyncEngine {
                 guard let attribute = table.attribute(field) else { continue }
                 result[attribute.name] = ServiceMapping.serviceValue(
                     value, of: attribute.schema)
-                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value {
+                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value
+                {
                     required[attribute.name] = key.name.description
                 }
             }
@@ -146,7 +147,8 @@ private struct PushStep: Sendable {
                     change.key, recordType: change.entityName, policy: policy),
                 name, change.entityName)
         case .park(let error):
-            try context.park(change.entity, change.key, reason: error.description)
+            try context.park(
+                change.entity, change.key, through: change.through, reason: error.description)
         }
     }
 }

@@ -131,8 +131,10 @@ public actor SyncEngine {
         if isRunning {
             nextTrigger = nextTrigger ?? trigger
         } else {
-            schedule(trigger, atMilliseconds: configuration.clock.milliseconds
-                + configuration.debounceMilliseconds)
+            schedule(
+                trigger,
+                atMilliseconds: configuration.clock.milliseconds
+                    + configuration.debounceMilliseconds)
         }
     }
 

@@ -55,6 +55,6 @@ import Testing
         }
         let (order, arranged) = PushOrder.arrange(items)
         #expect(order == Array((0..<count).reversed()))
-        #expect(arranged.allSatisfy(\.deferredFields.isEmpty))
+        #expect(arranged.allSatisfy { $0.deferredFields.isEmpty })
     }
 }

@@ -62,6 +62,8 @@ extension Int {
 extension Date {
     /// The time in UTC, to the millisecond.
     var utc: String {
-        formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        // The style cuts what is below a millisecond, where rounding may have put it.
+        addingTimeInterval(0.0005).formatted(
+            Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }

@@ -80,7 +80,8 @@ extension WriteContext {
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         _ policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
-        let merge = Merge(policy: policy, knownFields: table.declaredFields) { field, first, second in
+        let merge = Merge(policy: policy, knownFields: table.declaredFields) {
+            field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
         let local = LocalState(

@@ -66,7 +66,9 @@ struct Projector: ~Copyable {
     private mutating func insert(
         _ operation: OperationView, over row: RowView?, in table: EntityTable
     ) throws {
-        if let row, !row.isDeleted { throw contradiction(operation, "inserts a record that exists") }
+        if let row, !row.isDeleted {
+            throw contradiction(operation, "inserts a record that exists")
+        }
         let header = header(after: operation, row: row)
         let wasParked = row?.flags.contains(.isParked) == true
         let body = operation.afterBytes
@@ -368,6 +370,7 @@ struct Projector: ~Copyable {
     private func contradiction(_ operation: OperationView, _ what: String) -> StoreError {
         StoreError(
             .damaged,
-            "Operation \(operation.sequence) \(what): the log or the tables are damaged. Run verify.")
+            "Operation \(operation.sequence) \(what): the log or the tables are damaged. Run verify."
+        )
     }
 }

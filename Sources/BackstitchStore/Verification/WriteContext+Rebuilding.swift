@@ -6,6 +6,7 @@ extension WriteContext {
     ///
     /// - Parameter progress: Called now and then with the number of operations that were applied.
     func rebuildTables(progress: (Int) -> Void = { _ in }) throws {
+        hasWrittenDirectly = true
         try access.clear(databases.tables)
         var projector = Projector(access: access, databases: databases)
         var done = 0

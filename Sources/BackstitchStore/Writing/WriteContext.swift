@@ -21,7 +21,8 @@ package final class WriteContext {
     private(set) var changes = ChangeSet()
     var author: String
     private(set) var operationCount = 0
-    private(set) var hasChangedMeta = false
+    /// Whether the write changed anything otherwise than by operations.
+    var hasWrittenDirectly = false
     var fieldWriter = FieldWriter()
     var bodyBuffer = ByteBuffer(capacity: 1024)
     var beforeWriter = FieldWriter()
@@ -55,7 +56,7 @@ package final class WriteContext {
         transaction = 0
         changes = ChangeSet(author: self.author)
         operationCount = 0
-        hasChangedMeta = false
+        hasWrittenDirectly = false
     }
 
     // MARK: Operations
@@ -143,26 +144,28 @@ package final class WriteContext {
         }
         catalog = CatalogSnapshot(changed)
         catalogHasChanged = true
-        hasChangedMeta = true
+        hasWrittenDirectly = true
         return catalog.tables[index]
     }
 
     // MARK: Meta
 
     package func setMeta(_ name: String, _ value: [UInt8]) throws {
-        hasChangedMeta = true
+        hasWrittenDirectly = true
         try Array(name.utf8).withUnsafeBytes { key in
             try value.withUnsafeBytes { try access.put(key, $0, in: databases.meta) }
         }
     }
 
     package func deleteMeta(_ name: String) throws {
-        hasChangedMeta = true
+        hasWrittenDirectly = true
         _ = try Array(name.utf8).withUnsafeBytes { try access.delete($0, in: databases.meta) }
     }
 
     /// Writes what is shared by the writes of a commit, once they have all run.
     func finish() throws {
-        if catalogHasChanged { try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog)) }
+        if catalogHasChanged {
+            try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
+        }
     }
 }
