@@ -66,7 +66,10 @@ let package = Package(
             ]),
         .target(
             name: "BackstitchTesting",
-            dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
+                "BackstitchMacros", "LMDB",
+            ]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
@@ -75,6 +78,12 @@ let package = Package(
         .testTarget(
             name: "BackstitchTestingTests",
             dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
+        .testTarget(
+            name: "BackstitchSimulationTests",
+            dependencies: [
+                "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
+                "BackstitchSync", "LMDB",
+            ]),
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),

@@ -123,6 +123,8 @@ extension SyncMachine {
         }
         let hasAttempts = push.attempts[index, default: 0] < Self.attemptsMax
         if hasAttempts, push.queue.contains(where: mayWait) {
+            // In an atomic request it would take what it waits for down with it again.
+            if isAtomic { push.alone.insert(index) }
             push.queue.append(index)
             return
         }
