@@ -63,7 +63,7 @@ public struct RecordKey: Hashable, Sendable {
             let count = Int(bytes[2])
             guard bytes.count >= 3 + count else { return nil }
             let text = UnsafeRawBufferPointer(rebasing: bytes[3..<(3 + count)])
-            guard let text = String(validating: text, as: UTF8.self) else { return nil }
+            guard let text = String(utf8: text) else { return nil }
             name = .text(text)
         default:
             return nil
