@@ -180,27 +180,40 @@ extension WriteContext {
     ///
     /// - Returns: whether it can't be read as its Swift type.
     private func packBody(_ record: ServiceRecord, of table: EntityTable) throws -> Bool {
-        var table = table
-        if record.fields.count > table.attributes.count
-            || record.fields.keys.contains(where: { table.attribute(named: $0) == nil })
-        {
-            table = try number(record.fields.keys, of: table)
-        }
-        fieldWriter.reset()
-        var isUnreadable = false
-        for attribute in table.attributes {
-            guard let value = record.fields[attribute.name], value != .null else {
-                if attribute.isMandatory { isUnreadable = true }
-                continue
-            }
-            let (stored, fits) = ServiceMapping.storedValue(
-                value, of: attribute.isDeclared ? attribute.schema : nil)
-            if !fits { isUnreadable = true }
-            try fieldWriter.write(stored, of: attribute.field)
+        var (isUnreadable, isWhole) = try pack(record, of: table)
+        if !isWhole {
+            let table = try number(record.fields.keys, of: table)
+            (isUnreadable, _) = try pack(record, of: table)
         }
         bodyBuffer.removeAll()
         fieldWriter.finish(into: &bodyBuffer)
         return isUnreadable
+    }
+
+    /// Writes the fields of a record that a table has.
+    ///
+    /// - Returns: whether the record can't be read, and whether the table has all of its fields.
+    private func pack(
+        _ record: ServiceRecord, of table: EntityTable
+    ) throws -> (isUnreadable: Bool, isWhole: Bool) {
+        fieldWriter.reset()
+        var isUnreadable = false
+        var found = 0
+        for column in table.columns {
+            guard let value = record.fields[column.name] else {
+                if column.isMandatory { isUnreadable = true }
+                continue
+            }
+            found += 1
+            if case .null = value {
+                if column.isMandatory { isUnreadable = true }
+                continue
+            }
+            let fits = try ServiceMapping.write(
+                value, as: column.type, of: column.field, to: &fieldWriter)
+            if !fits { isUnreadable = true }
+        }
+        return (isUnreadable, found == record.fields.count)
     }
 
     /// The fields of a record of the service by their numbers.

@@ -167,7 +167,7 @@ struct Projector: ~Copyable {
     /// The header of a row after an operation that changes content.
     private func header(after operation: OperationView, row: RowView?) -> RowHeader {
         var header = row?.header ?? RowHeader()
-        header.flags.remove([.isDeleted, .isParked, .isUnreadable, .isForgotten])
+        header.flags.remove(.contentMarks)
         if operation.flags.contains(.isUnreadable) { header.flags.insert(.isUnreadable) }
         header.lastSequence = operation.sequence
         if let stamp = operation.stamp {
