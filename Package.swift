@@ -51,8 +51,12 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .target(name: "LMDB", dependencies: ["CLMDB"]),
         .target(name: "BackstitchCore"),
+        .target(
+            name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
+            linkerSettings: syntaxLinking),
         .macro(
-            name: "BackstitchMacros", swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+            name: "BackstitchMacros", dependencies: ["BackstitchMacroExpansion"],
+            swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB"]),
         .target(name: "BackstitchSync", dependencies: ["BackstitchCore", "BackstitchStore"]),
         .target(
@@ -62,7 +66,10 @@ let package = Package(
             ]),
         .target(
             name: "BackstitchTesting",
-            dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
+                "BackstitchMacros", "LMDB",
+            ]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
@@ -72,7 +79,13 @@ let package = Package(
             name: "BackstitchTestingTests",
             dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .testTarget(
-            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
+            name: "BackstitchSimulationTests",
+            dependencies: [
+                "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
+                "BackstitchSync", "LMDB",
+            ]),
+        .testTarget(
+            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(

@@ -89,7 +89,9 @@ import Testing
             try transaction.delete(DynamicAuthor.ID.named("bob"))
         }
         try await typed.writeContext { context in
-            try context.park(EntityNumber(1), RecordKey(.text("ada")), reason: "too large")
+            try context.park(
+                EntityNumber(1), RecordKey(.text("ada")), through: 1,
+                reason: "too large")
             var zone = BackstitchStore.ZoneState()
             zone.isSetUp = true
             zone.zoneToken = "a secret token"

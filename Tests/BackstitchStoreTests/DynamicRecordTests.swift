@@ -82,7 +82,8 @@ import Testing
         }
         try await typed.writeContext { context in
             let author = EntityNumber(1)
-            try context.park(author, RecordKey(.text("parked")), reason: "too large")
+            try context.park(
+                author, RecordKey(.text("parked")), through: 1, reason: "too large")
             try context.acknowledge(
                 author, RecordKey(.text("synced")), through: 2,
                 version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))

@@ -24,8 +24,13 @@ package struct RowView {
         package static let isUnreadable = Flags(rawValue: 2)
         /// The record's unsynced operations are parked.
         package static let isParked = Flags(rawValue: 4)
+        /// The record was synced when the service lost its zone, and was not edited since: what the
+        /// service has by now is no conflict.
+        package static let isForgotten = Flags(rawValue: 8)
         /// What an operation that changes content takes away.
-        package static let contentMarks = Flags(rawValue: 7)
+        package static let contentMarks: Flags = [
+            .isDeleted, .isUnreadable, .isParked, .isForgotten,
+        ]
     }
 
     package static let formatVersion: UInt8 = 1

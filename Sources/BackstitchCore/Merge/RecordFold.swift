@@ -87,6 +87,18 @@ package struct OperationStep: Equatable, Sendable {
         case insert(Fields)
         case update(before: Fields, after: Fields)
         case delete(before: Fields)
+
+        /// The record as it was before; nil where it did not exist.
+        package func undone(from after: Fields?) -> Fields? {
+            switch self {
+            case .insert: return nil
+            case .delete(let before): return before
+            case .update(let before, _):
+                var fields = after
+                fields?.overlay(before)
+                return fields
+            }
+        }
     }
 
     package var sequence: UInt64

@@ -54,13 +54,16 @@ extension TableReader {
     ///
     /// Stops behind the transaction in which the number of records reaches `recordsMax`, so that
     /// records saved together are pushed together where they fit.
-    package func foldOutbox(recordsMax: Int) throws -> Outbox {
+    ///
+    /// - Parameter start: Operations up to this sequence are left out, unless a record has later
+    ///   ones too.
+    package func foldOutbox(recordsMax: Int, after start: UInt64 = 0) throws -> Outbox {
         var outbox = Outbox()
         var folds: [PendingFold] = []
         // Nil marks records that have nothing to push, so that they are looked up once.
         var positions: [RecordPlace: Int?] = [:]
         var lastTransaction: UInt64 = 0
-        outbox.through = try outboxFloor
+        outbox.through = max(try outboxFloor, start)
         try visitOperations(from: outbox.through + 1) { operation in
             if folds.count >= recordsMax, operation.transaction != lastTransaction {
                 outbox.isComplete = false
@@ -92,11 +95,26 @@ extension TableReader {
         return outbox
     }
 
+    /// Whether the service does not have an operation of a record that has a row.
+    ///
+    /// A row that was never synced may be of a later life of its record: operations of a life that
+    /// ended before it began are not its own.
+    private func isUnsynced(_ operation: OperationView, _ row: RowView) throws -> Bool {
+        guard operation.sequence > row.syncedSequence else { return false }
+        guard row.syncedSequence == 0 else { return true }
+        var first = row.lastSequence
+        while first > operation.sequence,
+            let previous = try withOperation(first, \.previous), previous > 0
+        {
+            first = previous
+        }
+        return first <= operation.sequence
+    }
+
     private func startFold(
         _ operation: OperationView, _ place: RecordPlace
     ) throws -> PendingFold? {
-        guard let row = try row(place.entity, place.key),
-            operation.sequence > row.syncedSequence
+        guard let row = try row(place.entity, place.key), try isUnsynced(operation, row)
         else { return nil }
         var fold = PendingFold(
             place: place, changeTag: row.changeTag, isParked: row.flags.contains(.isParked))
@@ -123,7 +141,7 @@ extension TableReader {
         try visitOperations(from: try outboxFloor + 1) { operation in
             guard operation.kind.changesContent else { return true }
             guard let row = try row(operation.entity, keyBytes: operation.keyBytes),
-                operation.sequence > row.syncedSequence, !row.flags.contains(.isParked)
+                try isUnsynced(operation, row), !row.flags.contains(.isParked)
             else { return true }
             counts.pendingOperations += 1
             records.insert(RecordPlace(entity: operation.entity, key: try operation.key))

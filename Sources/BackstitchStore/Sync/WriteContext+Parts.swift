@@ -10,17 +10,20 @@ extension WriteContext {
         guard let table = catalog.table(entity), let row = try reader.row(entity, key) else {
             return
         }
-        // Newer edits or a delete follow by themselves, on top of the base.
-        guard row.lastSequence == through, !row.isDeleted, let packed = row.fields else {
+        let now = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
+        var sent = now
+        // Newer edits, or a delete, go on top of what the service has: it never had those fields.
+        for step in try reader.contentSteps(from: row.lastSequence, after: through).reversed() {
+            sent = step.change.undone(from: sent)
+        }
+        guard var part = sent else {
             return try acknowledge(entity, key, through: through, version: version)
         }
-        let whole = try Fields(packed)
-        var part = whole
         for name in names { table.attribute(named: name).map { part[$0.field] = nil } }
         try perform(
             MergePlan(
-                remote: .adopt(version: version, fields: part, through: through),
-                rebase: .save(whole)), key, table)
+                remote: .adopt(version: version, fields: part.withoutNulls, through: through),
+                rebase: now.map { .save($0) } ?? .delete), key, table)
     }
 
     /// What the running write has changed so far.

@@ -5,6 +5,8 @@ import LMDB
 extension WriteContext {
     /// Marks a record as seen.
     package func markSeen(_ recordName: String) throws {
+        // A name that can't be stored has no record to be swept out.
+        guard RecordName(recordName).violation == nil else { return }
         try setMeta(MetaName.seenPrefix + recordName, [])
     }
 

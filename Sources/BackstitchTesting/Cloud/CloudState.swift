@@ -22,7 +22,8 @@ struct CloudState: Sendable {
     init(limits: ServiceLimits, options: SimulatedCloud.Options, advancesItself: Bool) {
         self.limits = limits
         self.options = options
-        stamp = WriteStamp(advancesItself: advancesItself)
+        stamp = WriteStamp(
+            advancesItself: advancesItself, keepsVersions: options.keepsVersions)
     }
 
     var rules: RecordRules { RecordRules(limits: limits, options: options) }

@@ -22,6 +22,12 @@ extension SimulatedCloud {
         state.withLock { $0.databases[user]?.zones[zone]?.record(named: recordName) }
     }
 
+    /// The version of a record that was given a change tag, however long ago; nil where there was
+    /// none, or where ``Options/keepsVersions`` is off.
+    public func version(tagged changeTag: String) -> ServiceRecord? {
+        state.withLock { $0.stamp.versions?[changeTag] }
+    }
+
     /// Writes a record as somebody else: creates it, or sets the fields given.
     ///
     /// Pokes every device that has subscribed to the zone.

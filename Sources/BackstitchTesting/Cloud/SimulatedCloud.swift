@@ -29,6 +29,9 @@ public final class SimulatedCloud: Sendable {
         /// The record types and fields that exist, as in CloudKit's production environment; others
         /// are refused. Nil lets all in.
         public var declaredSchema: [String: [String: SimulatedFieldKind]]?
+        /// Whether every version of every record is kept, for ``SimulatedCloud/version(tagged:)``;
+        /// counts when the server is made.
+        public var keepsVersions = false
         /// The most requests that the log keeps; older ones are only counted.
         public var requestLogMax = 200
 

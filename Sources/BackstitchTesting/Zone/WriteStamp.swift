@@ -8,9 +8,12 @@ struct WriteStamp: Sendable {
     var advancesItself: Bool
     /// How many tags were given; never goes back, also not when a backup is restored.
     private var tagCount: UInt64 = 0
+    /// The versions of all records by their tags; nil where they are not kept.
+    private(set) var versions: [String: ServiceRecord]?
 
-    init(advancesItself: Bool) {
+    init(advancesItself: Bool, keepsVersions: Bool = false) {
         self.advancesItself = advancesItself
+        versions = keepsVersions ? [:] : nil
     }
 
     /// Stamps a record. Its time is later than that of its previous version.
@@ -19,5 +22,6 @@ struct WriteStamp: Sendable {
         tagCount += 1
         record.changeTag = String(tagCount, radix: 36)
         record.modifiedMilliseconds = max(milliseconds, previous + 1)
+        versions?[record.changeTag] = record
     }
 }

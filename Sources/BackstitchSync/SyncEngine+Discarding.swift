@@ -1,0 +1,26 @@
+import BackstitchCore
+public import BackstitchStore
+
+extension SyncEngine {
+    /// Gives up what can't be pushed: each record becomes what the service is known to have of it,
+    /// or ends where the service never had it. What is lost stays in ``conflicts()``.
+    ///
+    /// - Parameter records: Some of ``parked()``.
+    /// - Returns: the number of records that were parked.
+    /// - Throws: `StoreError` where the store fails.
+    @discardableResult
+    public func discardParked(_ records: [ParkedRecord]) async throws -> Int {
+        try await store.writeContext { context in
+            var count = 0
+            for record in records {
+                guard let table = context.reader.catalog.table(named: record.entity) else {
+                    continue
+                }
+                if try context.discardParked(table.number, RecordKey(record.recordName)) {
+                    count += 1
+                }
+            }
+            return count
+        }
+    }
+}

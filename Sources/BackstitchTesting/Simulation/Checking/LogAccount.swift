@@ -1,0 +1,288 @@
+package import BackstitchCore
+package import BackstitchStore
+
+/// An independent account of a device's log: what every record is, what the service is known to
+/// have of it, and what became of each local operation.
+///
+/// It shares no code with the engine's fold, merge and projector. It checks, operation by operation:
+/// - each local operation and each rebase is unsynced, or acknowledged, or superseded by an operation
+///   that carries a conflict report: nothing is lost in silence;
+/// - the base is true: after whatever the service said, the fields at the synced sequence are those
+///   of the version with that change tag, unknown fields included. So a local edit counts as synced
+///   only if a version of the service really had it;
+/// - a conflict report tells the local version and the service's version as they were;
+/// - within one life of a zone the base never goes back to an older version.
+package struct LogAccount {
+    /// A record of the account.
+    package struct Entry {
+        package var entity: EntityNumber
+        package var recordName: String
+        /// The fields after each operation that changed content.
+        var states: [(sequence: UInt64, fields: Fields?)] = []
+        var synced: UInt64 = 0
+        package var changeTag = ""
+        package var isParked = false
+        /// Whether there is a row: the record exists, or its end is not synced.
+        var isThere = false
+        /// The operations that wait for the service.
+        var waiting: [UInt64] = []
+        /// What the next operation, a rebase in the same transaction, has to bring back.
+        var owed: Owed?
+
+        package var fields: Fields? { states.last?.fields }
+        package var lastSequence: UInt64 { states.last?.sequence ?? 0 }
+        package var isDirty: Bool { isThere && lastSequence > synced }
+
+        func fields(at sequence: UInt64) -> Fields? {
+            states.last { $0.sequence <= sequence }?.fields
+        }
+    }
+
+    /// Local operations that the service's version was put in front of, without a conflict: they
+    /// have to stand on top of it again.
+    struct Owed {
+        let sequences: [UInt64]
+        let transaction: UInt64
+        let fields: Fields?
+    }
+
+    struct Place: Hashable {
+        let entity: EntityNumber
+        let key: RecordKey
+    }
+
+    private(set) var entries: [Place: Entry] = [:]
+    package private(set) var problems: [String] = []
+    /// The names of the records that the problems are of.
+    package private(set) var doubtful: [String] = []
+    /// The local operations, by what became of them.
+    package private(set) var localOperations = 0
+    package private(set) var acknowledged = 0
+    package private(set) var superseded = 0
+    package private(set) var conflicts = 0
+    /// A digest of everything in the log.
+    package private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+    /// The values that local operations wrote, by record and field.
+    package private(set) var written: [String: Set<ServiceValue>] = [:]
+
+    private let catalog: CatalogSnapshot
+    private let version: (String) -> ServiceRecord?
+    private let mayGoBack: Bool
+
+    /// Reads a log.
+    ///
+    /// - Parameters:
+    ///   - version: The version of a record that the service gave a change tag to.
+    ///   - mayGoBack: Whether the service was put back to a backup.
+    package init(
+        _ reader: TableReader, mayGoBack: Bool, version: @escaping (String) -> ServiceRecord?
+    ) throws {
+        catalog = reader.catalog
+        self.version = version
+        self.mayGoBack = mayGoBack
+        try reader.visitOperations(from: 1) { operation in
+            try add(operation)
+            return true
+        }
+        if let place = owing, let entry = entries[place], let owed = entry.owed {
+            note(
+                owed.transaction, entry,
+                "the local operations \(owed.sequences) are lost without a conflict report")
+        }
+    }
+
+    /// The records that exist, sorted by name.
+    package var records: [Entry] {
+        entries.values.filter { $0.fields != nil }.sorted {
+            ($0.recordName, $0.entity.rawValue) < ($1.recordName, $1.entity.rawValue)
+        }
+    }
+
+    /// The records with operations that wait.
+    package var dirty: [Entry] { entries.values.filter(\.isDirty) }
+
+    private mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
+        let name = catalog.table(entry.entity)?.name ?? "?"
+        doubtful.append(entry.recordName)
+        problems.append("operation \(sequence) of \(name) \(entry.recordName): \(problem)")
+    }
+
+    private mutating func mix(_ bits: UInt64) {
+        digest = (digest ^ bits) &* 0x100_0000_01B3
+        digest ^= digest >> 29
+    }
+
+    private mutating func add(_ operation: OperationView) throws {
+        mix(operation.sequence)
+        mix(UInt64(operation.kind.rawValue) << 8 | UInt64(operation.origin.rawValue))
+        mix(operation.clock)
+        for byte in operation.keyBytes { mix(UInt64(byte)) }
+        try payOwed(before: operation)
+        guard operation.kind != .forget else { return forget() }
+        let place = Place(entity: operation.entity, key: try operation.key)
+        var entry =
+            entries[place]
+            ?? Entry(entity: operation.entity, recordName: place.key.name.description)
+        if operation.kind.changesContent { try change(operation, &entry) }
+        if let stamp = operation.stamp {
+            for byte in stamp.changeTag.utf8 { mix(UInt64(byte)) }
+            try settle(operation, stamp, &entry)
+        }
+        switch operation.kind {
+        case .park: entry.isParked = true
+        case .release: entry.isParked = false
+        default: break
+        }
+        entries[place] = entry
+    }
+
+    /// The record that owes a rebase; each rebase directly follows what it stands on.
+    private var owing: Place?
+
+    private mutating func payOwed(before operation: OperationView) throws {
+        guard let place = owing, var entry = entries[place], let owed = entry.owed else { return }
+        owing = nil
+        entry.owed = nil
+        let isRebase = operation.origin == .rebase && operation.transaction == owed.transaction
+        if isRebase, operation.entity == place.entity, try operation.key == place.key {
+            var after = entry
+            let count = problems.count
+            try change(operation, &after)
+            problems.removeLast(problems.count - count)
+            if after.fields?.withoutNulls != owed.fields?.withoutNulls {
+                note(
+                    operation.sequence, entry,
+                    "the local operations \(owed.sequences) are not brought back as they were")
+            }
+        } else {
+            note(
+                operation.sequence, entry,
+                "the local operations \(owed.sequences) are lost without a conflict report")
+        }
+        entries[place] = entry
+    }
+
+    private mutating func forget() {
+        for place in entries.keys {
+            entries[place]?.synced = 0
+            entries[place]?.changeTag = ""
+        }
+    }
+
+    private mutating func change(_ operation: OperationView, _ entry: inout Entry) throws {
+        let step = try OperationStep(operation)
+        var fields = entry.fields
+        switch step.change {
+        case .insert(let all):
+            if fields != nil { note(step.sequence, entry, "inserts what exists") }
+            fields = all.withoutNulls
+            noteWritten(operation, entry, all)
+        case .update(_, let after):
+            if fields == nil { note(step.sequence, entry, "updates what does not exist") }
+            fields?.overlay(after)
+            fields = fields?.withoutNulls
+            noteWritten(operation, entry, after)
+        case .delete:
+            if fields == nil { note(step.sequence, entry, "deletes what does not exist") }
+            fields = nil
+        }
+        // A record that begins after its end was settled has a row of its own.
+        if !entry.isThere {
+            entry.synced = 0
+            entry.changeTag = ""
+        }
+        entry.isThere = true
+        entry.isParked = false
+        entry.states.append((step.sequence, fields))
+        if operation.origin == .local { localOperations += 1 }
+        if operation.stamp == nil { entry.waiting.append(step.sequence) }
+    }
+
+    private mutating func noteWritten(
+        _ operation: OperationView, _ entry: Entry, _ fields: Fields
+    ) {
+        guard operation.origin == .local, let table = catalog.table(entry.entity) else { return }
+        for (name, value) in WireForm.fields(fields, table) {
+            written["\(entry.recordName).\(name)", default: []].insert(value)
+        }
+    }
+
+    /// Takes in what the service said of a record.
+    private mutating func settle(
+        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry
+    ) throws {
+        let isContent = operation.kind.changesContent
+        if operation.conflictBytes != nil { conflicts += 1 }
+        let before = entry.waiting
+        entry.waiting.removeAll { $0 <= stamp.acknowledgedThrough }
+        acknowledged += before.count - entry.waiting.count
+        if isContent {
+            if !entry.waiting.isEmpty, operation.conflictBytes == nil {
+                entry.owed = Owed(
+                    sequences: entry.waiting, transaction: operation.transaction,
+                    fields: entry.fields(at: operation.sequence - 1))
+                owing = Place(entity: entry.entity, key: try operation.key)
+            }
+            superseded += entry.waiting.count
+            entry.waiting = []
+            entry.synced = operation.sequence
+        } else {
+            entry.synced = max(entry.synced, stamp.acknowledgedThrough)
+        }
+        let tagBefore = entry.changeTag
+        entry.changeTag = stamp.changeTag
+        try checkBase(operation, &entry, before: tagBefore)
+        if entry.fields == nil, !(entry.lastSequence > entry.synced) {
+            entry.isThere = false
+            entry.isParked = false
+        }
+        if entry.lastSequence <= entry.synced { entry.isParked = false }
+    }
+
+    private mutating func checkBase(
+        _ operation: OperationView, _ entry: inout Entry, before: String
+    ) throws {
+        guard let table = catalog.table(entry.entity) else { return }
+        let base = entry.fields(at: entry.synced)
+        let local = base.map { WireForm.fields($0, table) }
+        if entry.changeTag.isEmpty {
+            if local != nil, entry.synced > 0 {
+                note(operation.sequence, entry, "exists as synced, but for the service it does not")
+            }
+        } else if let version = version(entry.changeTag) {
+            let server = WireForm.fields(version, table)
+            if version.recordName != entry.recordName {
+                note(operation.sequence, entry, "has the tag of \(version.recordName)")
+            } else if let difference = WireForm.difference(local ?? [:], server) {
+                note(
+                    operation.sequence, entry,
+                    "its base is not the service's version \(entry.changeTag): \(difference)")
+            } else if local == nil {
+                note(operation.sequence, entry, "is gone here, and has the tag \(entry.changeTag)")
+            }
+        } else {
+            note(operation.sequence, entry, "has the tag \(entry.changeTag) that nobody gave")
+        }
+        if !mayGoBack, let old = UInt64(before, radix: 36),
+            let new = UInt64(entry.changeTag, radix: 36), new < old
+        {
+            note(operation.sequence, entry, "goes back from version \(before) to \(entry.changeTag)")
+        }
+        guard let bytes = operation.conflictBytes else { return }
+        let report = try ConflictReport(reading: bytes)
+        let states = entry.states.filter { $0.sequence < operation.sequence }
+        let mine = states.last?.fields.map { WireForm.fields($0, table) }
+        if let difference = WireForm.difference(
+            report.local.map { WireForm.fields($0, table) } ?? [:], mine ?? [:])
+        {
+            note(operation.sequence, entry, "its report has another local version: \(difference)")
+        }
+        if !entry.changeTag.isEmpty, let version = version(entry.changeTag),
+            let difference = WireForm.difference(
+                report.server.map { WireForm.fields($0, table) } ?? [:],
+                WireForm.fields(version, table))
+        {
+            note(operation.sequence, entry, "its report has another version: \(difference)")
+        }
+    }
+}

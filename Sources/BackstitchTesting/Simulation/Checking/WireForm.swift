@@ -1,0 +1,55 @@
+package import BackstitchCore
+
+/// Fields as the service has them, in the form in which a device and the service can be compared.
+///
+/// Some types lose precision on the way: a `Decimal` travels as a double and a double becomes a
+/// `Float`. A value counts as the same when it is the same after one way through the declared type.
+package enum WireForm {
+    /// The fields of a local record.
+    package static func fields(_ fields: Fields, _ table: EntityTable) -> [String: ServiceValue] {
+        var wire: [String: ServiceValue] = [:]
+        for (field, value) in fields where value != .null {
+            guard let attribute = table.attribute(field) else { continue }
+            let sent = ServiceMapping.serviceValue(value, of: attribute.schema)
+            wire[attribute.name] = canonical(sent, attribute)
+        }
+        return wire
+    }
+
+    /// The fields of a record of the service.
+    package static func fields(
+        _ record: ServiceRecord, _ table: EntityTable?
+    ) -> [String: ServiceValue] {
+        var wire: [String: ServiceValue] = [:]
+        for (name, value) in record.fields where value != .null {
+            wire[name] = canonical(value, table?.attribute(named: name))
+        }
+        return wire
+    }
+
+    package static func canonical(
+        _ value: ServiceValue, _ attribute: CatalogAttribute?
+    ) -> ServiceValue {
+        let schema = attribute?.isDeclared == true ? attribute?.schema : nil
+        let (stored, _) = ServiceMapping.storedValue(value, of: schema)
+        return ServiceMapping.serviceValue(stored, of: schema)
+    }
+
+    /// What is different, for a person to read; nil where nothing is.
+    package static func difference(
+        _ first: [String: ServiceValue], _ second: [String: ServiceValue]
+    ) -> String? {
+        let names = Set(first.keys).union(second.keys).sorted()
+        let different = names.filter { first[$0] != second[$0] }
+        guard !different.isEmpty else { return nil }
+        return different.map { name in
+            "\(name): \(short(first[name])) and \(short(second[name]))"
+        }.joined(separator: "; ")
+    }
+
+    private static func short(_ value: ServiceValue?) -> String {
+        guard let value else { return "none" }
+        let text = "\(value)"
+        return text.count > 80 ? text.prefix(80) + "…" : text
+    }
+}

@@ -1,0 +1,76 @@
+import BackstitchCore
+import Foundation
+
+/// What somebody else does on the service, with another version of the application.
+struct ForeignEdit: Sendable {
+    enum Change: Sendable {
+        case write(type: String, fields: [String: ServiceValue])
+        case remove
+    }
+
+    let recordName: String
+    let change: Change
+
+    init(_ pool: inout RecordPool, _ generator: inout SeededGenerator) {
+        if generator.chance(0.1) {
+            // A record type that this version does not know.
+            recordName = "robot-\(generator.below(4))"
+            change =
+                generator.chance(0.2)
+                ? .remove
+                : .write(
+                    type: "Robot",
+                    fields: [
+                        "model": .string(generator.text()),
+                        "parts": .list([.int64(1), .int64(generator.number())]),
+                    ])
+            return
+        }
+        let kind = generator.pick(RecordPool.Kind.allCases)
+        recordName = pool.name(kind, &generator)
+        if generator.chance(0.15) {
+            change = .remove
+            return
+        }
+        var fields: [String: ServiceValue] = [:]
+        if generator.chance(0.3) { fields["mood"] = .string(generator.text()) }
+        if generator.chance(0.1) { fields["mood"] = .null }
+        switch kind {
+        case .folder:
+            fields["name"] = .string(generator.text())
+            change = .write(type: "SimulatedFolder", fields: fields)
+        case .tag:
+            fields["label"] = .string(generator.text())
+            change = .write(type: "SimulatedTag", fields: fields)
+        case .pair:
+            fields["label"] = .string(generator.text())
+            if generator.chance(0.2) { fields["partner"] = .null }
+            change = .write(type: "SimulatedPair", fields: fields)
+        case .note:
+            fields.merge(Self.note(&generator)) { $1 }
+            change = .write(type: "SimulatedNote", fields: fields)
+        }
+    }
+
+    private static func note(_ generator: inout SeededGenerator) -> [String: ServiceValue] {
+        var fields: [String: ServiceValue] = [
+            "title": .string(generator.text()), "isDone": .int64(generator.chance(0.5) ? 1 : 0),
+            "rank": .int64(Int64(generator.below(100))), "large": .int64(generator.number()),
+            "ratio": .double(generator.fraction()), "price": .double(generator.fraction() * 100),
+            "createdAt": .timestamp(milliseconds: Int64(generator.below(2_000_000_000)) * 1000),
+        ]
+        switch generator.below(8) {
+        // Values that the Swift type can't hold, and a mandatory field that is missing.
+        case 0: fields["rank"] = .int64(100_000)
+        case 1: fields["title"] = .null
+        case 2: fields["token"] = .string("no UUID")
+        case 3: fields["isRead"] = .int64(2)
+        case 4: fields["share"] = .double(generator.fraction())
+        default:
+            // Only a few fields, so that others' edits of the record stay.
+            let kept = generator.pick(["title", "rank", "large"])
+            fields = fields.filter { $0.key == kept }
+        }
+        return fields
+    }
+}

@@ -1,0 +1,100 @@
+import Backstitch
+import Foundation
+
+/// What an application does in one transaction, decided by a seed alone.
+struct LocalEdit: Sendable {
+    let seed: UInt64
+    var pool: RecordPool
+    /// Whether a value may be larger than small services take.
+    var mayBeLarge: Bool
+
+    /// Does it, and tells what was done.
+    func perform(_ transaction: borrowing WriteTransaction) throws -> (RecordPool, [String]) {
+        var generator = SeededGenerator(seed: seed)
+        var pool = pool
+        var done: [String] = []
+        let count = generator.chance(0.3) ? 2 + generator.below(4) : 1
+        for _ in 0..<count {
+            done.append(try step(transaction, &pool, &generator))
+        }
+        return (pool, done)
+    }
+
+    private func step(
+        _ transaction: borrowing WriteTransaction, _ pool: inout RecordPool,
+        _ generator: inout SeededGenerator
+    ) throws -> String {
+        let kind = generator.pick([RecordPool.Kind.folder, .note, .note, .note, .tag, .pair])
+        let name = pool.name(kind, &generator)
+        let isDelete = generator.chance(0.15)
+        switch kind {
+        case .folder:
+            let id = SimulatedFolder.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var folder =
+                try read(id, transaction) ?? SimulatedFolder(id: id, name: generator.text())
+            if generator.chance(0.5) { folder.name = generator.text() }
+            if generator.chance(0.4) {
+                folder.parent = pool.target(.folder, &generator).map { .init($0) }
+            }
+            if generator.chance(0.3) {
+                folder.cover = pool.target(.note, &generator).map { .init($0) }
+            }
+            return "save folder \(name): \(try transaction.save(folder))"
+        case .note:
+            let id = SimulatedNote.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var note = try read(id, transaction) ?? generator.note(id)
+            if generator.chance(0.9) { generator.change(&note, pool, mayBeLarge: mayBeLarge) }
+            return "save note \(name): \(try transaction.save(note))"
+        case .tag:
+            let id = SimulatedTag.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var tag = try read(id, transaction) ?? SimulatedTag(id: id, label: generator.text())
+            if generator.chance(0.5) { tag.label = generator.text() }
+            if generator.chance(0.5) {
+                tag.note = pool.target(.note, &generator).map { .init($0) }
+            }
+            if generator.chance(0.3) {
+                tag.other = pool.target(.tag, &generator).map { .init($0) }
+            }
+            return "save tag \(name): \(try transaction.save(tag))"
+        case .pair:
+            let id = SimulatedPair.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            // Two at once, each needing the other.
+            let other = SimulatedPair.ID(pool.name(.pair, &generator))
+            if generator.chance(0.5) {
+                try transaction.save(
+                    SimulatedPair(id: id, label: generator.text(), partner: other))
+                try transaction.save(
+                    SimulatedPair(id: other, label: generator.text(), partner: id))
+                return "save pairs \(name), \(other)"
+            }
+            let partner = generator.chance(0.5) ? other : nil
+            let pair = SimulatedPair(id: id, label: generator.text(), partner: partner)
+            return "save pair \(name): \(try transaction.save(pair))"
+        }
+    }
+
+    /// The record; nil where there is none, or what there is can't be read as its type.
+    private func read<Model: Entity>(
+        _ id: EntityID<Model>, _ transaction: borrowing WriteTransaction
+    ) throws -> Model? {
+        do {
+            return try transaction.find(Model.self, id)
+        } catch let error as StoreError where error.code == .unreadable {
+            return nil
+        }
+    }
+
+    private func delete<Model: Entity>(
+        _ id: EntityID<Model>, _ transaction: borrowing WriteTransaction
+    ) throws -> String {
+        do {
+            return "delete \(id): \(try transaction.delete(id))"
+        } catch let error as StoreError where error.code == .deleteDenied {
+            return "delete \(id): denied"
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Backstitch
+
+/// One seeded run of two to five devices with one service, through faults and crashes, until they
+/// have settled.
+///
+/// Everything that happens follows from the seed: what the devices save, when they exchange, what
+/// goes wrong, the limits and manners of the service. There is no real time, and nothing runs at the
+/// same time as anything else. At the end all faults stop, everything that was parked is tried
+/// again or given up, and the devices exchange until nothing changes; then is checked:
+///
+/// - every store verifies and rebuilds to the same bytes (also after each crash and now and then);
+/// - each log adds up: every local operation was acknowledged, or superseded with a conflict
+///   report, and none waits; what counts as known to the service was really there. See `LogAccount`;
+/// - all devices, a fresh one too, have the same records as the service, with the fields and types
+///   that they don't know;
+/// - each value on the service was written by some device or by somebody else;
+/// - no feed was read backwards.
+public struct Simulation: Sendable {
+    /// The seed.
+    public let seed: UInt64
+    /// What it does beyond the seed.
+    public let options: SimulationOptions
+
+    /// A simulation of a seed.
+    public init(seed: UInt64, options: SimulationOptions = SimulationOptions()) {
+        self.seed = seed
+        self.options = options
+    }
+
+    /// Runs it.
+    public func run() async -> SimulationResult {
+        let world = SimulationWorld(seed: seed, options: options)
+        return await world.run()
+    }
+}

@@ -1,0 +1,31 @@
+/// What goes wrong in a simulation besides the faults of a connection, see ``FaultKind``.
+public enum SimulationFault: String, Hashable, Sendable, CaseIterable {
+    /// A device ends while a request is in flight, and opens its store again.
+    case crash
+    /// A device ends right before a commit, which is lost.
+    case crashBeforeCommit
+    /// A device closes its store and opens it again.
+    case reopen
+    /// The device edits while one of its requests is in flight.
+    case editDuringRequest
+    /// Another device exchanges while a request is in flight.
+    case syncDuringRequest
+    /// Somebody else edits on the service.
+    case foreignEdit
+    /// Somebody else edits on the service while a request is in flight.
+    case foreignEditDuringRequest
+    /// A device's clock jumps, forwards or backwards.
+    case clockJump
+    /// A device does not exchange for a long time.
+    case longOffline
+    /// The service forgets what was deleted long ago.
+    case tombstoneFloor
+    /// All tokens expire.
+    case tokensExpire
+    /// Another client deletes the zone.
+    case zoneDeletedByClient
+    /// The service is put back to a backup.
+    case restore
+    /// The service loses everything.
+    case wipe
+}

@@ -1,0 +1,69 @@
+import Backstitch
+
+/// What a seed chooses once: the devices, the service's limits and manners, and what goes wrong.
+struct SimulationSetting: CustomStringConvertible {
+    let deviceCount: Int
+    let policy: ConflictPolicy
+    let limits: ServiceLimits
+    let cloud: SimulatedCloud.Options
+    let isAtomic: Bool
+    let recordsPerPass: Int
+    let mayBeLarge: Bool
+    let isQuiet: Bool
+    /// The kinds of fault of a connection that this seed has.
+    let faults: [FaultKind]
+    /// Whether the server may be put back or lose everything.
+    let mayRestore: Bool
+    let mayLoseZone: Bool
+
+    init(_ generator: inout SeededGenerator, isQuiet: Bool) {
+        self.isQuiet = isQuiet
+        deviceCount = 2 + generator.below(4)
+        policy = generator.chance(0.5) ? .serverWins : .clientWins
+        isAtomic = generator.chance(0.25)
+        recordsPerPass = generator.chance(0.25) ? 1 + generator.below(4) : 10_000
+        var limits = ServiceLimits()
+        if generator.chance(0.4) { limits.operationsPerRequest = 1 + generator.below(8) }
+        if generator.chance(0.4) { limits.recordsPerPage = 1 + generator.below(8) }
+        mayBeLarge = generator.chance(0.3)
+        if mayBeLarge {
+            limits.recordBytes = 4_000
+            limits.requestBytes = 8_000
+        }
+        self.limits = limits
+        var cloud = SimulatedCloud.Options()
+        cloud.conflictsCarryServerRecord = generator.chance(0.7)
+        cloud.existsCarriesServerRecord = generator.chance(0.7)
+        cloud.deletionsCarryType = generator.chance(0.7)
+        cloud.wrapsLimitExceeded = generator.chance(0.3)
+        cloud.keepsVersions = true
+        self.cloud = cloud
+        var kinds = FaultKind.allCases
+        var faults: [FaultKind] = []
+        for _ in 0..<14 where !isQuiet {
+            faults.append(kinds.remove(at: generator.below(kinds.count)))
+        }
+        self.faults = faults
+        mayRestore = generator.chance(0.15) && !isQuiet
+        mayLoseZone = generator.chance(0.2) && !isQuiet
+    }
+
+    /// Faults by chance, on top of those that are asked for one by one.
+    func plan(seed: UInt64) -> FaultPlan {
+        let isEnding: Set<FaultKind> = [
+            .zoneDeletion, .zonePurge, .encryptedDataReset, .accountSwitch,
+        ]
+        let chosen = faults.prefix(4).filter { !isEnding.contains($0) }
+        return FaultPlan(
+            seed: seed, probabilities: Dictionary(uniqueKeysWithValues: chosen.map { ($0, 0.02) }))
+    }
+
+    var description: String {
+        "\(deviceCount) devices, \(policy), limits \(limits.operationsPerRequest) operations, "
+            + "\(limits.recordsPerPage) a page, \(limits.recordBytes) bytes; atomic \(isAtomic), "
+            + "\(recordsPerPass) records a pass, conflicts carry records "
+            + "\(cloud.conflictsCarryServerRecord), exists \(cloud.existsCarriesServerRecord), "
+            + "faults \(faults.map(\.rawValue).joined(separator: " "))"
+            + (mayRestore ? ", restores" : "") + (mayLoseZone ? ", zone losses" : "")
+    }
+}

@@ -1,0 +1,244 @@
+import Backstitch
+import BackstitchStore
+
+extension SimulationWorld {
+    /// Ends all trouble, and lets the devices exchange until nothing changes any more.
+    func settle() async throws {
+        note("all faults end")
+        for index in devices.indices {
+            devices[index].service.beforeRequest = nil
+            devices[index].service.beforeReply = nil
+            devices[index].service.endFaults()
+            devices[index].store.setCommitFault(nil)
+            devices[index].offlineUntil = 0
+        }
+        cloud.performLateRequests()
+        var retries = 0
+        for round in 1...Self.settlingRoundsMax {
+            step += 1
+            var isChanged = false
+            for index in devices.indices {
+                clock.advance(milliseconds: 60_000)
+                isChanged = try await exchangeOnce(index) || isChanged
+            }
+            if !isChanged {
+                let parked = try await release(round: retries)
+                if parked == 0 { return }
+                retries += 1
+            }
+            if round == Self.settlingRoundsMax {
+                throw failure("The devices don't settle", try unsettled())
+            }
+        }
+    }
+
+    static var settlingRoundsMax: Int { 60 }
+
+    private func unsettled() throws -> [String] {
+        var lines: [String] = []
+        for device in devices {
+            for entry in try account(of: device.store).dirty.sorted(by: { $0.recordName < $1.recordName }) {
+                lines.append("\(device.name): \(entry.recordName) waits")
+                lines += try trace([entry.recordName], device.store)
+            }
+        }
+        return lines + (cloud.requests.last { $0.kind == .modify }.map { ["\($0)"] } ?? [])
+    }
+
+    private func exchangeOnce(_ index: Int) async throws -> Bool {
+        result.rounds += 1
+        do {
+            let report = try await devices[index].engine.sync()
+            note("\(devices[index].name) exchanged: \(report.summary)")
+            return report.pulledRecords + report.pushedRecords + report.conflicts
+                + report.parkedRecords > 0 || !report.changes.isEmpty
+        } catch let error as SyncError {
+            note("\(devices[index].name) exchanged: \(error)")
+            if error.code == .suspended { try await resume(index) }
+            if error.code == .store {
+                throw failure("A store failed in an exchange", ["\(error)"])
+            }
+            return true
+        }
+    }
+
+    /// Tries parked records again, and gives up those that stay parked.
+    private func release(round: Int) async throws -> Int {
+        var count = 0
+        for index in devices.indices {
+            for record in try devices[index].engine.parked() {
+                count += 1
+                if round % 2 == 0 {
+                    note("\(devices[index].name) retries \(record.recordName): \(record.reason)")
+                    try await devices[index].engine.retryParked([record])
+                } else {
+                    note("\(devices[index].name) discards \(record.recordName): \(record.reason)")
+                    try await devices[index].engine.discardParked([record])
+                }
+            }
+        }
+        return count
+    }
+
+    // MARK: Checks
+
+    /// Checks one store as it stands.
+    @discardableResult
+    func check(_ index: Int) throws -> LogAccount {
+        let device = devices[index]
+        let report = try device.store.verify()
+        guard report.isConsistent else {
+            throw failure("The store of \(device.name) is not consistent", report.problems)
+        }
+        guard device.connection.violations.isEmpty else {
+            throw failure("A feed is read backwards", device.connection.violations)
+        }
+        let account = try account(of: device.store)
+        guard account.problems.isEmpty else {
+            throw failure(
+                "The log of \(device.name) does not add up",
+                try account.problems
+                    + trace(account.doubtful.first.map { [$0] } ?? [], device.store))
+        }
+        let counts = try device.engine.pending()
+        let pending = account.dirty.filter { !$0.isParked }
+        guard counts.pendingRecords == pending.count else {
+            throw failure(
+                "\(device.name) counts \(counts.pendingRecords) pending records",
+                pending.map { "\($0.recordName) waits" } + ["the log has \(pending.count)"])
+        }
+        let parked = account.entries.values.filter(\.isParked).count
+        guard counts.parkedRecords == parked else {
+            throw failure(
+                "\(device.name) counts \(counts.parkedRecords) parked records",
+                ["the log has \(parked)"])
+        }
+        guard counts.conflicts == account.conflicts else {
+            throw failure(
+                "The journal of \(device.name) has \(counts.conflicts) entries",
+                ["the log has \(account.conflicts)"])
+        }
+        return account
+    }
+
+    /// The operations of records, to explain a failure.
+    private func trace(_ recordNames: [String], _ store: Store) throws -> [String] {
+        try store.read { transaction in
+            try recordNames.flatMap { try LogTrace.lines(of: $0, transaction.reader) }
+        }
+    }
+
+    private func account(of store: Store) throws -> LogAccount {
+        let cloud = cloud
+        let wasRestored = wasRestored
+        return try store.read { transaction in
+            try LogAccount(transaction.reader, mayGoBack: wasRestored) { cloud.version(tagged: $0) }
+        }
+    }
+
+    /// Checks everything once the devices have settled.
+    func checkEnd() async throws {
+        let records = cloud.records(in: Self.zone)
+        var digest: UInt64 = 0
+        var written = foreignValues
+        for index in devices.indices {
+            let account = try check(index)
+            guard try await devices[index].store.rebuild().isIdentical else {
+                throw failure("The tables of \(devices[index].name) are not what the log says", [])
+            }
+            let dirty = account.dirty
+            guard dirty.isEmpty else {
+                throw failure(
+                    "\(devices[index].name) has unsynced records", dirty.map(\.recordName))
+            }
+            try compare(account, records, devices[index].name, devices[index].store)
+            written.merge(account.written) { $0.union($1) }
+            digest = digest &* 31 &+ account.digest
+            result.operations += account.localOperations
+            result.conflicts += account.conflicts
+        }
+        for record in records {
+            digest = digest &* 31 &+ (UInt64(record.changeTag, radix: 36) ?? 0)
+        }
+        result.digest = digest
+        try checkOrigins(records, written)
+        try await checkFreshDevice(records)
+    }
+
+    private func compare(
+        _ account: LogAccount, _ records: [ServiceRecord], _ name: String, _ store: Store
+    ) throws {
+        let catalog = store.catalogSnapshot
+        var differences: [String] = []
+        var differing: [String] = []
+        var here: [String: LogAccount.Entry] = [:]
+        for entry in account.records { here[entry.recordName] = entry }
+        for record in records {
+            let table = catalog.table(named: record.recordType)
+            guard let entry = here.removeValue(forKey: record.recordName),
+                let fields = entry.fields, let table, entry.entity == table.number
+            else {
+                differences.append("\(record.recordType) \(record.recordName) is missing")
+                differing.append(record.recordName)
+                continue
+            }
+            if let difference = WireForm.difference(
+                WireForm.fields(fields, table), WireForm.fields(record, table))
+            {
+                differences.append("\(record.recordName): \(difference)")
+                differing.append(record.recordName)
+            } else if entry.changeTag != record.changeTag {
+                differences.append(
+                    "\(record.recordName) has the tag \(entry.changeTag), on the service "
+                        + record.changeTag)
+            }
+        }
+        for entry in here.values.sorted(by: { $0.recordName < $1.recordName }) {
+            differences.append("\(entry.recordName) is not on the service")
+            differing.append(entry.recordName)
+        }
+        guard differences.isEmpty else {
+            throw failure("\(name) has other records than the service", differences + (try trace(differing, store)))
+        }
+    }
+
+    /// Every value on the service was written by a device or by somebody else.
+    private func checkOrigins(
+        _ records: [ServiceRecord], _ written: [String: Set<ServiceValue>]
+    ) throws {
+        let catalog = devices[0].store.catalogSnapshot
+        for record in records {
+            let table = catalog.table(named: record.recordType)
+            for (name, value) in WireForm.fields(record, table) {
+                let place = "\(record.recordName).\(name)"
+                let known = written[place] ?? []
+                let canonical = known.contains { other in
+                    other == value
+                        || WireForm.canonical(other, table?.attribute(named: name)) == value
+                }
+                guard canonical else {
+                    throw failure("A value on the service was written by nobody", [place])
+                }
+            }
+        }
+    }
+
+    /// A device that starts with nothing gets the same records.
+    private func checkFreshDevice(_ records: [ServiceRecord]) async throws {
+        let store = try Store.inMemory(schema: RecordPool.schema)
+        defer { store.close() }
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "fresh"),
+            configuration: SyncConfiguration(
+                zoneName: Self.zone.zoneName, conflictPolicy: setting.policy, syncOnSave: false))
+        _ = try await engine.sync()
+        let account = try account(of: store)
+        guard account.problems.isEmpty else {
+            throw failure("The log of a fresh device does not add up", account.problems)
+        }
+        try compare(account, records, "A fresh device", store)
+        guard try store.verify().isConsistent else {
+            throw failure("The store of a fresh device is not consistent", [])
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Backstitch
+import BackstitchStore
+
+extension SimulationWorld {
+    /// Lets things happen while the requests of a device are in flight.
+    func setHooks(of index: Int) {
+        guard !setting.isQuiet else { return }
+        let service = devices[index].service
+        service.beforeRequest = { [weak self] info throws(ServiceError) in
+            await self?.happen(during: info, of: index)
+        }
+        service.beforeReply = { [weak self] info throws(ServiceError) in
+            await self?.happen(during: info, of: index)
+        }
+    }
+
+    private func happen(during info: RequestInfo, of index: Int) async {
+        guard !devices[index].isCrashed, generator.chance(0.06) else { return }
+        do {
+            switch generator.below(10) {
+            case 0..<4:
+                count(.editDuringRequest)
+                note("during a \(info.kind.rawValue):")
+                try await edit(index, isNested: true)
+            case 4..<7:
+                let other = generator.below(devices.count)
+                guard exchanging.count < 3, !exchanging.contains(other) else { return }
+                count(.syncDuringRequest)
+                note("during a \(info.kind.rawValue) of \(devices[index].name):")
+                try await edit(other, isNested: true)
+                try await exchange(other, depth: 1)
+            case 7..<8:
+                foreignEdit(.foreignEditDuringRequest)
+            default:
+                count(.crash)
+                note("\(devices[index].name) crashes in a \(info.kind.rawValue)")
+                devices[index].crash()
+            }
+        } catch let failure as SimulationFailure {
+            pendingFailure = pendingFailure ?? failure
+        } catch {
+            pendingFailure = pendingFailure ?? failure("A nested step failed", ["\(error)"])
+        }
+    }
+}

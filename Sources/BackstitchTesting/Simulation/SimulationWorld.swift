@@ -1,0 +1,114 @@
+import Backstitch
+import BackstitchStore
+import Foundation
+
+/// Everything of one simulation. What happens next is decided here, one thing at a time.
+///
+/// Hooks of the service come back into the actor while it waits for an engine, so what is read
+/// before an exchange may be otherwise after it.
+actor SimulationWorld {
+    static let zone = ZoneID("Notes")
+    static let stepsKept = 60
+
+    let seed: UInt64
+    let options: SimulationOptions
+    let clock = ManualClock()
+    let cloud: SimulatedCloud
+    let setting: SimulationSetting
+    let directory: String
+    var generator: SeededGenerator
+    var devices: [SimulatedDevice] = []
+    var pool = RecordPool()
+    var result: SimulationResult
+    var step = 0
+    var lastSteps: [String] = []
+    /// The devices with an exchange under way.
+    var exchanging: Set<Int> = []
+    /// The values that somebody else wrote, by record and field.
+    var foreignValues: [String: Set<ServiceValue>] = [:]
+    var backup: SimulatedCloud.Snapshot?
+    var wasRestored = false
+    /// What went wrong inside a hook, to be thrown outside of it.
+    var pendingFailure: SimulationFailure?
+
+    init(seed: UInt64, options: SimulationOptions) {
+        self.seed = seed
+        self.options = options
+        generator = SeededGenerator(seed: seed)
+        setting = SimulationSetting(&generator, isQuiet: options.withoutFaults)
+        cloud = SimulatedCloud(clock: clock, limits: setting.limits, options: setting.cloud)
+        result = SimulationResult(seed: seed)
+        let parent =
+            options.directory
+            ?? (FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
+        directory = parent + "/backstitch-simulation-\(UUID().uuidString)"
+    }
+
+    func run() async -> SimulationResult {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true)
+            for index in 0..<setting.deviceCount { try addDevice(index) }
+            while step < options.steps {
+                step += 1
+                try await takeStep()
+            }
+            try await settle()
+            try await checkEnd()
+        } catch let failure as SimulationFailure {
+            result.failure = failure
+        } catch {
+            result.failure = failure("The simulation can't go on", ["\(error)"])
+        }
+        for device in devices {
+            for (kind, count) in device.service.faultCounts {
+                result.faults[kind.rawValue, default: 0] += count
+            }
+            device.connection.crash()
+            device.store.close()
+        }
+        do {
+            try FileManager.default.removeItem(atPath: directory)
+        } catch {
+            note("The folder \(directory) is left: \(error)")
+        }
+        return result
+    }
+
+    private func addDevice(_ index: Int) throws {
+        let service = cloud.connection(device: "device \(index)")
+        let skew = Int64(generator.below(7_200_000)) - 3_600_000
+        let deviceClock = DeviceClock(
+            clock, skewMilliseconds: generator.chance(0.5) ? skew : 0, seed: generator.next())
+        var configuration = SyncConfiguration(
+            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy, syncOnSave: false,
+            atomicRequests: setting.isAtomic, recordsPerPass: setting.recordsPerPass,
+            clock: deviceClock)
+        configuration.debounceMilliseconds = 0
+        service.faultPlan = setting.plan(seed: generator.next())
+        devices.append(
+            try SimulatedDevice(
+                index: index, directory: directory + "/\(index)", service: service,
+                clock: deviceClock, configuration: configuration, bug: options.bug))
+        setHooks(of: index)
+    }
+
+    // MARK: Telling
+
+    func note(_ text: String) {
+        lastSteps.append("\(step): \(text)")
+        if lastSteps.count > Self.stepsKept { lastSteps.removeFirst() }
+    }
+
+    func count(_ fault: SimulationFault) { result.faults[fault.rawValue, default: 0] += 1 }
+
+    func failure(_ checker: String, _ details: [String]) -> SimulationFailure {
+        SimulationFailure(
+            seed: seed, options: "\(setting)", step: step, checker: checker, details: details,
+            lastSteps: lastSteps)
+    }
+
+    func throwPending() throws {
+        if let pendingFailure { throw pendingFailure }
+    }
+}

@@ -1,0 +1,38 @@
+import BackstitchTesting
+import Testing
+
+@Suite struct SimulationTests {
+    @Test(arguments: UInt64(1)...40)
+    func `a seed passes all checks`(seed: UInt64) async {
+        let result = await Simulation(seed: seed).run()
+        #expect(result.failure == nil, "\(result.failure.map { "\($0)" } ?? "")")
+        #expect(result.rounds > 10)
+    }
+
+    @Test(arguments: UInt64(100)...119)
+    func `the same seed does the same`(seed: UInt64) async {
+        let first = await Simulation(seed: seed).run()
+        let second = await Simulation(seed: seed).run()
+        #expect(first.digest == second.digest)
+        #expect(first.rounds == second.rounds)
+        #expect(first.faults == second.faults)
+    }
+
+    @Test(arguments: PlantedBug.allCases)
+    func `a planted bug is found`(bug: PlantedBug) async {
+        var options = SimulationOptions()
+        options.bug = bug
+        let summary = await SimulationRun.run(seeds: 1...10, options: options)
+        #expect(!summary.failures.isEmpty)
+        #expect(summary.failures.allSatisfy { "\($0)".contains($0.replay) })
+    }
+
+    @Test func `a run adds up its seeds, however many run at a time`() async {
+        let one = await SimulationRun.run(seeds: 200...207, parallel: 1)
+        let many = await SimulationRun.run(seeds: 200...207, parallel: 8)
+        #expect(one.seeds == 8)
+        #expect(one.rounds == many.rounds)
+        #expect(one.faultsInjected == many.faultsInjected)
+        #expect(one.operations == many.operations)
+    }
+}
