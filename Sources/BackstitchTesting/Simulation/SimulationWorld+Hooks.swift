@@ -15,7 +15,9 @@ extension SimulationWorld {
     }
 
     private func happen(during info: RequestInfo, of index: Int) async {
-        guard !devices[index].isCrashed, generator.chance(0.06) else { return }
+        guard !devices[index].isCrashed,
+            generator.chance(info.kind == .modify ? 0.12 : 0.06)
+        else { return }
         do {
             switch generator.below(10) {
             case 0..<4:
@@ -30,7 +32,13 @@ extension SimulationWorld {
                 try await edit(other, isNested: true)
                 try await exchange(other, depth: 1)
             case 7..<8:
-                foreignEdit(.foreignEditDuringRequest)
+                if info.modifications.isEmpty {
+                    foreignEdit(.foreignEditDuringRequest)
+                } else {
+                    let target = generator.pick(info.modifications)
+                    perform(
+                        ForeignEdit(against: target, &generator), .foreignEditDuringRequest)
+                }
             default:
                 count(.crash)
                 note("\(devices[index].name) crashes in a \(info.kind.rawValue)")
