@@ -22,6 +22,12 @@ struct SimulationSetting: CustomStringConvertible {
         .smallLimits, .limitExceededWrapped,
     ]
 
+    /// Faults that few requests meet, and that are asked for more often.
+    static let scarceFaults: Set<FaultKind> = [
+        .tokenExpiry, .databaseTokenExpiry, .zonePurge, .zoneDeletion, .recordNetwork,
+        .recordIncompatibleVersion, .recordPermissionDenied,
+    ]
+
     init(_ generator: inout SeededGenerator, isQuiet: Bool) {
         self.isQuiet = isQuiet
         deviceCount = 2 + generator.below(4)
@@ -43,7 +49,6 @@ struct SimulationSetting: CustomStringConvertible {
         cloud.deletionsCarryType = generator.chance(0.7)
         cloud.wrapsLimitExceeded = generator.chance(0.3)
         cloud.keepsVersions = true
-        self.cloud = cloud
         var kinds = FaultKind.allCases
         var faults: [FaultKind] = []
         for _ in 0..<14 where !isQuiet {
@@ -51,6 +56,10 @@ struct SimulationSetting: CustomStringConvertible {
         }
         for kind in Self.rareFaults where !isQuiet && generator.chance(0.3) { faults.append(kind) }
         self.faults = faults
+        // These take away what a service like that would not tell anyway.
+        if faults.contains(.conflictWithoutServerRecord) { cloud.conflictsCarryServerRecord = true }
+        if faults.contains(.existsWithoutServerRecord) { cloud.existsCarriesServerRecord = true }
+        self.cloud = cloud
         mayRestore = generator.chance(0.25) && !isQuiet
         mayLoseZone = generator.chance(0.2) && !isQuiet
     }

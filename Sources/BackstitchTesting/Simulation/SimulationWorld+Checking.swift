@@ -130,9 +130,9 @@ extension SimulationWorld {
 
     private func account(of store: Store) throws -> LogAccount {
         let cloud = cloud
-        let wasRestored = wasRestored
+        let mayGoBack = wasRestored || setting.faults.contains(.staleRead)
         return try store.read { transaction in
-            try LogAccount(transaction.reader, mayGoBack: wasRestored) { cloud.version(tagged: $0) }
+            try LogAccount(transaction.reader, mayGoBack: mayGoBack) { cloud.version(tagged: $0) }
         }
     }
 

@@ -14,12 +14,22 @@ extension SimulationWorld {
         }
     }
 
+    /// Whether a request is worth a race with somebody else, because a fault waits for a conflict.
+    private func contends(_ info: RequestInfo) -> Bool {
+        let hasCreate = info.modifications.contains { modification in
+            if case .create = modification { true } else { false }
+        }
+        if hasCreate, setting.faults.contains(.existsWithoutServerRecord) { return true }
+        return !info.modifications.isEmpty
+            && setting.faults.contains(.conflictWithoutServerRecord) && step % 2 == 0
+    }
+
     private func happen(during info: RequestInfo, of index: Int) async {
         guard !devices[index].isCrashed,
-            generator.chance(info.kind == .modify ? 0.12 : 0.06)
+            generator.chance(info.kind == .modify ? 0.12 : 0.06) || contends(info)
         else { return }
         do {
-            switch generator.below(10) {
+            switch contends(info) && generator.chance(0.7) ? 7 : generator.below(10) {
             case 0..<4:
                 count(.editDuringRequest)
                 note("during a \(info.kind.rawValue):")

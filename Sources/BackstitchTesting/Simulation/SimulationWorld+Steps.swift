@@ -126,7 +126,8 @@ extension SimulationWorld {
     }
 
     private func injectFault(_ index: Int) {
-        let kind = generator.pick(setting.faults)
+        let scarce = setting.faults.filter(SimulationSetting.scarceFaults.contains)
+        let kind = generator.pick(setting.faults + scarce + scarce)
         // A store belongs to the user that it first met; only then can another one be in the way.
         guard kind != .accountSwitch || devices[index].isBound else { return }
         var fault = ScriptedFault(kind, lateBy: generator.below(4))
