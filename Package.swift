@@ -51,8 +51,12 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .target(name: "LMDB", dependencies: ["CLMDB"]),
         .target(name: "BackstitchCore"),
+        .target(
+            name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
+            linkerSettings: syntaxLinking),
         .macro(
-            name: "BackstitchMacros", swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+            name: "BackstitchMacros", dependencies: ["BackstitchMacroExpansion"],
+            swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB"]),
         .target(name: "BackstitchSync", dependencies: ["BackstitchCore", "BackstitchStore"]),
         .target(
@@ -81,7 +85,7 @@ let package = Package(
                 "BackstitchSync", "LMDB",
             ]),
         .testTarget(
-            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
+            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(

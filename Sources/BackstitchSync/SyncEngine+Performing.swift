@@ -60,14 +60,20 @@ extension SyncEngine {
 
     private func setUp() async throws -> SyncEvent {
         let user = try await service.currentUser()
-        let known = try store.read { [configuration] in
-            try $0.reader.zoneState(configuration.zoneName).userName
+        let (known, isSetUp) = try store.read { [configuration] transaction in
+            let state = try transaction.reader.zoneState(configuration.zoneName)
+            return (state.userName, state.isSetUp)
         }
         if let known, known != user {
             throw ServiceError(
                 .accountChanged,
                 reason: "The store belongs to another user. Sign in as that user, or open another "
                     + "store for this one.")
+        }
+        if isSetUp {
+            // The zone was made before. Where it is gone, somebody wanted that, and the pull tells.
+            hasCheckedAccount = true
+            return .done
         }
         try await service.createZone(zone)
         try await service.createSubscription(configuration.subscriptionID, to: zone)

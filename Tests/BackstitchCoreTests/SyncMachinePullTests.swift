@@ -93,7 +93,13 @@ import Testing
         var machine = begun()
         let ended = SyncEvent.databaseChanges(
             zoneChanged: false, zoneEnded: code, moreComing: false)
-        #expect(machine.handle(ended) == .forgetService)
+        if code == .zoneNotFound {
+            // Whether its user deleted it, the zone itself has to tell.
+            #expect(machine.handle(ended) == .fetchZoneChanges)
+            #expect(machine.failed(code) == .forgetService)
+        } else {
+            #expect(machine.handle(ended) == .forgetService)
+        }
         #expect(machine.handle(.done) == .setUp)
         #expect(machine.handle(.done) == .fetchDatabaseChanges)
         #expect(machine.handle(unchanged) == .fetchZoneChanges)

@@ -1,3 +1,5 @@
+import Backstitch
+
 /// Reads stanzas of Debian's control format as their bytes arrive, in parts of any size.
 ///
 /// A stanza is a run of `Name: value` lines; lines that start with a space or a tab continue the
@@ -87,9 +89,7 @@ struct Deb822Parser {
         if Self.isBlank(line[0]) {
             guard stanza != nil else { return "it continues nothing" }
             guard let current else { return nil }
-            guard let text = String(validating: line[...], as: UTF8.self) else {
-                return Self.notUTF8
-            }
+            guard let text = text(from: 0) else { return Self.notUTF8 }
             stanza?.fields[current, default: ""] += "\n" + text.trimmedBlanks
             return nil
         }
@@ -104,12 +104,15 @@ struct Deb822Parser {
         if stanza == nil { stanza = Deb822Stanza(line: lineNumber) }
         current = nil
         if let wanted, !wanted.contains(name) { return nil }
-        guard let value = String(validating: line[(colon + 1)...], as: UTF8.self) else {
-            return Self.notUTF8
-        }
+        guard let value = text(from: colon + 1) else { return Self.notUTF8 }
         current = name
         stanza?.fields[name] = value.trimmedBlanks
         return nil
+    }
+
+    /// The rest of the line from a position; nil where it is not UTF-8.
+    private func text(from start: Int) -> String? {
+        line.withUnsafeBytes { String(utf8: UnsafeRawBufferPointer(rebasing: $0[start...])) }
     }
 
     private static let notUTF8 = "it is not UTF-8"

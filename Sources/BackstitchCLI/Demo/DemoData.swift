@@ -25,6 +25,9 @@ struct PackageIndex {
     private var packages: [Package.ID: Package] = [:]
     private var maintainers: [Maintainer.ID: Maintainer] = [:]
     private var sections: [Section.ID: Section] = [:]
+    /// The ids of what was read before, by the text in the stanzas.
+    private var maintainerIDs: [String: Maintainer.ID] = [:]
+    private var sectionIDs: [String: Section.ID] = [:]
     /// Stanzas that were there before, with the same name, version and architecture.
     private(set) var repeats = 0
 
@@ -75,18 +78,22 @@ struct PackageIndex {
             title: "packages", schema: Schema(Package.self, Maintainer.self, Section.self))
         data.others += sections.values.sorted { $0.id < $1.id } as [any Entity]
         data.others += maintainers.values.sorted { $0.id < $1.id } as [any Entity]
-        data.records = packages.values.sorted { $0.id < $1.id }
+        // Ids are smaller to move about than packages.
+        data.records = packages.keys.sorted().compactMap { packages[$0] }
         return data
     }
 
     private mutating func section(_ name: String) -> Section.ID {
+        if let known = sectionIDs[name] { return known }
         let id = Section.ID("section:" + Self.recordNamePart(name))
+        sectionIDs[name] = id
         if sections[id] == nil { sections[id] = Section(id: id, name: name) }
         return id
     }
 
     /// Maintainers are told apart by their address; the first name of each counts.
     private mutating func maintainer(_ text: String) -> Maintainer.ID {
+        if let known = maintainerIDs[text] { return known }
         var name = text
         var email = ""
         if let open = text.lastIndex(of: "<"), text.hasSuffix(">") {
@@ -95,6 +102,7 @@ struct PackageIndex {
         }
         let id = Maintainer.ID(
             "maintainer:" + Self.recordNamePart(email.isEmpty ? name : email.lowercased()))
+        maintainerIDs[text] = id
         if maintainers[id] == nil {
             maintainers[id] = Maintainer(id: id, name: name, email: email)
         }

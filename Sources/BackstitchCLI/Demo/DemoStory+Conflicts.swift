@@ -60,8 +60,10 @@ extension DemoStory {
                 + "\(onB.count.grouped) on B alone,")
         tell(
             "   \((deletedOnA.count + deletedOnB.count).grouped) deleted on one and edited on the "
-                + "other" + (isFirst ? ", \(replaced.count.grouped) deleted and made again on A, "
-                    + "\(gone.count.grouped) deleted on B alone." : "."))
+                + "other"
+                + (isFirst
+                    ? ", \(replaced.count.grouped) deleted and made again on A, "
+                        + "\(gone.count.grouped) deleted on B alone." : "."))
         tell("   \(conflicts.counted("conflict")), each in the journal with all its sides.")
         if isFirst { try showConflict() }
     }

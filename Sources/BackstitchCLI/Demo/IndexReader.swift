@@ -38,8 +38,8 @@ struct IndexReader {
 
     /// Reads what `apt-cache dumpavail` prints; nothing where there is no such program.
     mutating func readMachine(progress: (_ done: Int, _ total: Int) -> Void) throws {
-        let paths = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
-        let program = paths.lazy.map { $0 + "/apt-cache" }.first {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
+        let program = path.split(separator: ":").lazy.map { $0 + "/apt-cache" }.first {
             FileManager.default.isExecutableFile(atPath: $0)
         }
         guard let program else { return }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A growing buffer of raw bytes that is used again and again, so that encoding allocates nothing.
 public struct ByteBuffer: ~Copyable {
     @usableFromInline package private(set) var base: UnsafeMutableRawPointer
@@ -95,6 +97,8 @@ extension UnsafeRawBufferPointer {
 
     /// Whether two runs of bytes are the same.
     package func holdsSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
-        count == other.count && (count == 0 || elementsEqual(other))
+        guard count == other.count else { return false }
+        guard let base = baseAddress, let otherBase = other.baseAddress else { return count == 0 }
+        return memcmp(base, otherBase, count) == 0
     }
 }

@@ -18,7 +18,7 @@ public struct FieldValue {
         case .null: payload.isEmpty
         case .bool: payload.count == 1
         case .int64, .double, .date: payload.count == 8
-        case .string: String(validating: payload, as: UTF8.self) != nil
+        case .string: String(utf8: payload) != nil
         case .bytes: true
         case .decimal: (try? decimal()) != nil
         case .uuid, .location: payload.count == 16

@@ -63,7 +63,7 @@ public struct RecordKey: Hashable, Sendable {
             let count = Int(bytes[2])
             guard bytes.count >= 3 + count else { return nil }
             let text = UnsafeRawBufferPointer(rebasing: bytes[3..<(3 + count)])
-            guard let text = String(validating: text, as: UTF8.self) else { return nil }
+            guard let text = String(utf8: text) else { return nil }
             name = .text(text)
         default:
             return nil
@@ -82,7 +82,20 @@ public struct RecordKey: Hashable, Sendable {
 extension RecordKey: Comparable {
     /// Orders keys as their stored bytes.
     public static func < (left: RecordKey, right: RecordKey) -> Bool {
-        left.bytes.lexicographicallyPrecedes(right.bytes)
+        guard left.zone == right.zone else { return left.zone < right.zone }
+        switch (left.name, right.name) {
+        case (.uuid(let left), .uuid(let right)):
+            return withUnsafeBytes(of: left.uuid) { left in
+                withUnsafeBytes(of: right.uuid) { left.lexicographicallyPrecedes($0) }
+            }
+        case (.uuid, .text): return true
+        case (.text, .uuid): return false
+        case (.text(let left), .text(let right)):
+            // The length byte comes first.
+            let counts = (left.utf8.count, right.utf8.count)
+            guard counts.0 == counts.1 else { return counts.0 < counts.1 }
+            return left.utf8.lexicographicallyPrecedes(right.utf8)
+        }
     }
 }
 

@@ -4,6 +4,10 @@ package struct OperationHeader: Hashable, Sendable {
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
+        /// The protocol's own is generic code that is not specialized.
+        package init(arrayLiteral flags: Flags...) {
+            rawValue = flags.reduce(0) { $0 | $1.rawValue }
+        }
         /// A ``SyncStamp`` follows the key.
         package static let hasStamp = Flags(rawValue: 1)
         /// A conflict report follows the stamp.

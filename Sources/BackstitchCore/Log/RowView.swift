@@ -14,12 +14,21 @@ package struct RowView {
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
+        /// The protocol's own is generic code that is not specialized, and runs for every row.
+        package init(arrayLiteral flags: Flags...) {
+            rawValue = flags.reduce(0) { $0 | $1.rawValue }
+        }
         /// The record is deleted here, and the service does not know it yet.
         package static let isDeleted = Flags(rawValue: 1)
         /// The record can't be read as its Swift type.
         package static let isUnreadable = Flags(rawValue: 2)
         /// The record's unsynced operations are parked.
         package static let isParked = Flags(rawValue: 4)
+        /// The record was synced when the service lost its zone, and was not edited since: what the
+        /// service has by now is no conflict.
+        package static let isForgotten = Flags(rawValue: 8)
+        /// What an operation that changes content takes away.
+        package static let contentMarks = Flags(rawValue: 15)
     }
 
     package static let formatVersion: UInt8 = 1

@@ -64,14 +64,40 @@ package struct Fields: Sendable {
 
     /// Without the fields that are explicitly null.
     package var withoutNulls: Fields {
+        guard entries.contains(where: \.value.isNull) else { return self }
         var result = Fields()
-        result.entries = entries.filter { $0.value != .null }
+        result.entries = entries.filter { !$0.value.isNull }
         return result
     }
 
     /// The fields whose values differ, an absent field being null.
     package func differences(from other: Fields) -> [FieldID] {
-        Set(ids).union(other.ids).filter { value($0) != other.value($0) }.sorted()
+        var result: [FieldID] = []
+        // Both are in order of their ids.
+        var index = 0
+        var otherIndex = 0
+        while index < entries.count || otherIndex < other.entries.count {
+            let isBehind = index == entries.count
+            let otherIsBehind = otherIndex == other.entries.count
+            if otherIsBehind
+                || (!isBehind && entries[index].field < other.entries[otherIndex].field)
+            {
+                if !entries[index].value.isNull { result.append(entries[index].field) }
+                index += 1
+            } else if isBehind || other.entries[otherIndex].field < entries[index].field {
+                if !other.entries[otherIndex].value.isNull {
+                    result.append(other.entries[otherIndex].field)
+                }
+                otherIndex += 1
+            } else {
+                if entries[index].value != other.entries[otherIndex].value {
+                    result.append(entries[index].field)
+                }
+                index += 1
+                otherIndex += 1
+            }
+        }
+        return result
     }
 
     /// Writes the fields to a writer.
@@ -82,10 +108,30 @@ package struct Fields: Sendable {
     }
 }
 
-extension Fields: Sequence {
-    package func makeIterator() -> IndexingIterator<[(field: FieldID, value: Value)]> {
-        entries.makeIterator()
+extension Value {
+    fileprivate var isNull: Bool {
+        if case .null = self { true } else { false }
     }
+}
+
+extension Fields: Sequence {
+    /// An iterator of its own: the array's is generic, and other modules run it unspecialized.
+    package struct Iterator: IteratorProtocol {
+        fileprivate let entries: [(field: FieldID, value: Value)]
+        private var index = 0
+
+        fileprivate init(entries: [(field: FieldID, value: Value)]) {
+            self.entries = entries
+        }
+
+        package mutating func next() -> (field: FieldID, value: Value)? {
+            guard index < entries.count else { return nil }
+            defer { index += 1 }
+            return entries[index]
+        }
+    }
+
+    package func makeIterator() -> Iterator { Iterator(entries: entries) }
 }
 
 extension Fields: Equatable {

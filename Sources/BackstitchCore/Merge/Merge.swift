@@ -77,15 +77,19 @@ package struct Merge: Sendable {
     package var policy: ConflictPolicy
     /// The fields that the schema declares; others always keep the service's value.
     package var knownFields: Set<FieldID>
+    /// The fields that a create may leave out at first, because they close a circle of references.
+    package var deferrableFields: Set<FieldID>
     /// Whether two values are the same on the service, where some types lose precision.
     package var areSame: @Sendable (FieldID, Value, Value) -> Bool
 
     package init(
         policy: ConflictPolicy, knownFields: Set<FieldID>,
+        deferrableFields: Set<FieldID> = [],
         areSame: @escaping @Sendable (FieldID, Value, Value) -> Bool = { $1 == $2 }
     ) {
         self.policy = policy
         self.knownFields = knownFields
+        self.deferrableFields = deferrableFields
         self.areSame = areSame
     }
 
@@ -155,8 +159,22 @@ package struct Merge: Sendable {
                 local: local, version: version, server: server, base: state.fields,
                 through: state.sequence)
         }
+        if let part = states.last(where: { isPart(server, of: $0) }), states.first?.fields == nil {
+            // Our own create came through without the references that were to follow.
+            return MergePlan(
+                remote: .adopt(version: version, fields: server, through: part.sequence),
+                rebase: local.fields.map { .save($0) } ?? .delete)
+        }
         return resolve(
             local: local, version: version, server: server, base: states.first?.fields, through: 0)
+    }
+
+    /// Whether the service holds a local state but for references that a create leaves out.
+    private func isPart(_ server: Fields, of state: PrefixState) -> Bool {
+        guard let fields = state.fields, !deferrableFields.isEmpty else { return false }
+        return foreignFields(server, fields).allSatisfy {
+            deferrableFields.contains($0) && server.value($0) == .null
+        }
     }
 
     /// Whether the service holds what the local operations up to a state have written: then they

@@ -9,6 +9,8 @@ package final class EntityTable: Sendable {
     /// The declared attributes that refer to other records.
     package let references: [CatalogAttribute]
     package let declaredFields: Set<FieldID>
+    /// All attributes as records of the service are read, in the order of their fields.
+    package let columns: [ServiceColumn]
     /// What queries must know of the entity.
     package let binding: EntityBinding
     private let positionsByName: [String: Int]
@@ -22,6 +24,7 @@ package final class EntityTable: Sendable {
         indexed = declared.filter { $0.schema?.isIndexed == true }
         references = declared.filter { $0.schema?.reference != nil }
         declaredFields = Set(declared.map(\.field))
+        columns = entity.attributes.map(ServiceColumn.init)
         positionsByName = Dictionary(
             uniqueKeysWithValues: entity.attributes.enumerated().map { ($1.name, $0) })
         binding = EntityBinding(
@@ -53,6 +56,25 @@ package final class EntityTable: Sendable {
             fields.append(found.field)
         }
         return FieldLayout(fields: fields)
+    }
+}
+
+/// What reading a value of the service needs of an attribute. Small, so that going through the
+/// columns of a table copies little.
+package struct ServiceColumn: Sendable {
+    package let name: String
+    package let field: FieldID
+    /// The declared type; nil where no schema declares the attribute.
+    package let type: AttributeType?
+    /// Whether a row without the attribute can't be read.
+    package let isMandatory: Bool
+
+    init(_ attribute: CatalogAttribute) {
+        name = attribute.name
+        field = attribute.field
+        let schema = attribute.isDeclared ? attribute.schema : nil
+        type = schema?.type
+        isMandatory = schema.map { !$0.isOptional && !$0.hasDefault } ?? false
     }
 }
 

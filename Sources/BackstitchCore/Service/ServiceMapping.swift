@@ -44,10 +44,40 @@ package enum ServiceMapping {
     package static func storedValue(
         _ value: ServiceValue, of attribute: AttributeSchema?, zone: UInt8 = 0
     ) -> (value: Value, fits: Bool) {
+        storedValue(value, of: attribute?.type, zone: zone)
+    }
+
+    /// The service's value as it is stored: in the type where one is declared and the value fits,
+    /// else just as it came.
+    package static func storedValue(
+        _ value: ServiceValue, of type: AttributeType?, zone: UInt8 = 0
+    ) -> (value: Value, fits: Bool) {
         let plain = plainValue(value, zone: zone)
-        guard let attribute, plain != .null else { return (plain, true) }
-        guard let typed = typedValue(plain, attribute.type) else { return (plain, false) }
+        guard let type, plain != .null else { return (plain, true) }
+        guard let typed = typedValue(plain, type) else { return (plain, false) }
         return (typed, true)
+    }
+
+    /// Writes the service's value as ``storedValue(_:of:zone:)`` has it; a null leaves no trace.
+    ///
+    /// - Returns: whether it fits the type.
+    package static func write(
+        _ value: ServiceValue, as type: AttributeType?, of field: FieldID,
+        to writer: inout FieldWriter
+    ) throws(FieldError) -> Bool {
+        switch (value, type) {
+        case (.string(let text), .string), (.string(let text), nil):
+            try writer.write(string: text, of: field)
+        case (.int64(let number), .int64), (.int64(let number), nil):
+            try writer.write(int64: number, of: field)
+        case (.timestamp(let milliseconds), .date), (.timestamp(let milliseconds), nil):
+            try writer.write(milliseconds: milliseconds, of: field)
+        default:
+            let (stored, fits) = storedValue(value, of: type)
+            try writer.write(stored, of: field)
+            return fits
+        }
+        return true
     }
 
     private static func plainValue(_ value: ServiceValue, zone: UInt8) -> Value {

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// A field value as the service has it: CloudKit's field types.
-public indirect enum ServiceValue: Hashable, Sendable {
+public enum ServiceValue: Hashable, Sendable {
     /// An explicit null, which clears the field.
     case null
     /// STRING.

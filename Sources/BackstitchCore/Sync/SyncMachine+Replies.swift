@@ -38,7 +38,8 @@ extension SyncMachine {
         for (index, error) in failures where error.code == .referenceViolation {
             decide(index, error, isAlone: indexes.count == 1, &decisions)
         }
-        if decisions.contains(where: \.isAcknowledgement), batchCount < limits.operationsPerRequest {
+        if decisions.contains(where: \.isAcknowledgement), batchCount < limits.operationsPerRequest
+        {
             batchCount = min(limits.operationsPerRequest, batchCount + max(1, batchCount / 8))
         }
         return apply(decisions)

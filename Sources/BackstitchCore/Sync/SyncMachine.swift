@@ -121,7 +121,9 @@ package struct SyncMachine: Sendable {
         _ changed: Bool, ended: ServiceError.Code?, moreComing: Bool
     ) -> SyncAction {
         if changed { needsPull = true }
-        if let ended { return zoneEnded(ended) }
+        // The list of zones does not tell who deleted one; a request to the zone does.
+        if ended == .zoneNotFound { needsPull = true }
+        if let ended, ended != .zoneNotFound { return zoneEnded(ended) }
         if moreComing { return .fetchDatabaseChanges }
         return needsPull ? pull() : fold()
     }

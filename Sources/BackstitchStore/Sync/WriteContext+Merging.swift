@@ -80,19 +80,27 @@ extension WriteContext {
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         _ policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
-        let merge = Merge(policy: policy, knownFields: table.declaredFields) {
-            field, first, second in
+        let deferrable = table.references.filter { $0.schema?.reference?.onDelete == .deny }
+        let merge = Merge(
+            policy: policy, knownFields: table.declaredFields,
+            deferrableFields: Set(deferrable.map(\.field))
+        ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
+        let isForgotten = row.flags.contains(.isForgotten)
         let local = LocalState(
             fields: row.isDeleted ? nil : try row.fields.map { try Fields($0) },
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
-            unsynced: try reader.contentSteps(
-                from: row.lastSequence, after: row.syncedSequence))
-        let plan = merge.plan(
+            unsynced: isForgotten
+                ? []
+                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence))
+        var plan = merge.plan(
             local: local, server: server, isAuthoritative: isAuthoritative)
+        if isForgotten, case .acknowledge(let version, _) = plan.remote {
+            plan.remote = .acknowledge(version: version, through: row.lastSequence)
+        }
         try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
         return plan.remote == .nothing ? .unchanged : .applied
@@ -172,27 +180,40 @@ extension WriteContext {
     ///
     /// - Returns: whether it can't be read as its Swift type.
     private func packBody(_ record: ServiceRecord, of table: EntityTable) throws -> Bool {
-        var table = table
-        if record.fields.count > table.attributes.count
-            || record.fields.keys.contains(where: { table.attribute(named: $0) == nil })
-        {
-            table = try number(record.fields.keys, of: table)
-        }
-        fieldWriter.reset()
-        var isUnreadable = false
-        for attribute in table.attributes {
-            guard let value = record.fields[attribute.name], value != .null else {
-                if attribute.isMandatory { isUnreadable = true }
-                continue
-            }
-            let (stored, fits) = ServiceMapping.storedValue(
-                value, of: attribute.isDeclared ? attribute.schema : nil)
-            if !fits { isUnreadable = true }
-            try fieldWriter.write(stored, of: attribute.field)
+        var (isUnreadable, isWhole) = try pack(record, of: table)
+        if !isWhole {
+            let table = try number(record.fields.keys, of: table)
+            (isUnreadable, _) = try pack(record, of: table)
         }
         bodyBuffer.removeAll()
         fieldWriter.finish(into: &bodyBuffer)
         return isUnreadable
+    }
+
+    /// Writes the fields of a record that a table has.
+    ///
+    /// - Returns: whether the record can't be read, and whether the table has all of its fields.
+    private func pack(
+        _ record: ServiceRecord, of table: EntityTable
+    ) throws -> (isUnreadable: Bool, isWhole: Bool) {
+        fieldWriter.reset()
+        var isUnreadable = false
+        var found = 0
+        for column in table.columns {
+            guard let value = record.fields[column.name] else {
+                if column.isMandatory { isUnreadable = true }
+                continue
+            }
+            found += 1
+            if case .null = value {
+                if column.isMandatory { isUnreadable = true }
+                continue
+            }
+            let fits = try ServiceMapping.write(
+                value, as: column.type, of: column.field, to: &fieldWriter)
+            if !fits { isUnreadable = true }
+        }
+        return (isUnreadable, found == record.fields.count)
     }
 
     /// The fields of a record of the service by their numbers.

@@ -167,7 +167,7 @@ struct Projector: ~Copyable {
     /// The header of a row after an operation that changes content.
     private func header(after operation: OperationView, row: RowView?) -> RowHeader {
         var header = row?.header ?? RowHeader()
-        header.flags.remove([.isDeleted, .isParked, .isUnreadable])
+        header.flags.remove(.contentMarks)
         if operation.flags.contains(.isUnreadable) { header.flags.insert(.isUnreadable) }
         header.lastSequence = operation.sequence
         if let stamp = operation.stamp {
@@ -186,6 +186,7 @@ struct Projector: ~Copyable {
         }
         guard let row else { throw contradiction(operation, "acknowledges a record without a row") }
         var header = row.header
+        header.flags.remove(.isForgotten)
         header.syncedSequence = max(header.syncedSequence, stamp.acknowledgedThrough)
         header.changeTag = stamp.changeTag
         header.modifiedMilliseconds = stamp.modifiedMilliseconds
@@ -237,6 +238,7 @@ struct Projector: ~Copyable {
                 try key.withUnsafeBytes { key in
                     guard let row = try reader.row(table.number, keyBytes: key) else { return }
                     var header = row.header
+                    if !header.isDirty { header.flags.insert(.isForgotten) }
                     header.syncedSequence = 0
                     header.changeTag = ""
                     header.modifiedMilliseconds = 0
