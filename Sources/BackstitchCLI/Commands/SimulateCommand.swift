@@ -53,7 +53,8 @@ struct SimulateCommand: Command {
         let progress = console.progress("Simulating")
         defer { progress.finish() }
         let done = Locked(0)
-        let total = Int(clamping: (range.upperBound - range.lowerBound).addingReportingOverflow(1).0)
+        let total = Int(
+            clamping: (range.upperBound - range.lowerBound).addingReportingOverflow(1).0)
         let isJSON = arguments.has(.json)
         let summary = await SimulationRun.run(seeds: range, parallel: parallel) { result in
             let count = done.withLock { count in

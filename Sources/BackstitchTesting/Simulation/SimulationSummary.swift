@@ -1,4 +1,3 @@
-
 /// What a range of seeds did.
 public struct SimulationSummary: Sendable {
     /// How many seeds ran.

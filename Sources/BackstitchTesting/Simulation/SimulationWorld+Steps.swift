@@ -50,7 +50,9 @@ extension SimulationWorld {
             devices[index].isBound = true
             note("\(device.name) exchanged: \(report.summary)")
         } catch let error as SyncError {
-            note("\(device.name) exchanged: \(error.code) \(error.serviceError.map { "\($0)" } ?? "")")
+            note(
+                "\(device.name) exchanged: \(error.code) \(error.serviceError.map { "\($0)" } ?? "")"
+            )
             if error.code == .store, !device.isCrashed {
                 exchanging.remove(index)
                 throw failure("A store failed in an exchange", ["\(device.name): \(error)"])

@@ -40,7 +40,8 @@ actor SimulationWorld {
         result = SimulationResult(seed: seed)
         let parent =
             options.directory
-            ?? (FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
+            ?? (FileManager.default.fileExists(atPath: "/dev/shm")
+                ? "/dev/shm" : NSTemporaryDirectory())
         directory = parent + "/backstitch-simulation-\(UUID().uuidString)"
     }
 

@@ -268,7 +268,8 @@ package struct LogAccount {
         if !mayGoBack, let old = UInt64(before, radix: 36),
             let new = UInt64(entry.changeTag, radix: 36), new < old
         {
-            note(operation.sequence, entry, "goes back from version \(before) to \(entry.changeTag)")
+            note(
+                operation.sequence, entry, "goes back from version \(before) to \(entry.changeTag)")
         }
         guard let bytes = operation.conflictBytes else { return }
         let report = try ConflictReport(reading: bytes)
