@@ -185,13 +185,18 @@ extension SyncEngine {
 
     private func sweep() async throws -> SyncEvent {
         let name = configuration.zoneName
+        let policy = configuration.conflictPolicy
         let results = try await store.writeContext { context in
-            _ = try context.sweep()
+            var results = MergeResults()
+            for swept in try context.sweep(policy: policy) {
+                results.note(swept.result, swept.key.name.description, swept.entityName)
+            }
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
             state.needsPull = false
             try context.setZoneState(state, name)
-            return MergeResults(changes: context.namedChanges)
+            results.changes = context.namedChanges
+            return results
         }
         note(results)
         return .done

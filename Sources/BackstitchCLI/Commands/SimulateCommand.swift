@@ -9,6 +9,7 @@ struct SimulateCommand: Command {
         let rounds: Int
         let operations: Int
         let conflicts: Int
+        let digest: String
         let faultsInjected: [String: Int]
         let seconds: Double
     }
@@ -41,6 +42,7 @@ struct SimulateCommand: Command {
               rounds          the sync rounds of all devices
               operations      the local operations in all logs
               conflicts       the conflicts in all journals
+              digest          of all logs and services; the same seeds give the same
               faultsInjected  how often each kind of fault made a difference
               seconds         how long it took
             """)
@@ -51,7 +53,8 @@ struct SimulateCommand: Command {
         let progress = console.progress("Simulating")
         defer { progress.finish() }
         let done = Locked(0)
-        let total = Int(clamping: (range.upperBound - range.lowerBound).addingReportingOverflow(1).0)
+        let total = Int(
+            clamping: (range.upperBound - range.lowerBound).addingReportingOverflow(1).0)
         let isJSON = arguments.has(.json)
         let summary = await SimulationRun.run(seeds: range, parallel: parallel) { result in
             let count = done.withLock { count in
@@ -92,7 +95,8 @@ struct SimulateCommand: Command {
                     seed: $0.seed, step: $0.step, checker: $0.checker, details: $0.details,
                     options: $0.options, replay: $0.replay)
             }, rounds: summary.rounds, operations: summary.operations,
-            conflicts: summary.conflicts, faultsInjected: summary.faultsInjected,
+            conflicts: summary.conflicts, digest: String(summary.digest, radix: 16),
+            faultsInjected: summary.faultsInjected,
             seconds: summary.seconds)
     }
 
@@ -102,7 +106,8 @@ struct SimulateCommand: Command {
         var lines = [
             "\(summary.seeds.counted("seed")), \(summary.failures.count) failed, in \(seconds) s",
             "\(summary.rounds.grouped) rounds, \(summary.operations.grouped) operations, "
-                + "\(summary.conflicts.grouped) conflicts",
+                + "\(summary.conflicts.grouped) conflicts, digest "
+                + String(summary.digest, radix: 16),
             "Faults:",
         ]
         lines += Table.lines(faults.map { [$0.key, $0.value.grouped] }, indent: 2)

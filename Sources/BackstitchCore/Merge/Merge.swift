@@ -237,6 +237,12 @@ package struct Merge: Sendable {
             return MergePlan(
                 remote: .acknowledge(version: nil, through: states[match].sequence))
         }
+        if let mine = local.fields, foreignFields(mine, base).isEmpty {
+            // Edits that were taken back are none.
+            return MergePlan(
+                remote: .adopt(
+                    version: nil, fields: nil, through: local.unsynced.last?.sequence ?? 0))
+        }
         let isServerWins = policy == .serverWins
         let report = ConflictReport(
             policy: policy, base: base, local: local.fields, server: nil,

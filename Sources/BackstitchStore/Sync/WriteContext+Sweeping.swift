@@ -1,4 +1,4 @@
-import BackstitchCore
+package import BackstitchCore
 import LMDB
 
 /// A full fetch of a zone: what was seen is marked, and what was not is swept out at its end.
@@ -10,31 +10,30 @@ extension WriteContext {
         try setMeta(MetaName.seenPrefix + recordName, [])
     }
 
-    /// Ends a full fetch: records that the service does not have and that are not edited here are
-    /// deleted; edited ones stay, to be pushed.
+    /// Ends a full fetch: records that the service had and has no more are merged with their end, as
+    /// though the service had told it. So they are deleted where they are not edited here, and the
+    /// policy decides where they are.
     ///
-    /// - Returns: the number of records that were deleted.
-    package func sweep() throws -> Int {
-        var gone: [RecordPlace] = []
+    /// Edited ones can't just stay until they are pushed: edits that are taken back before that
+    /// leave nothing to push, and the record would pass for one that the service has.
+    /// - Returns: what became of each record that was not seen.
+    package func sweep(
+        policy: ConflictPolicy
+    ) throws -> [(result: MergeResult, key: RecordKey, entityName: String)] {
+        var gone: [(key: RecordKey, entityName: String)] = []
         for table in catalog.tables {
             try reader.visitStoredRows(of: table.number) { bytes, row in
-                guard row.hasChangeTag, !row.isDirty, let key = RecordKey(reading: bytes) else {
-                    return true
-                }
+                guard row.hasChangeTag, let key = RecordKey(reading: bytes) else { return true }
                 if try reader.meta(MetaName.seenPrefix + key.name.description) == nil {
-                    gone.append(RecordPlace(entity: table.number, key: key))
+                    gone.append((key, table.name))
                 }
                 return true
             }
         }
-        for place in gone {
-            guard let row = try reader.row(place.entity, place.key) else { continue }
-            try appendDelete(
-                origin: .remote, entity: place.entity, key: place.key, row: row,
-                stamp: SyncStamp(nil, through: 0))
-        }
         try forgetSeen()
-        return gone.count
+        return try gone.map { key, name in
+            (try mergeAbsent(key, recordType: name, policy: policy), key, name)
+        }
     }
 
     /// Forgets all marks.

@@ -16,6 +16,18 @@ struct SimulationSetting: CustomStringConvertible {
     let mayRestore: Bool
     let mayLoseZone: Bool
 
+    /// Faults that need circumstances to make a difference.
+    static let rareFaults: [FaultKind] = [
+        .conflictWithoutServerRecord, .existsWithoutServerRecord, .droppedPoke, .reorderedFeed,
+        .smallLimits, .limitExceededWrapped,
+    ]
+
+    /// Faults that few requests meet, and that are asked for more often.
+    static let scarceFaults: Set<FaultKind> = [
+        .tokenExpiry, .databaseTokenExpiry, .zonePurge, .zoneDeletion, .recordNetwork,
+        .recordIncompatibleVersion, .recordPermissionDenied,
+    ]
+
     init(_ generator: inout SeededGenerator, isQuiet: Bool) {
         self.isQuiet = isQuiet
         deviceCount = 2 + generator.below(4)
@@ -37,14 +49,18 @@ struct SimulationSetting: CustomStringConvertible {
         cloud.deletionsCarryType = generator.chance(0.7)
         cloud.wrapsLimitExceeded = generator.chance(0.3)
         cloud.keepsVersions = true
-        self.cloud = cloud
         var kinds = FaultKind.allCases
         var faults: [FaultKind] = []
         for _ in 0..<14 where !isQuiet {
             faults.append(kinds.remove(at: generator.below(kinds.count)))
         }
+        for kind in Self.rareFaults where !isQuiet && generator.chance(0.3) { faults.append(kind) }
         self.faults = faults
-        mayRestore = generator.chance(0.15) && !isQuiet
+        // These take away what a service like that would not tell anyway.
+        if faults.contains(.conflictWithoutServerRecord) { cloud.conflictsCarryServerRecord = true }
+        if faults.contains(.existsWithoutServerRecord) { cloud.existsCarriesServerRecord = true }
+        self.cloud = cloud
+        mayRestore = generator.chance(0.25) && !isQuiet
         mayLoseZone = generator.chance(0.2) && !isQuiet
     }
 
@@ -53,7 +69,7 @@ struct SimulationSetting: CustomStringConvertible {
         let isEnding: Set<FaultKind> = [
             .zoneDeletion, .zonePurge, .encryptedDataReset, .accountSwitch,
         ]
-        let chosen = faults.prefix(4).filter { !isEnding.contains($0) }
+        let chosen = Set(faults.prefix(4)).subtracting(isEnding)
         return FaultPlan(
             seed: seed, probabilities: Dictionary(uniqueKeysWithValues: chosen.map { ($0, 0.02) }))
     }

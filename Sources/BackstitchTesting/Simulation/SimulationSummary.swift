@@ -1,4 +1,3 @@
-
 /// What a range of seeds did.
 public struct SimulationSummary: Sendable {
     /// How many seeds ran.
@@ -13,6 +12,8 @@ public struct SimulationSummary: Sendable {
     public private(set) var conflicts = 0
     /// How often each fault made a difference, by its name; with zeros.
     public private(set) var faultsInjected: [String: Int]
+    /// A digest of all logs and services: the same seeds give the same, on every machine.
+    public private(set) var digest: UInt64 = 0
     /// How long it took, in seconds.
     public internal(set) var seconds = 0.0
 
@@ -28,6 +29,8 @@ public struct SimulationSummary: Sendable {
         rounds += result.rounds
         operations += result.operations
         conflicts += result.conflicts
+        // Seeds end in any order.
+        digest ^= (result.digest ^ result.seed) &* 0x9E37_79B9_7F4A_7C15
         for (name, count) in result.faults { faultsInjected[name, default: 0] += count }
         if let failure = result.failure {
             failures.append(failure)

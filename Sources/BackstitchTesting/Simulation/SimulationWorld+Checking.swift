@@ -37,7 +37,9 @@ extension SimulationWorld {
     private func unsettled() throws -> [String] {
         var lines: [String] = []
         for device in devices {
-            for entry in try account(of: device.store).dirty.sorted(by: { $0.recordName < $1.recordName }) {
+            for entry in try account(of: device.store).dirty.sorted(by: {
+                $0.recordName < $1.recordName
+            }) {
                 lines.append("\(device.name): \(entry.recordName) waits")
                 lines += try trace([entry.recordName], device.store)
             }
@@ -130,9 +132,9 @@ extension SimulationWorld {
 
     private func account(of store: Store) throws -> LogAccount {
         let cloud = cloud
-        let wasRestored = wasRestored
+        let mayGoBack = wasRestored || setting.faults.contains(.staleRead)
         return try store.read { transaction in
-            try LogAccount(transaction.reader, mayGoBack: wasRestored) { cloud.version(tagged: $0) }
+            try LogAccount(transaction.reader, mayGoBack: mayGoBack) { cloud.version(tagged: $0) }
         }
     }
 
@@ -198,7 +200,9 @@ extension SimulationWorld {
             differing.append(entry.recordName)
         }
         guard differences.isEmpty else {
-            throw failure("\(name) has other records than the service", differences + (try trace(differing, store)))
+            throw failure(
+                "\(name) has other records than the service",
+                differences + (try trace(differing, store)))
         }
     }
 

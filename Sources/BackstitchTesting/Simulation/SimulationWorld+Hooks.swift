@@ -14,10 +14,22 @@ extension SimulationWorld {
         }
     }
 
+    /// Whether a request is worth a race with somebody else, because a fault waits for a conflict.
+    private func contends(_ info: RequestInfo) -> Bool {
+        let hasCreate = info.modifications.contains { modification in
+            if case .create = modification { true } else { false }
+        }
+        if hasCreate, setting.faults.contains(.existsWithoutServerRecord) { return true }
+        return !info.modifications.isEmpty
+            && setting.faults.contains(.conflictWithoutServerRecord) && step % 2 == 0
+    }
+
     private func happen(during info: RequestInfo, of index: Int) async {
-        guard !devices[index].isCrashed, generator.chance(0.06) else { return }
+        guard !devices[index].isCrashed,
+            generator.chance(info.kind == .modify ? 0.12 : 0.06) || contends(info)
+        else { return }
         do {
-            switch generator.below(10) {
+            switch contends(info) && generator.chance(0.7) ? 7 : generator.below(10) {
             case 0..<4:
                 count(.editDuringRequest)
                 note("during a \(info.kind.rawValue):")
@@ -30,7 +42,13 @@ extension SimulationWorld {
                 try await edit(other, isNested: true)
                 try await exchange(other, depth: 1)
             case 7..<8:
-                foreignEdit(.foreignEditDuringRequest)
+                if info.modifications.isEmpty {
+                    foreignEdit(.foreignEditDuringRequest)
+                } else {
+                    let target = generator.pick(info.modifications)
+                    perform(
+                        ForeignEdit(against: target, &generator), .foreignEditDuringRequest)
+                }
             default:
                 count(.crash)
                 note("\(devices[index].name) crashes in a \(info.kind.rawValue)")

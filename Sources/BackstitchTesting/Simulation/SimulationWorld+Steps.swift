@@ -7,14 +7,14 @@ extension SimulationWorld {
         clock.advance(milliseconds: Int64(1 + generator.below(60_000)))
         let index = generator.below(devices.count)
         switch generator.below(100) {
-        case 0..<36: try await edit(index)
-        case 36..<72: try await exchange(index)
-        case 72..<78: if !setting.isQuiet { try await goWrong(index) }
-        case 78..<86: if !setting.isQuiet { injectFault(index) }
-        case 86..<91: foreignEdit(.foreignEdit)
-        case 91..<94: try check(index)
-        case 94..<97: try await retryParked(index)
-        default: if !setting.isQuiet { try await serverTrouble() }
+        case 0..<33: try await edit(index)
+        case 33..<67: try await exchange(index)
+        case 67..<72: if !setting.isQuiet { try await goWrong(index) }
+        case 72..<86: if !setting.isQuiet { injectFault(index) }
+        case 86..<90: foreignEdit(.foreignEdit)
+        case 90..<92: try check(index)
+        case 92..<94: try await retryParked(index)
+        default: if !setting.isQuiet { serverTrouble() }
         }
         try throwPending()
     }
@@ -50,7 +50,9 @@ extension SimulationWorld {
             devices[index].isBound = true
             note("\(device.name) exchanged: \(report.summary)")
         } catch let error as SyncError {
-            note("\(device.name) exchanged: \(error.code) \(error.serviceError.map { "\($0)" } ?? "")")
+            note(
+                "\(device.name) exchanged: \(error.code) \(error.serviceError.map { "\($0)" } ?? "")"
+            )
             if error.code == .store, !device.isCrashed {
                 exchanging.remove(index)
                 throw failure("A store failed in an exchange", ["\(device.name): \(error)"])
@@ -126,14 +128,13 @@ extension SimulationWorld {
     }
 
     private func injectFault(_ index: Int) {
-        let kind = generator.pick(setting.faults)
+        let scarce = setting.faults.filter(SimulationSetting.scarceFaults.contains)
+        let kind = generator.pick(setting.faults + scarce + scarce)
         // A store belongs to the user that it first met; only then can another one be in the way.
         guard kind != .accountSwitch || devices[index].isBound else { return }
         var fault = ScriptedFault(kind, lateBy: generator.below(4))
-        // Faults that need a conflict wait for one.
-        if kind == .conflictWithoutServerRecord || kind == .existsWithoutServerRecord {
-            fault.duration = .requests(30)
-        }
+        // Some need a request of a certain kind, or a conflict, and wait for one.
+        if SimulationSetting.rareFaults.contains(kind) { fault.duration = .requests(40) }
         if kind.requestCode != nil, generator.chance(0.3) { fault.skip = generator.below(4) }
         if kind.rawValue.hasSuffix("RetryAfter") { fault.retryAfterSeconds = 5 }
         devices[index].service.inject(fault)
@@ -143,7 +144,10 @@ extension SimulationWorld {
     // MARK: The service
 
     func foreignEdit(_ fault: SimulationFault) {
-        let edit = ForeignEdit(&pool, &generator)
+        perform(ForeignEdit(&pool, &generator), fault)
+    }
+
+    func perform(_ edit: ForeignEdit, _ fault: SimulationFault) {
         do {
             switch edit.change {
             case .remove:
@@ -162,39 +166,38 @@ extension SimulationWorld {
         }
     }
 
-    private func serverTrouble() async throws {
-        let trouble = generator.below(10)
-        switch trouble {
-        case 0..<3:
+    private func serverTrouble() {
+        if setting.mayRestore, generator.chance(0.6) { return restore() }
+        if setting.mayLoseZone, generator.chance(0.4) {
+            cloud.endZone(Self.zone, as: .deleted)
+            count(.zoneDeletedByClient)
+            note("another client deletes the zone")
+        } else if generator.chance(0.5) {
             cloud.forgetTombstones(of: Self.zone)
             count(.tombstoneFloor)
             note("the service forgets tombstones")
-        case 3..<5:
+        } else {
             cloud.expireTokens(of: Self.zone)
             cloud.expireDatabaseTokens()
             count(.tokensExpire)
             note("all tokens expire")
-        case 5..<7:
-            guard setting.mayLoseZone else { return }
-            cloud.endZone(Self.zone, as: .deleted)
-            count(.zoneDeletedByClient)
-            note("another client deletes the zone")
-        default:
-            guard setting.mayRestore else { return }
-            guard let kept = backup, generator.chance(0.6) else {
-                backup = cloud.snapshot()
-                return note("the service is backed up")
-            }
-            wasRestored = true
-            if generator.chance(0.3) {
-                cloud.wipe()
-                count(.wipe)
-                note("the service loses everything")
-            } else {
-                cloud.restore(to: kept)
-                count(.restore)
-                note("the service is put back to its backup")
-            }
+        }
+    }
+
+    private func restore() {
+        guard let kept = backup, generator.chance(0.6) else {
+            backup = cloud.snapshot()
+            return note("the service is backed up")
+        }
+        wasRestored = true
+        if generator.chance(0.45) {
+            cloud.wipe()
+            count(.wipe)
+            note("the service loses everything")
+        } else {
+            cloud.restore(to: kept)
+            count(.restore)
+            note("the service is put back to its backup")
         }
     }
 

@@ -40,7 +40,8 @@ actor SimulationWorld {
         result = SimulationResult(seed: seed)
         let parent =
             options.directory
-            ?? (FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
+            ?? (FileManager.default.fileExists(atPath: "/dev/shm")
+                ? "/dev/shm" : NSTemporaryDirectory())
         directory = parent + "/backstitch-simulation-\(UUID().uuidString)"
     }
 
@@ -86,6 +87,12 @@ actor SimulationWorld {
             clock: deviceClock)
         configuration.debounceMilliseconds = 0
         service.faultPlan = setting.plan(seed: generator.next())
+        for kind in SimulationSetting.rareFaults where setting.faults.contains(kind) {
+            let skip = generator.below(20)
+            service.inject(ScriptedFault(kind, skip: skip, for: .requests(60)))
+        }
+        // A poke is a hint only: nothing here may depend on it.
+        service.onPoke { _ in }
         devices.append(
             try SimulatedDevice(
                 index: index, directory: directory + "/\(index)", service: service,

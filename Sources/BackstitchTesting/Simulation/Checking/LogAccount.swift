@@ -11,7 +11,9 @@ package import BackstitchStore
 ///   of the version with that change tag, unknown fields included. So a local edit counts as synced
 ///   only if a version of the service really had it;
 /// - a conflict report tells the local version and the service's version as they were;
-/// - within one life of a zone the base never goes back to an older version.
+/// - within one life of a zone the base never goes back to an older version. A client can't tell a
+///   stale answer to a full fetch from a backup that was restored, so that this is not asked where
+///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
 package struct LogAccount {
     /// A record of the account.
     package struct Entry {
@@ -73,7 +75,7 @@ package struct LogAccount {
     ///
     /// - Parameters:
     ///   - version: The version of a record that the service gave a change tag to.
-    ///   - mayGoBack: Whether the service was put back to a backup.
+    ///   - mayGoBack: Whether the service was put back to a backup, or answers from old states.
     package init(
         _ reader: TableReader, mayGoBack: Bool, version: @escaping (String) -> ServiceRecord?
     ) throws {
@@ -266,7 +268,8 @@ package struct LogAccount {
         if !mayGoBack, let old = UInt64(before, radix: 36),
             let new = UInt64(entry.changeTag, radix: 36), new < old
         {
-            note(operation.sequence, entry, "goes back from version \(before) to \(entry.changeTag)")
+            note(
+                operation.sequence, entry, "goes back from version \(before) to \(entry.changeTag)")
         }
         guard let bytes = operation.conflictBytes else { return }
         let report = try ConflictReport(reading: bytes)

@@ -11,6 +11,25 @@ struct ForeignEdit: Sendable {
     let recordName: String
     let change: Change
 
+    /// A write of the very record that a request in flight is about to change.
+    init(against modification: RecordModification, _ generator: inout SeededGenerator) {
+        recordName = modification.recordName
+        switch modification {
+        case .create(_, let type, let fields), .update(_, let type, _, let fields):
+            let isRemoved = generator.chance(0.15)
+            let kept = fields.filter { entry in
+                if case .reference = entry.value { return false }
+                return true
+            }
+            var written: [String: ServiceValue] = ["mood": .string(generator.text())]
+            // Now and then it writes what the device writes, all of it or a part.
+            if generator.chance(0.4) { written = kept }
+            change = isRemoved ? .remove : .write(type: type, fields: written)
+        case .delete:
+            change = .remove
+        }
+    }
+
     init(_ pool: inout RecordPool, _ generator: inout SeededGenerator) {
         if generator.chance(0.1) {
             // A record type that this version does not know.
