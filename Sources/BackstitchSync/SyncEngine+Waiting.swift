@@ -27,11 +27,12 @@ extension SyncEngine {
         try store.read { try $0.reader.parkedRecords() }
     }
 
-    /// The records that were changed on both sides, oldest first, with the values of each side.
+    /// The records that were changed on both sides, newest first, with the values of each side.
     ///
+    /// - Parameter limit: The most conflicts to read.
     /// - Throws: `StoreError` where the store can't be read.
-    public nonisolated func conflicts() throws -> [ConflictEntry] {
-        try store.read { try $0.reader.conflicts() }
+    public nonisolated func conflicts(limit: Int = .max) throws -> [Conflict] {
+        try store.read { try $0.conflicts(limit: limit) }
     }
 
     /// Makes parked records pending again; the next round tries to push them.

@@ -199,7 +199,7 @@ import Testing
         try theirs(["title": .string("theirs")])
         try await phone.sync()
         let entry = try #require(try phone.engine.conflicts().first)
-        #expect(entry.entity == "Note" && entry.recordName == RecordName("a"))
+        #expect(entry.entity == "Note" && entry.record.name == RecordName("a"))
         #expect(entry.policy == policy)
         #expect(entry.base == ["title": .string("base"), "body": .string("base")])
         #expect(entry.local == ["title": .string("mine"), "body": .string("base")])

@@ -8,8 +8,6 @@ struct SimulateCommand: Command {
         let failures: [Failed]
         let rounds: Int
         let operations: Int
-        let conflicts: Int
-        let digest: String
         let faultsInjected: [String: Int]
         let seconds: Double
     }
@@ -41,8 +39,6 @@ struct SimulateCommand: Command {
               failures        the seeds that failed, with what was found and how to run them again
               rounds          the sync rounds of all devices
               operations      the local operations in all logs
-              conflicts       the conflicts in all journals
-              digest          of all logs and services; the same seeds give the same
               faultsInjected  how often each kind of fault made a difference
               seconds         how long it took
             """)
@@ -95,7 +91,6 @@ struct SimulateCommand: Command {
                     seed: $0.seed, step: $0.step, checker: $0.checker, details: $0.details,
                     options: $0.options, replay: $0.replay)
             }, rounds: summary.rounds, operations: summary.operations,
-            conflicts: summary.conflicts, digest: String(summary.digest, radix: 16),
             faultsInjected: summary.faultsInjected,
             seconds: summary.seconds)
     }
