@@ -73,6 +73,16 @@ let package = Package(
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+        .testTarget(
+            name: "BackstitchStoreTests",
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
+        .executableTarget(
+            name: "BackstitchKillHelper", dependencies: ["Backstitch"], path: "Tests/KillHelper"),
+        .testTarget(
+            name: "BackstitchKillTests",
+            dependencies: [
+                "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
+            ]),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(
             name: "BackstitchSyncTests",

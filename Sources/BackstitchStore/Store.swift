@@ -5,37 +5,30 @@ import LMDB
 /// An offline-first store of records.
 ///
 /// Every write is appended as operations to a log, and the tables that reads see follow from the
-/// log in the same transaction. A store may be used from any thread and task. One process opens a
-/// store once; opening it again with the same options shares it.
+/// log in the same transaction. A store may be used from any thread and task. Opening the same files
+/// again with the same schema and options gives another handle: what one writes, all see.
 public final class Store: Sendable {
     let environment: Environment
     let databases: Databases
     let configuration: StoreConfiguration
     /// The entities that the Swift types declare, by type.
     let types: TypeTable
+    /// What this has in common with other stores on the same files.
+    let shared: SharedState
     private let queue = CommitQueue()
-    private let catalogState: Locked<CatalogSnapshot>
-    private let mailboxes = Locked(Mailboxes())
+    private let number: Int
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
-
-    struct Mailboxes {
-        var next = 0
-        var open: [Int: WeakMailbox] = [:]
-    }
-
-    struct WeakMailbox {
-        weak var mailbox: ChangeMailbox?
-    }
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        catalog: CatalogSnapshot, types: TypeTable
+        shared: SharedState, types: TypeTable
     ) {
         self.environment = environment
         self.databases = databases
         self.configuration = configuration
         self.types = types
-        catalogState = Locked(catalog)
+        self.shared = shared
+        number = shared.mailboxes.addStore()
     }
 
     deinit { close() }
@@ -43,17 +36,19 @@ public final class Store: Sendable {
     /// The names and types of everything that is stored.
     public var catalog: Catalog { catalogSnapshot.catalog }
 
-    package var catalogSnapshot: CatalogSnapshot { catalogState.withLock { $0 } }
+    package var catalogSnapshot: CatalogSnapshot { shared.catalog.withLock { $0 } }
 
     /// The folder of the store; for an in-memory store one that is gone already.
     public var directory: String { environment.directory }
 
     /// Closes the store: waits for reads and writes that are under way, ends change streams, and
-    /// makes every later call throw `closed`. A store that is released closes itself.
+    /// makes every later call throw `closed`. A store that is released closes itself soon.
+    ///
+    /// Inside a read of the store it does not wait, for it would wait for that read: the files are
+    /// closed soon after the read.
     public func close() {
         environment.close()
-        let open = mailboxes.withLock { $0.open.values.compactMap(\.mailbox) }
-        for mailbox in open { mailbox.close() }
+        shared.mailboxes.removeStore(number)
     }
 
     // MARK: Reading
@@ -106,7 +101,7 @@ public final class Store: Sendable {
     ///
     /// Everything else is as in the asynchronous `write`.
     ///
-    /// - Throws: what the closure throws; `nestedWrite` inside another write of the store.
+    /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil,
@@ -117,20 +112,29 @@ public final class Store: Sendable {
                 .nestedWrite,
                 "A write can't begin inside another write. Use the transaction you have.")
         }
+        if environment.isReading {
+            throw StoreError(
+                .nestedWrite,
+                "A read can't wait for a write. End the read, then write.")
+        }
+        try check(author)
         let types = types
         return try withoutActuallyEscaping(body) { body in
             let outcome = Locked<(any Error)?>(nil)
             let result = Locked<Result?>(nil)
             let done = DispatchSemaphore(value: 0)
+            // The job may outlive this call by a moment, and must not hold the closure then.
+            let run = Locked<(@Sendable (WriteContext) throws -> Void)?>({ context in
+                let value = try body(WriteTransaction(context: context, types: types))
+                result.withLock { $0 = value }
+            })
             submit(
                 WriteJob(
                     author: author,
-                    run: { context in
-                        let value = try body(WriteTransaction(context: context, types: types))
-                        result.withLock { $0 = value }
-                    },
+                    run: { context in try run.withLock { $0 }?(context) },
                     finish: { error in
                         outcome.withLock { $0 = error }
+                        run.withLock { $0 = nil }
                         done.signal()
                     }))
             done.wait()
@@ -145,6 +149,7 @@ public final class Store: Sendable {
     package func writeContext<Result: Sendable>(
         author: String? = nil, _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
+        try check(author)
         let result = Locked<Result?>(nil)
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<Void, any Error>) in
@@ -167,6 +172,14 @@ public final class Store: Sendable {
         return value
     }
 
+    private func check(_ author: String?) throws {
+        guard let author, author.utf8.count > StoreConfiguration.authorBytesMax else { return }
+        throw StoreError(
+            .invalidValue,
+            "The author of a write has \(StoreConfiguration.authorBytesMax) bytes at most; this "
+                + "one has \(author.utf8.count). Shorten it.")
+    }
+
     private func submit(_ job: WriteJob) {
         queue.submit(job, to: environment.writer) { [self] jobs in commit(jobs) }
     }
@@ -178,11 +191,15 @@ public final class Store: Sendable {
             do {
                 let (changes, catalog, refused) = try attempt(jobs, without: failures)
                 failures.merge(refused) { first, _ in first }
-                if let catalog { catalogState.withLock { $0 = catalog } }
+                if let catalog { shared.catalog.withLock { $0 = catalog } }
                 for change in changes { publish(change) }
                 break
             } catch let failed as WriteFailed {
                 failures[failed.index] = failed.error
+            } catch let error as LMDBError where error.isAboutSpace && jobs.count > 1 {
+                // What is too large for the space left must not take the others with it.
+                for job in jobs { commit([job]) }
+                return
             } catch {
                 for index in jobs.indices where failures[index] == nil { failures[index] = error }
             }
@@ -206,9 +223,10 @@ public final class Store: Sendable {
                 context.begin(author: job.author)
                 do {
                     try job.run(context)
+                    if let failure = context.failure { throw failure }
                 } catch {
                     // A write that changed nothing can just be left out.
-                    if context.operationCount > 0 || context.hasChangedMeta {
+                    if context.hasWritten {
                         throw WriteFailed(index: index, error: error)
                     }
                     refused[index] = error
@@ -231,23 +249,15 @@ public final class Store: Sendable {
 
     // MARK: Changes
 
-    /// The changes of every commit from now on, in commit order.
+    /// The changes of every commit from now on, in commit order; of a closed store none.
+    ///
+    /// Writes of other `Store` objects on the same files of this process are among them.
     public func changes() -> ChangeStream {
-        let number = mailboxes.withLock { state -> Int in
-            state.next += 1
-            return state.next
-        }
-        let mailboxes = mailboxes
-        let mailbox = ChangeMailbox {
-            mailboxes.withLock { state in state.open[number] = nil }
-        }
-        mailboxes.withLock { $0.open[number] = WeakMailbox(mailbox: mailbox) }
-        return ChangeStream(mailbox: mailbox)
+        ChangeStream(mailbox: shared.mailboxes.open(for: number))
     }
 
     private func publish(_ changes: ChangeSet) {
         guard !changes.sequences.isEmpty else { return }
-        let open = mailboxes.withLock { $0.open.values.compactMap(\.mailbox) }
-        for mailbox in open { mailbox.deliver(changes) }
+        shared.mailboxes.deliver(changes)
     }
 }

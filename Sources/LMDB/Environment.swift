@@ -60,13 +60,22 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// Gives the handle back. With the last handle the file closes, after running reads and
     /// submitted jobs; on the writer thread it closes after the current job.
     ///
-    /// A second call does nothing. Don't call it inside a read.
+    /// A second call does nothing. Inside a read of the file it does not wait for the end.
     package func close() {
         guard core.process.isCurrent,
             !isClosed.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
-        EnvironmentRegistry.shared.close(core)
+        guard core.gate.isReading else { return EnvironmentRegistry.shared.close(core) }
+        let core = core
+        Thread.detach { EnvironmentRegistry.shared.close(core) }
     }
+
+    /// Whether the calling thread is inside a read of the file; waiting for a write there could
+    /// last forever.
+    package var isReading: Bool { core.gate.isReading }
+
+    /// What all handles of a file have in common, and no two open files.
+    package var identity: ObjectIdentifier { ObjectIdentifier(core) }
 
     /// The thread on which the environment writes. All handles of a file have the same.
     package var writer: WriterThread { core.writer }

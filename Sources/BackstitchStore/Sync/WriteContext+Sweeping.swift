@@ -3,8 +3,9 @@ import LMDB
 
 /// A full fetch of a zone: what was seen is marked, and what was not is swept out at its end.
 extension WriteContext {
-    /// Marks a record as seen.
+    /// Marks a record as seen. No record here has an impossible name, so that needs no mark.
     package func markSeen(_ recordName: String) throws {
+        guard RecordName(recordName).violation == nil else { return }
         try setMeta(MetaName.seenPrefix + recordName, [])
     }
 
