@@ -51,8 +51,12 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .target(name: "LMDB", dependencies: ["CLMDB"]),
         .target(name: "BackstitchCore"),
+        .target(
+            name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
+            linkerSettings: syntaxLinking),
         .macro(
-            name: "BackstitchMacros", swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+            name: "BackstitchMacros", dependencies: ["BackstitchMacroExpansion"],
+            swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB"]),
         .target(name: "BackstitchSync", dependencies: ["BackstitchCore", "BackstitchStore"]),
         .target(
@@ -61,9 +65,10 @@ let package = Package(
                 "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
             ]),
         .target(
-            name: "BackstitchTesting", dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            name: "BackstitchTesting",
+            dependencies: ["Backstitch", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .executableTarget(
-            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting"]),
+            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
@@ -71,11 +76,8 @@ let package = Package(
             name: "BackstitchTestingTests",
             dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
         .testTarget(
-            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacros"],
+            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
-        .testTarget(
-            name: "BackstitchStoreTests",
-            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
         .executableTarget(
             name: "BackstitchKillHelper", dependencies: ["Backstitch"], path: "Tests/KillHelper"),
         .testTarget(
@@ -90,6 +92,11 @@ let package = Package(
                 "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
                 "BackstitchSync", "LMDB",
             ]),
+        .testTarget(
+            name: "BackstitchStoreTests",
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
+        .testTarget(
+            name: "BackstitchCLITests", dependencies: ["BackstitchCLI", "Backstitch", "LMDB"]),
     ],
     swiftLanguageModes: [.v6]
 )

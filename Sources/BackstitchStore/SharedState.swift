@@ -5,10 +5,10 @@ import LMDB
 /// What all stores on the same files of this process have in common: the catalog as of the last
 /// commit, and who waits for changes.
 final class SharedState: Sendable {
-    let catalog: Locked<CatalogSnapshot>
+    let catalog: CatalogState
     let mailboxes = Mailboxes()
-    /// The entities of the schema that opened the files first, by name.
-    let entities: [String: EntitySchema]
+    /// The entities of the schema that opened the files first, by name; nil until one did.
+    private let entities: Locked<[String: EntitySchema]?>
     /// Held so that the identity of the files is not given again before this is gone.
     private let environment: Environment
 
@@ -20,10 +20,10 @@ final class SharedState: Sendable {
     /// Held while a schema is taken over, so that two stores don't do it at once.
     private static let opening = NSLock()
 
-    private init(_ environment: Environment, _ catalog: Catalog, _ schema: Schema) {
+    private init(_ environment: Environment, _ catalog: Catalog, _ schema: Schema?) {
         self.environment = environment
-        self.catalog = Locked(CatalogSnapshot(catalog))
-        entities = Self.named(schema)
+        self.catalog = CatalogState(CatalogSnapshot(catalog))
+        entities = Locked(schema.map { Self.named($0) })
     }
 
     private static func named(_ schema: Schema) -> [String: EntitySchema] {
@@ -32,14 +32,21 @@ final class SharedState: Sendable {
 
     /// The state of an open file; made by taking over the schema where the file was not open.
     ///
+    /// - Parameter schema: Nil where the store is opened without its Swift types.
     /// - Throws: `openOtherwise` where it is open with another schema, or what `adopt` throws.
     static func of(
-        _ environment: Environment, schema: Schema, adopt: () throws -> Catalog
+        _ environment: Environment, schema: Schema?, adopt: () throws -> Catalog
     ) throws -> SharedState {
         opening.lock()
         defer { opening.unlock() }
         if let state = states.withLock({ $0[environment.identity]?.state }) {
-            guard state.entities == named(schema) else {
+            guard let schema else { return state }
+            guard let known = state.entities.withLock({ $0 }) else {
+                state.catalog.set(CatalogSnapshot(try adopt()))
+                state.entities.withLock { $0 = named(schema) }
+                return state
+            }
+            guard known == named(schema) else {
                 throw StoreError(
                     .openOtherwise,
                     "The store at \(environment.directory) is open in this process with another "

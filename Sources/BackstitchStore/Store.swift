@@ -17,11 +17,14 @@ public final class Store: Sendable {
     let shared: SharedState
     private let queue = CommitQueue()
     private let number: Int
+    private let catalogState: CatalogState
+    /// Whether reads look for what other processes added to the catalog.
+    private let followsCatalog: Bool
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        shared: SharedState, types: TypeTable
+        shared: SharedState, types: TypeTable, catalog: CatalogState? = nil
     ) {
         self.environment = environment
         self.databases = databases
@@ -29,6 +32,8 @@ public final class Store: Sendable {
         self.types = types
         self.shared = shared
         number = shared.mailboxes.addStore()
+        followsCatalog = catalog != nil
+        catalogState = catalog ?? shared.catalog
     }
 
     deinit { close() }
@@ -36,7 +41,7 @@ public final class Store: Sendable {
     /// The names and types of everything that is stored.
     public var catalog: Catalog { catalogSnapshot.catalog }
 
-    package var catalogSnapshot: CatalogSnapshot { shared.catalog.withLock { $0 } }
+    package var catalogSnapshot: CatalogSnapshot { catalogState.snapshot }
 
     /// The folder of the store; for an in-memory store one that is gone already.
     public var directory: String { environment.directory }
@@ -47,7 +52,7 @@ public final class Store: Sendable {
     /// Inside a read of the store it does not wait, for it would wait for that read: the files are
     /// closed soon after the read.
     public func close() {
-        environment.close()
+        if environment.isReading { environment.closeSoon() } else { environment.close() }
         shared.mailboxes.removeStore(number)
     }
 
@@ -64,8 +69,11 @@ public final class Store: Sendable {
     ) throws -> Result {
         do {
             return try environment.read { transaction in
+                let catalog =
+                    followsCatalog
+                    ? try catalogState.current(transaction.access, databases) : catalogSnapshot
                 let reader = TableReader(
-                    access: transaction.access, databases: databases, catalog: catalogSnapshot)
+                    access: transaction.access, databases: databases, catalog: catalog)
                 return try body(ReadTransaction(reader: reader, types: types))
             }
         } catch {
@@ -120,21 +128,24 @@ public final class Store: Sendable {
         try check(author)
         let types = types
         return try withoutActuallyEscaping(body) { body in
+            // The queue holds the job a moment longer than this call, so the closure is taken away.
+            let work = Locked<(@Sendable (WriteContext) throws -> Result)?>({ context in
+                try body(WriteTransaction(context: context, types: types))
+            })
             let outcome = Locked<(any Error)?>(nil)
             let result = Locked<Result?>(nil)
             let done = DispatchSemaphore(value: 0)
-            // The job may outlive this call by a moment, and must not hold the closure then.
-            let run = Locked<(@Sendable (WriteContext) throws -> Void)?>({ context in
-                let value = try body(WriteTransaction(context: context, types: types))
-                result.withLock { $0 = value }
-            })
             submit(
                 WriteJob(
                     author: author,
-                    run: { context in try run.withLock { $0 }?(context) },
+                    run: { context in
+                        guard let run = work.withLock({ $0 }) else { throw StoreError.closed }
+                        let value = try run(context)
+                        result.withLock { $0 = value }
+                    },
                     finish: { error in
+                        work.withLock { $0 = nil }
                         outcome.withLock { $0 = error }
-                        run.withLock { $0 = nil }
                         done.signal()
                     }))
             done.wait()
@@ -191,7 +202,7 @@ public final class Store: Sendable {
             do {
                 let (changes, catalog, refused) = try attempt(jobs, without: failures)
                 failures.merge(refused) { first, _ in first }
-                if let catalog { shared.catalog.withLock { $0 = catalog } }
+                if let catalog { catalogState.set(catalog) }
                 for change in changes { publish(change) }
                 break
             } catch let failed as WriteFailed {
@@ -212,11 +223,12 @@ public final class Store: Sendable {
     private func attempt(
         _ jobs: [WriteJob], without failures: [Int: any Error]
     ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
-        let snapshot = catalogSnapshot
-        return try environment.write { transaction in
+        try environment.write { transaction in
+            // Not the one of the last commit here: another process may have added to it since.
+            let catalog = try catalogState.current(transaction.access, databases)
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
-                catalog: snapshot)
+                catalog: catalog)
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             for (index, job) in jobs.enumerated() where failures[index] == nil {

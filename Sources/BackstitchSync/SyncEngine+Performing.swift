@@ -5,6 +5,7 @@ extension SyncEngine {
     /// Performs what the machine decides until it says that the round is over.
     func perform() async throws -> RoundOutcome {
         machine.adopt(await service.limits)
+        foldStart = 0
         let zoneName = configuration.zoneName
         let state = try store.read { try $0.reader.zoneState(zoneName) }
         var action = machine.handle(
@@ -13,7 +14,7 @@ extension SyncEngine {
                 suspension: state.suspension.map(\.code)))
         while true {
             if case .finish(let outcome) = action { return outcome }
-            if status == .stopped { throw Self.stopped }
+            if isStopped { throw Self.stopped }
             do {
                 action = machine.handle(try await perform(action))
             } catch let error as ServiceError {
@@ -36,7 +37,7 @@ extension SyncEngine {
         case .suspend(let code):
             hub.send(.zoneLost(code))
             return try await change { $0.suspension = ZoneState.Suspension(code) }
-        case .foldOutbox: return try await fold()
+        case .foldOutbox(let continues): return try await fold(continues: continues)
         case .push(let indexes, let atomic):
             setStatus(.pushing)
             let modifications = indexes.map { machine.item($0).sent }
@@ -59,14 +60,20 @@ extension SyncEngine {
 
     private func setUp() async throws -> SyncEvent {
         let user = try await service.currentUser()
-        let known = try store.read { [configuration] in
-            try $0.reader.zoneState(configuration.zoneName).userName
+        let (known, isSetUp) = try store.read { [configuration] transaction in
+            let state = try transaction.reader.zoneState(configuration.zoneName)
+            return (state.userName, state.isSetUp)
         }
         if let known, known != user {
             throw ServiceError(
                 .accountChanged,
                 reason: "The store belongs to another user. Sign in as that user, or open another "
                     + "store for this one.")
+        }
+        if isSetUp {
+            // The zone was made before. Where it is gone, somebody wanted that, and the pull tells.
+            hasCheckedAccount = true
+            return .done
         }
         try await service.createZone(zone)
         try await service.createSubscription(configuration.subscriptionID, to: zone)
@@ -104,6 +111,7 @@ extension SyncEngine {
             try context.forgetSeen()
             try context.setZoneState(state, name)
         }
+        foldStart = 0
         hub.send(.zoneLost(.zoneNotFound))
         return .done
     }
@@ -120,7 +128,8 @@ extension SyncEngine {
         let ended = page.endedZones[zone]
         try await change { state in
             state.databaseToken = page.token
-            if isChanged { state.needsPull = true }
+            // The end is told once: should it be forgotten in a crash, the pull meets it again.
+            if isChanged || ended != nil { state.needsPull = true }
         }
         return .databaseChanges(
             zoneChanged: isChanged, zoneEnded: ended.map(\.code), moreComing: page.moreComing)
@@ -139,8 +148,9 @@ extension SyncEngine {
             for record in page.records {
                 if state.isFullFetch { try context.markSeen(record.recordName) }
                 results.note(
-                    try context.merge(record, policy: policy), record.recordName,
-                    record.recordType)
+                    try context.merge(
+                        record, policy: policy, isAuthoritative: state.isFullFetch),
+                    record.recordName, record.recordType)
             }
             for deletion in page.deletions {
                 let key = RecordKey(RecordName(deletion.recordName))

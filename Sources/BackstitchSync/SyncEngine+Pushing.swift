@@ -3,15 +3,19 @@ import BackstitchStore
 
 extension SyncEngine {
     /// Folds unsynced operations, and settles at once what adds up to nothing.
-    func fold() async throws -> SyncEvent {
+    ///
+    /// - Parameter continues: Whether the run of the log behind the last one is folded.
+    func fold(continues: Bool) async throws -> SyncEvent {
         let recordsMax = configuration.recordsPerPass
+        if continues { foldStart = outbox.through }
+        let start = foldStart
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
-            let outbox = try reader.foldOutbox(recordsMax: recordsMax)
+            let outbox = try reader.foldOutbox(recordsMax: recordsMax, after: start)
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
-            for change in outbox.changes {
+            for change in outbox.changes.inPushOrder {
                 guard let item = Self.item(change, reader.catalog) else {
                     settled.append(change)
                     continue
@@ -47,7 +51,8 @@ extension SyncEngine {
                 guard let attribute = table.attribute(field) else { continue }
                 result[attribute.name] = ServiceMapping.serviceValue(
                     value, of: attribute.schema)
-                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value {
+                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value
+                {
                     required[attribute.name] = key.name.description
                 }
             }
@@ -106,6 +111,14 @@ extension SyncEngine {
     }
 }
 
+extension [PendingChange] {
+    /// With the deletes in the order of the deletes, and not of the records' first operations.
+    fileprivate var inPushOrder: [PendingChange] {
+        let deletes = filter { $0.push == .delete }.sorted { $0.through < $1.through }
+        return deletes.isEmpty ? self : filter { $0.push != .delete } + deletes
+    }
+}
+
 /// One decision with what it is about.
 private struct PushStep: Sendable {
     let change: PendingChange
@@ -125,14 +138,17 @@ private struct PushStep: Sendable {
                 change.entity, change.key, through: change.through, version: version,
                 without: deferred)
         case .merge(let record):
-            results.note(try context.merge(record, policy: policy), name, change.entityName)
+            results.note(
+                try context.merge(record, policy: policy, isAuthoritative: true), name,
+                change.entityName)
         case .mergeAbsent:
             results.note(
                 try context.mergeAbsent(
                     change.key, recordType: change.entityName, policy: policy),
                 name, change.entityName)
         case .park(let error):
-            try context.park(change.entity, change.key, reason: error.description)
+            try context.park(
+                change.entity, change.key, through: change.through, reason: error.description)
         }
     }
 }

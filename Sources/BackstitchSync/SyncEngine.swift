@@ -27,15 +27,25 @@ public actor SyncEngine {
     var outbox = Outbox()
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
+    /// Where the run of the log begins that is folded.
+    var foldStart: UInt64 = 0
     var hasCheckedAccount = false
+    private(set) var isStopped = false
 
     private var isRunning = false
-    private var isStopped = false
+    /// Whether the engine goes on by itself.
+    private var isStarted = false
     private var waiting: [CheckedContinuation<SyncReport, any Error>] = []
     private var nextTrigger: SyncTrigger?
     private var listener: Task<Void, Never>?
-    private var timer: Task<Void, Never>?
-    private var timerMilliseconds: Int64?
+    private var timer: Timer?
+
+    /// What is due at a time.
+    private struct Timer {
+        var trigger: SyncTrigger
+        var dueMilliseconds: Int64
+        var task: Task<Void, Never>
+    }
 
     /// An engine for a store and a service; it does nothing until it is asked to.
     public init(
@@ -49,7 +59,7 @@ public actor SyncEngine {
 
     deinit {
         listener?.cancel()
-        timer?.cancel()
+        timer?.task.cancel()
         hub.finish()
     }
 
@@ -59,6 +69,7 @@ public actor SyncEngine {
     public nonisolated var status: SyncStatus { statusState.withLock { $0 } }
 
     func setStatus(_ status: SyncStatus) {
+        guard !isStopped || status == .stopped else { return }
         statusState.withLock { $0 = status }
     }
 
@@ -73,6 +84,7 @@ public actor SyncEngine {
     /// - Throws: `store` where the store failed; `stopped` after ``stop()``.
     public func start() async throws {
         guard !isStopped else { throw Self.stopped }
+        isStarted = true
         if listener == nil, configuration.syncOnSave {
             let changes = store.changes()
             listener = Task { [weak self] in
@@ -92,6 +104,7 @@ public actor SyncEngine {
     ///
     /// - Returns: what the round did.
     /// - Throws: ``SyncError`` where it ended early; what was not exchanged stays pending.
+    @discardableResult
     public func sync() async throws -> SyncReport {
         try await run(.manual)
     }
@@ -101,7 +114,7 @@ public actor SyncEngine {
     public func stop() {
         isStopped = true
         listener?.cancel()
-        timer?.cancel()
+        timer?.task.cancel()
         listener = nil
         timer = nil
         setStatus(.stopped)
@@ -118,38 +131,56 @@ public actor SyncEngine {
         if isRunning {
             nextTrigger = nextTrigger ?? trigger
         } else {
-            schedule(trigger, atMilliseconds: configuration.clock.milliseconds
-                + configuration.debounceMilliseconds)
+            schedule(
+                trigger,
+                atMilliseconds: configuration.clock.milliseconds
+                    + configuration.debounceMilliseconds)
         }
     }
 
     private func schedule(_ trigger: SyncTrigger, atMilliseconds due: Int64) {
         guard !isStopped else { return }
-        // While backing off, a save does not hurry the next attempt.
-        if let timerMilliseconds, timerMilliseconds <= due { return }
-        if case .backingOff = status, trigger == .save, timer != nil { return }
-        timer?.cancel()
-        timerMilliseconds = due
+        if let timer {
+            // While backing off, a save does not hurry the next attempt.
+            if timer.dueMilliseconds <= due { return }
+            if case .backingOff = status, trigger == .save { return }
+            timer.task.cancel()
+        }
         let clock = configuration.clock
         let wait = due - clock.milliseconds
-        timer = Task { [weak self] in
-            do {
-                try await clock.sleep(milliseconds: max(0, wait))
-            } catch {
-                return
-            }
-            await self?.fire(trigger)
-        }
+        timer = Timer(
+            trigger: trigger, dueMilliseconds: due,
+            task: Task { [weak self] in
+                do {
+                    try await clock.sleep(milliseconds: max(0, wait))
+                } catch {
+                    return
+                }
+                await self?.fire(trigger, dueMilliseconds: due)
+            })
     }
 
-    private func fire(_ trigger: SyncTrigger) async {
+    private func fire(_ trigger: SyncTrigger, dueMilliseconds due: Int64) async {
+        // A timer that was replaced may have slept through its cancellation.
+        guard timer?.trigger == trigger, timer?.dueMilliseconds == due else { return }
         timer = nil
-        timerMilliseconds = nil
         do {
             _ = try await run(trigger)
         } catch {
             // Reported as an event, and tried again where that helps.
         }
+    }
+
+    /// Waits for the next attempt after a failure.
+    ///
+    /// - Returns: when that is; nil where the engine does not go on by itself.
+    private func retry(after error: ServiceError) -> Int64? {
+        let wait = backoff.failed(error, random: configuration.clock.random())
+        let due = configuration.clock.milliseconds + wait
+        setStatus(.backingOff(untilMilliseconds: due))
+        guard isStarted else { return nil }
+        schedule(.retry, atMilliseconds: due)
+        return due
     }
 
     // MARK: Rounds
@@ -187,13 +218,16 @@ public actor SyncEngine {
             hub.send(.failed(error))
             return .failure(error)
         } catch {
-            let failure =
-                error as? SyncError
-                ?? SyncError(.store, "The store failed, and the round was ended: \(error)")
-            setStatus(isStopped ? .stopped : .idle)
+            var failure = error as? SyncError
+            if failure == nil {
+                failure = SyncError(
+                    .store, "The store failed, and the round was ended: \(error)",
+                    retryMilliseconds: retry(after: ServiceError(.serviceUnavailable)))
+            }
             machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
-            hub.send(.failed(failure))
-            return .failure(failure)
+            let reported = failure ?? Self.stopped
+            hub.send(.failed(reported))
+            return .failure(reported)
         }
     }
 
@@ -203,18 +237,21 @@ public actor SyncEngine {
         switch outcome {
         case .completed:
             backoff.succeeded()
+            if timer?.trigger == .retry {
+                timer?.task.cancel()
+                timer = nil
+            }
             setStatus(.idle)
             return nil
         case .backOff(let error):
-            let wait = backoff.failed(error, random: configuration.clock.random())
-            let due = configuration.clock.milliseconds + wait
-            setStatus(.backingOff(untilMilliseconds: due))
-            if listener != nil || timer != nil { schedule(.retry, atMilliseconds: due) }
+            let due = retry(after: error)
             return SyncError(
                 .unreachable,
                 "The service could not take or give everything (\(error)). The rest stays pending.",
                 serviceError: error, retryMilliseconds: due)
         case .blocked(let error):
+            // Whoever is signed in when it goes on may be somebody else.
+            hasCheckedAccount = false
             setStatus(.blocked(error.code))
             return SyncError(
                 .blocked,

@@ -44,16 +44,6 @@ public struct SyncConflict: Hashable, Sendable {
     public let policy: ConflictPolicy
 }
 
-/// A record that can't be pushed as it is.
-public struct ParkedRecord: Hashable, Sendable {
-    /// The entity.
-    public let entity: String
-    /// The record's name.
-    public let recordName: RecordName
-    /// Why the service refused it.
-    public let reason: String
-}
-
 /// What a round did.
 public struct SyncReport: Sendable {
     /// What led to the round.
@@ -94,6 +84,7 @@ final class EventHub: Sendable {
     private struct State {
         var next = 0
         var readers: [Int: AsyncStream<SyncEngineEvent>.Continuation] = [:]
+        var isFinished = false
     }
 
     private let state = Locked(State())
@@ -101,10 +92,15 @@ final class EventHub: Sendable {
     func stream() -> SyncEventStream {
         let (stream, continuation) = AsyncStream.makeStream(
             of: SyncEngineEvent.self, bufferingPolicy: .bufferingNewest(SyncEventStream.pendingMax))
-        let number = state.withLock { state -> Int in
+        let number = state.withLock { state -> Int? in
+            guard !state.isFinished else { return nil }
             state.next += 1
             state.readers[state.next] = continuation
             return state.next
+        }
+        guard let number else {
+            continuation.finish()
+            return SyncEventStream(stream: stream)
         }
         continuation.onTermination = { [state] _ in
             state.withLock { $0.readers[number] = nil }
@@ -118,7 +114,10 @@ final class EventHub: Sendable {
     }
 
     func finish() {
-        let readers = state.withLock { Array($0.readers.values) }
+        let readers = state.withLock { state in
+            state.isFinished = true
+            return Array(state.readers.values)
+        }
         for reader in readers { reader.finish() }
     }
 }

@@ -60,12 +60,19 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// Gives the handle back. With the last handle the file closes, after running reads and
     /// submitted jobs; on the writer thread it closes after the current job.
     ///
-    /// A second call does nothing. Inside a read of the file it does not wait for the end.
+    /// A second call does nothing. Don't call it inside a read.
     package func close() {
         guard core.process.isCurrent,
             !isClosed.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
-        guard core.gate.isReading else { return EnvironmentRegistry.shared.close(core) }
+        EnvironmentRegistry.shared.close(core)
+    }
+
+    /// As ``close()``, but returns at once: the file closes after the reads, on another thread.
+    package func closeSoon() {
+        guard core.process.isCurrent,
+            !isClosed.exchange(true, ordering: .sequentiallyConsistent)
+        else { return }
         let core = core
         Thread.detach { EnvironmentRegistry.shared.close(core) }
     }

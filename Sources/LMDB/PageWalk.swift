@@ -17,8 +17,8 @@ struct PageWalk {
         static let nodeTree: UInt16 = 2
     }
 
-    private static let headerBytes = 16
-    private static let nodeHeaderBytes = 8
+    static let headerBytes = 16
+    static let nodeHeaderBytes = 8
 
     let file: DataFile
     let meta: MetaPage
@@ -98,7 +98,7 @@ struct PageWalk {
         for number in first + 1..<first + count { try claim(number) }
     }
 
-    private mutating func read(page number: Int, expected: UInt16) throws(LMDBError) -> [UInt8] {
+    mutating func read(page number: Int, expected: UInt16) throws(LMDBError) -> [UInt8] {
         guard number > 1, number <= meta.lastPage else {
             throw file.damaged("It refers to page \(number), which doesn't exist.")
         }
@@ -112,7 +112,7 @@ struct PageWalk {
         return page
     }
 
-    private func nodeOffsets(of page: [UInt8], number: Int) throws(LMDBError) -> [Int] {
+    func nodeOffsets(of page: [UInt8], number: Int) throws(LMDBError) -> [Int] {
         let lower = Int(page[...].integer(at: 12, as: UInt16.self))
         let upper = Int(page[...].integer(at: 14, as: UInt16.self))
         guard lower >= Self.headerBytes, lower <= upper, upper <= page.count, lower % 2 == 0 else {
@@ -137,7 +137,7 @@ struct PageWalk {
         visited[number / 64] |= bit
     }
 
-    private func missing(_ number: Int) -> LMDBError {
+    func missing(_ number: Int) -> LMDBError {
         LMDBError(
             .truncated,
             """

@@ -30,16 +30,24 @@ struct SeededGenerator: RandomNumberGenerator {
 /// Random values from small sets, so that they meet often, with the awkward ones among them.
 extension SeededGenerator {
     static let longText = String(repeating: "long", count: 50)
-    static let texts = [
+    static let texts: [String] = shortTexts + longTexts
+
+    private static let shortTexts: [String] = [
         "", "a", "ab", "abc", "b", "B", "é", "e\u{301}", "e", "ea", "\u{e9}a", "\0", "a\0", "a\0b",
         "a\u{1}", "K", "\u{212A}", "👩‍👩‍👧", "👩", "\r\n", "\n", "a\r\nb", "ß", "ü", "u\u{308}x",
         "각", "\u{1100}\u{1161}\u{11A8}", "\u{1100}\u{1161}", "Ω", "\u{2126}", "~", "\u{10FFFF}",
         "\u{FFFF}", "ab\u{301}", "ab\u{301}c",
-        longText, longText + "1", longText + "2", longText + "1a", longText + "é",
-        longText + "e\u{301}", longText + "\0", String(longText.dropLast()),
-        String(longText.dropLast()) + "é", String(longText.dropLast()) + "\0",
-        String(longText.dropLast()) + "\0a", String(longText.dropLast(2)) + "\0",
     ]
+
+    /// Texts around the length after which a key is cut.
+    private static let longTexts: [String] = {
+        let shorter = String(longText.dropLast())
+        let endings: [String] = ["", "1", "2", "1a", "é", "e\u{301}", "\0"]
+        let shorterEndings: [String] = ["", "é", "\0", "\0a"]
+        return endings.map { longText.appending($0) }
+            + shorterEndings.map { shorter.appending($0) }
+            + [String(longText.dropLast(2)).appending("\0")]
+    }()
 
     mutating func text() -> String {
         chance(0.7) ? pick(Self.texts) : pick(Self.texts) + pick(Self.texts)

@@ -5,7 +5,7 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 
-@testable import BackstitchMacros
+@testable import BackstitchMacroExpansion
 
 /// A source text after its macros were expanded, and what they reported.
 struct Expansion {

@@ -96,7 +96,7 @@ import Testing
         let engine = SyncEngine(
             store: store, service: service,
             configuration: SyncConfiguration(zoneName: "Notes", conflictPolicy: .serverWins))
-        try await engine.start()  // a first round, then after every save and whenever a retry is due
+        try await engine.start()  // a first round, then one after every save
         let report = try await engine.sync()  // one full round now
         print(report.pushedRecords, report.pulledRecords, report.conflicts)
         await engine.stop()

@@ -44,7 +44,8 @@ public struct ByteBuffer: ~Copyable {
     }
 
     /// Appends an integer in little-endian order.
-    package mutating func append<Number: FixedWidthInteger & BitwiseCopyable>(little value: Number) {
+    package mutating func append<Number: FixedWidthInteger & BitwiseCopyable>(little value: Number)
+    {
         extend(by: MemoryLayout<Number>.size).storeBytes(of: value.littleEndian, as: Number.self)
     }
 

@@ -20,6 +20,9 @@ package struct RowView {
         package static let isUnreadable = Flags(rawValue: 2)
         /// The record's unsynced operations are parked.
         package static let isParked = Flags(rawValue: 4)
+        /// The record was synced when the service lost its zone, and was not edited since: what the
+        /// service has by now is no conflict.
+        package static let isForgotten = Flags(rawValue: 8)
     }
 
     package static let formatVersion: UInt8 = 1

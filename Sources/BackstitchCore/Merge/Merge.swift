@@ -77,20 +77,30 @@ package struct Merge: Sendable {
     package var policy: ConflictPolicy
     /// The fields that the schema declares; others always keep the service's value.
     package var knownFields: Set<FieldID>
+    /// The fields that a create may leave out at first, because they close a circle of references.
+    package var deferrableFields: Set<FieldID>
     /// Whether two values are the same on the service, where some types lose precision.
     package var areSame: @Sendable (FieldID, Value, Value) -> Bool
 
     package init(
         policy: ConflictPolicy, knownFields: Set<FieldID>,
+        deferrableFields: Set<FieldID> = [],
         areSame: @escaping @Sendable (FieldID, Value, Value) -> Bool = { $1 == $2 }
     ) {
         self.policy = policy
         self.knownFields = knownFields
+        self.deferrableFields = deferrableFields
         self.areSame = areSame
     }
 
     /// Decides for one record.
-    package func plan(local: LocalState, server: ServerState) -> MergePlan {
+    ///
+    /// - Parameter isAuthoritative: Whether the service has said that the known version is not its
+    ///   own, or is read anew as a whole: then its version counts even where it is older, as after
+    ///   a restore from a backup.
+    package func plan(
+        local: LocalState, server: ServerState, isAuthoritative: Bool = false
+    ) -> MergePlan {
         switch server {
         case .absent:
             return planAbsent(local: local)
@@ -98,7 +108,8 @@ package struct Merge: Sendable {
             if let known = local.version {
                 // Our own write comes back, or a reply from before it does.
                 if known.changeTag == version.changeTag
-                    || version.modifiedMilliseconds < known.modifiedMilliseconds
+                    || (!isAuthoritative
+                        && version.modifiedMilliseconds < known.modifiedMilliseconds)
                 {
                     return MergePlan(remote: .nothing)
                 }
@@ -148,8 +159,22 @@ package struct Merge: Sendable {
                 local: local, version: version, server: server, base: state.fields,
                 through: state.sequence)
         }
+        if let part = states.last(where: { isPart(server, of: $0) }), states.first?.fields == nil {
+            // Our own create came through without the references that were to follow.
+            return MergePlan(
+                remote: .adopt(version: version, fields: server, through: part.sequence),
+                rebase: local.fields.map { .save($0) } ?? .delete)
+        }
         return resolve(
             local: local, version: version, server: server, base: states.first?.fields, through: 0)
+    }
+
+    /// Whether the service holds a local state but for references that a create leaves out.
+    private func isPart(_ server: Fields, of state: PrefixState) -> Bool {
+        guard let fields = state.fields, !deferrableFields.isEmpty else { return false }
+        return foreignFields(server, fields).allSatisfy {
+            deferrableFields.contains($0) && server.value($0) == .null
+        }
     }
 
     /// Whether the service holds what the local operations up to a state have written: then they

@@ -117,7 +117,10 @@ extension Catalog {
                 continue
             }
             entities[index].isDeclared = true
-            let isEmpty = try isEmpty(entities[index].number)
+            // Records of a type that was never declared came from newer versions elsewhere: they
+            // have what the type needs, and those that don't are kept unread.
+            let wasDeclared = entities[index].attributes.contains { $0.schema != nil }
+            let isEmpty = try !wasDeclared || isEmpty(entities[index].number)
             for attribute in entity.attributes {
                 guard let position = intern(attribute: attribute.name, inEntityAt: index) else {
                     violations.append("\(entity.name) has more than \(Self.numberMax) attributes.")

@@ -40,7 +40,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// An attribute by its stored properties.
     public init(
         name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
-        defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false, reference: ReferenceSchema? = nil
+        defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false,
+        reference: ReferenceSchema? = nil
     ) {
         self.name = name
         self.type = type
@@ -60,9 +61,12 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     ) {
         self.init(
             name: name, type: Attribute.attributeType, isOptional: Attribute.isOptional,
-            hasDefault: hasDefault, defaultValue: value.map(\.value), isIndexed: options.contains(.indexed),
+            hasDefault: hasDefault, defaultValue: value.map(\.value),
+            isIndexed: options.contains(.indexed),
             isLossless: options.contains(.lossless),
-            reference: Attribute.referencedEntity.map { ReferenceSchema(target: $0, onDelete: rule) })
+            reference: Attribute.referencedEntity.map {
+                ReferenceSchema(target: $0, onDelete: rule)
+            })
     }
 }
 

@@ -16,8 +16,8 @@ package enum SyncAction: Equatable, Sendable {
     case forgetService
     /// Stop exchanging until somebody decides.
     case suspend(ServiceError.Code)
-    /// Fold unsynced operations.
-    case foldOutbox
+    /// Fold unsynced operations: the same run of the log as before, or the one behind it.
+    case foldOutbox(continues: Bool)
     /// Send items, by their positions in what was folded.
     case push([Int], atomic: Bool)
     /// Read the service's version of items.

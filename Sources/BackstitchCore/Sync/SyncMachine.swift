@@ -26,7 +26,7 @@ package struct SyncMachine: Sendable {
         case folding
         case pushing([Int])
         case lookingUp([Int])
-        case applying(lookUpNext: [Int])
+        case applying
         case raisingFloor
     }
 
@@ -76,6 +76,7 @@ package struct SyncMachine: Sendable {
         case (.sweeping, .done):
             return fold()
         case (.forgetting, .done):
+            push = PushPass()
             state = .settingUp
             return .setUp
         case (.suspending(let code), .done):
@@ -86,10 +87,10 @@ package struct SyncMachine: Sendable {
             return pushed(indexes, results)
         case (.lookingUp(let indexes), .lookedUp(let results)):
             return lookedUp(indexes, results)
-        case (.applying(let lookUpNext), .done):
-            return lookUpNext.isEmpty ? nextBatch() : lookUp(lookUpNext)
+        case (.applying, .done):
+            return nextBatch()
         case (.raisingFloor, .done):
-            return endPass()
+            return raisedFloor()
         default:
             preconditionFailure("The event \(event) does not fit the state \(state).")
         }
@@ -120,7 +121,9 @@ package struct SyncMachine: Sendable {
         _ changed: Bool, ended: ServiceError.Code?, moreComing: Bool
     ) -> SyncAction {
         if changed { needsPull = true }
-        if let ended { return zoneEnded(ended) }
+        // The list of zones does not tell who deleted one; a request to the zone does.
+        if ended == .zoneNotFound { needsPull = true }
+        if let ended, ended != .zoneNotFound { return zoneEnded(ended) }
         if moreComing { return .fetchDatabaseChanges }
         return needsPull ? pull() : fold()
     }
@@ -130,11 +133,11 @@ package struct SyncMachine: Sendable {
         return .fetchZoneChanges
     }
 
-    mutating func fold() -> SyncAction {
+    mutating func fold(continues: Bool = false) -> SyncAction {
         needsPull = false
         state = .folding
         push.passes += 1
-        return .foldOutbox
+        return .foldOutbox(continues: continues)
     }
 
     /// The zone is gone: what is known of it is of no use any more.

@@ -34,7 +34,9 @@ public struct QueryStream<Model: Entity>: AsyncSequence, Sendable {
         public mutating func next() async throws -> [Model]? {
             guard let known = versions else { return try fetch(unless: nil) }
             while let change = await changes.next() {
-                guard change.records[Model.entityName] != nil || !change.isComplete else { continue }
+                guard change.records[Model.entityName] != nil || !change.isComplete else {
+                    continue
+                }
                 if let results = try fetch(unless: known) { return results }
             }
             return nil

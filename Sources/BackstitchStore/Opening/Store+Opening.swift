@@ -45,7 +45,7 @@ extension Store {
                 let shared = try SharedState.of(environment, schema: schema) {
                     try Self.adopt(schema, in: environment, databases, configuration)
                 }
-                let catalog = shared.catalog.withLock { $0 }
+                let catalog = shared.catalog.snapshot
                 self.init(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: shared, types: TypeTable(schema: schema, catalog: catalog))

@@ -16,7 +16,6 @@ public struct ReadTransaction: ~Copyable {
     }
 }
 
-
 extension TableReader {
     /// Reads a record as its Swift type; nil where there is none.
     func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model? {
@@ -41,7 +40,8 @@ extension TableReader {
             return try Model(id: id, fields: &reader)
         } catch let error as FieldError {
             let attribute =
-                error.index >= 0 ? binding.attributeName(error) : reader.lastAttribute(binding.schema)
+                error.index >= 0
+                ? binding.attributeName(error) : reader.lastAttribute(binding.schema)
             throw StoreError(
                 .unreadable,
                 "The \(binding.name) record \(id) can't be read as its Swift type: of "

@@ -54,13 +54,16 @@ extension TableReader {
     ///
     /// Stops behind the transaction in which the number of records reaches `recordsMax`, so that
     /// records saved together are pushed together where they fit.
-    package func foldOutbox(recordsMax: Int) throws -> Outbox {
+    ///
+    /// - Parameter start: Operations up to this sequence are left out, unless a record has later
+    ///   ones too.
+    package func foldOutbox(recordsMax: Int, after start: UInt64 = 0) throws -> Outbox {
         var outbox = Outbox()
         var folds: [PendingFold] = []
         // Nil marks records that have nothing to push, so that they are looked up once.
         var positions: [RecordPlace: Int?] = [:]
         var lastTransaction: UInt64 = 0
-        outbox.through = try outboxFloor
+        outbox.through = max(try outboxFloor, start)
         try visitOperations(from: outbox.through + 1) { operation in
             if folds.count >= recordsMax, operation.transaction != lastTransaction {
                 outbox.isComplete = false

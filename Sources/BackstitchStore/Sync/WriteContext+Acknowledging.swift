@@ -31,8 +31,14 @@ extension WriteContext {
     }
 
     /// Parks a record's unsynced operations until it is edited or released.
-    package func park(_ entity: EntityNumber, _ key: RecordKey, reason: String) throws {
-        guard let row = try reader.row(entity, key), row.isDirty else { return }
+    ///
+    /// - Parameter through: The last operation that was refused. A record that was edited since is
+    ///   not parked: the edit may be the remedy.
+    package func park(
+        _ entity: EntityNumber, _ key: RecordKey, through: UInt64, reason: String
+    ) throws {
+        guard let row = try reader.row(entity, key), row.isDirty, row.lastSequence == through
+        else { return }
         try append(
             .park, origin: .remote, entity: entity, key: key, previous: row.lastSequence
         ) { $0.append(utf8: reason) }

@@ -16,12 +16,15 @@ extension WriteContext {
     /// Merges a record that the service has.
     ///
     /// One that can't be stored is rejected, and nothing of it is kept.
+    /// - Parameter isAuthoritative: Whether its version counts even where it is older than the one
+    ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
-        _ record: ServiceRecord, policy: ConflictPolicy
+        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
         if let reason = rejection(of: record) { return .rejected(reason) }
         do {
-            return try mergeAccepted(record, policy: policy)
+            return try mergeAccepted(
+                record, policy: policy, isAuthoritative: isAuthoritative)
         } catch let error as NumbersUsedUp {
             return .rejected(error.description)
         }
@@ -51,7 +54,7 @@ extension WriteContext {
     }
 
     private func mergeAccepted(
-        _ record: ServiceRecord, policy: ConflictPolicy
+        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool
     ) throws -> MergeResult {
         let key = RecordKey(RecordName(record.recordName))
         let table = try table(named: record.recordType)
@@ -79,7 +82,8 @@ extension WriteContext {
             requested = Set(known.attributes.filter { names.contains($0.name) }.map(\.field))
         }
         return try merge(
-            .present(stamp: version, fields: fields, requested: requested), key, known, row, policy)
+            .present(stamp: version, fields: fields, requested: requested), key, known, row, policy,
+            isAuthoritative: isAuthoritative)
     }
 
     /// Merges the news that the service has no such record.
@@ -108,19 +112,29 @@ extension WriteContext {
 
     private func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
-        _ policy: ConflictPolicy
+        _ policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
-        let merge = Merge(policy: policy, knownFields: table.declaredFields) { field, first, second in
+        let deferrable = table.references.filter { $0.schema?.reference?.onDelete == .deny }
+        let merge = Merge(
+            policy: policy, knownFields: table.declaredFields,
+            deferrableFields: Set(deferrable.map(\.field))
+        ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
+        let isForgotten = row.flags.contains(.isForgotten)
         let local = LocalState(
             fields: row.isDeleted ? nil : try row.fields.map { try Fields($0) },
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
-            unsynced: try reader.contentSteps(
-                from: row.lastSequence, after: row.syncedSequence))
-        let plan = merge.plan(local: local, server: server)
+            unsynced: isForgotten
+                ? []
+                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence))
+        var plan = merge.plan(
+            local: local, server: server, isAuthoritative: isAuthoritative)
+        if isForgotten, case .acknowledge(let version, _) = plan.remote {
+            plan.remote = .acknowledge(version: version, through: row.lastSequence)
+        }
         try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
         return plan.remote == .nothing ? .unchanged : .applied

@@ -66,7 +66,9 @@ struct Projector: ~Copyable {
     private mutating func insert(
         _ operation: OperationView, over row: RowView?, in table: EntityTable
     ) throws {
-        if let row, !row.isDeleted { throw contradiction(operation, "inserts a record that exists") }
+        if let row, !row.isDeleted {
+            throw contradiction(operation, "inserts a record that exists")
+        }
         let header = header(after: operation, row: row)
         let wasParked = row?.flags.contains(.isParked) == true
         let body = operation.afterBytes
@@ -166,7 +168,7 @@ struct Projector: ~Copyable {
     /// The header of a row after an operation that changes content.
     private func header(after operation: OperationView, row: RowView?) -> RowHeader {
         var header = row?.header ?? RowHeader()
-        header.flags.remove([.isDeleted, .isParked, .isUnreadable])
+        header.flags.remove([.isDeleted, .isParked, .isUnreadable, .isForgotten])
         if operation.flags.contains(.isUnreadable) { header.flags.insert(.isUnreadable) }
         header.lastSequence = operation.sequence
         if let stamp = operation.stamp {
@@ -185,6 +187,7 @@ struct Projector: ~Copyable {
         }
         guard let row else { throw contradiction(operation, "acknowledges a record without a row") }
         var header = row.header
+        header.flags.remove(.isForgotten)
         header.syncedSequence = max(header.syncedSequence, stamp.acknowledgedThrough)
         header.changeTag = stamp.changeTag
         header.modifiedMilliseconds = stamp.modifiedMilliseconds
@@ -236,6 +239,7 @@ struct Projector: ~Copyable {
                 try key.withUnsafeBytes { key in
                     guard let row = try reader.row(table.number, keyBytes: key) else { return }
                     var header = row.header
+                    if !header.isDirty { header.flags.insert(.isForgotten) }
                     header.syncedSequence = 0
                     header.changeTag = ""
                     header.modifiedMilliseconds = 0
@@ -369,6 +373,7 @@ struct Projector: ~Copyable {
     private func contradiction(_ operation: OperationView, _ what: String) -> StoreError {
         StoreError(
             .damaged,
-            "Operation \(operation.sequence) \(what): the log or the tables are damaged. Run verify.")
+            "Operation \(operation.sequence) \(what): the log or the tables are damaged. Run verify."
+        )
     }
 }

@@ -17,16 +17,20 @@ extension Store {
     /// The tables are a function of the log, so that this changes nothing unless they were damaged.
     /// Writers wait meanwhile, about ten microseconds an operation; readers see the old tables.
     ///
+    /// - Parameter progress: Called now and then, on another thread; begins anew where the file had to
+    ///   grow.
     /// - Throws: `damaged` where the log itself is; the tables are as they were then.
     @discardableResult
-    public func rebuild() async throws -> RebuildReport {
+    public func rebuild(
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws -> RebuildReport {
         try await writeContext { context in
+            let operations = try context.access.count(of: context.databases.log)
             let before = try context.reader.digestOfTables()
-            try context.rebuildTables()
+            try context.rebuildTables { progress(WorkProgress(done: $0, total: operations)) }
             let after = try context.reader.digestOfTables()
             return RebuildReport(
-                operations: try context.access.count(of: context.databases.log),
-                entries: after.entries, isIdentical: before == after)
+                operations: operations, entries: after.entries, isIdentical: before == after)
         }
     }
 }

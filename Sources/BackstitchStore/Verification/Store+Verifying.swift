@@ -7,6 +7,8 @@ public struct VerificationReport: Hashable, Sendable {
     public internal(set) var operations = 0
     /// The number of entries in the tables: rows, index entries, journal entries.
     public internal(set) var entries = 0
+    /// Whether something is wrong with the log, so that a rebuild of the tables would not help.
+    public internal(set) var isLogDamaged = false
     /// What is wrong, each with its place; at most ``problemsMax``.
     public internal(set) var problems: [String] = []
 
@@ -33,8 +35,11 @@ extension Store {
     /// 500 bytes of temporary space an operation. Writers go on; they are not part of what is
     /// checked.
     ///
+    /// - Parameter progress: Called now and then, on another thread.
     /// - Throws: `closed` or `io`; what is wrong with the store is in the report.
-    public func verify() throws -> VerificationReport {
+    public func verify(
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> VerificationReport {
         let scratch: Environment
         do {
             scratch = try Environment.temporary(
@@ -45,22 +50,28 @@ extension Store {
         defer { scratch.close() }
         // On the writer thread of the temporary place, because it is written there.
         return try scratch.writer.submitAndWait {
-            try read { try verify($0.reader, scratch: scratch) }
+            try read { try verify($0.reader, scratch: scratch, progress) }
         }
     }
 
     private func verify(
-        _ reader: TableReader, scratch: Environment
+        _ reader: TableReader, scratch: Environment, _ progress: (WorkProgress) -> Void
     ) throws -> VerificationReport {
         var report = VerificationReport()
-        try reader.checkLog(&report)
-        guard report.isConsistent else { return report }
+        let operations = try reader.access.count(of: databases.log)
+        // The log is read twice: to be checked, and to be applied.
+        func tell(_ done: Int) { progress(WorkProgress(done: done, total: 2 * operations)) }
+        try reader.checkLog(&report, progress: tell)
+        guard report.isConsistent else {
+            report.isLogDamaged = true
+            return report
+        }
         do {
             try scratch.write { transaction in
                 let expected = TableReader(
                     access: transaction.access, databases: try Databases(scratch),
                     catalog: reader.catalog)
-                try reader.project(into: expected)
+                try reader.project(into: expected) { tell(operations + $0) }
                 try reader.compare(with: expected, &report)
             }
         } catch let error as StoreError where error.code == .damaged {
@@ -72,11 +83,14 @@ extension Store {
 
 extension TableReader {
     /// Checks that operations are dense, whole and linked.
-    func checkLog(_ report: inout VerificationReport) throws {
+    func checkLog(
+        _ report: inout VerificationReport, progress: (Int) -> Void = { _ in }
+    ) throws {
         var expected: UInt64 = 1
         var found = report
         try visitStoredOperations(from: 0) { sequence, bytes in
             found.operations += 1
+            if found.operations % WorkProgress.interval == 0 { progress(found.operations) }
             if sequence != expected {
                 found.note("Operation \(expected) is missing: the next one is \(sequence).")
             }
@@ -129,10 +143,13 @@ extension TableReader {
     }
 
     /// Applies the whole log to empty tables elsewhere.
-    func project(into target: TableReader) throws {
+    func project(into target: TableReader, progress: (Int) -> Void = { _ in }) throws {
         var projector = Projector(access: target.access, databases: target.databases)
+        var done = 0
         try visitOperations(from: 1) { operation in
             try projector.apply(operation, catalog: catalog)
+            done += 1
+            if done % WorkProgress.interval == 0 { progress(done) }
             return true
         }
     }

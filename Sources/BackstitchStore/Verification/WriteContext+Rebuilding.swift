@@ -4,13 +4,16 @@ import LMDB
 extension WriteContext {
     /// Empties the tables and applies the whole log again.
     ///
-    /// - Parameter progress: Called now and then with the sequence that was applied last.
-    func rebuildTables(progress: (UInt64) -> Void = { _ in }) throws {
+    /// - Parameter progress: Called now and then with the number of operations that were applied.
+    func rebuildTables(progress: (Int) -> Void = { _ in }) throws {
+        hasWrittenDirectly = true
         try access.clear(databases.tables)
         var projector = Projector(access: access, databases: databases)
+        var done = 0
         try reader.visitOperations(from: 1) { operation in
             try projector.apply(operation, catalog: catalog)
-            if operation.sequence % 4096 == 0 { progress(operation.sequence) }
+            done += 1
+            if done % WorkProgress.interval == 0 { progress(done) }
             return true
         }
     }

@@ -23,13 +23,14 @@ package final class WriteContext {
     private(set) var changes = ChangeSet()
     var author: String
     private(set) var operationCount = 0
-    private(set) var hasChangedMeta = false
+    /// Whether the write changed anything otherwise than by operations.
+    var hasWrittenDirectly = false
     /// Why an operation was applied in part. The write can't be kept then, even where its closure
     /// goes on.
     private(set) var failure: (any Error)?
     /// Whether leaving the write out needs the whole transaction to be given up.
     var hasWritten: Bool {
-        access.changeCount != changesBefore || hasChangedMeta || failure != nil
+        access.changeCount != changesBefore || hasWrittenDirectly || failure != nil
     }
     /// The changes of the transaction before the running write.
     private var changesBefore = 0
@@ -66,7 +67,7 @@ package final class WriteContext {
         transaction = 0
         changes = ChangeSet(author: self.author)
         operationCount = 0
-        hasChangedMeta = false
+        hasWrittenDirectly = false
         failure = nil
         changesBefore = access.changeCount
     }
@@ -173,26 +174,28 @@ package final class WriteContext {
         }
         catalog = CatalogSnapshot(changed)
         catalogHasChanged = true
-        hasChangedMeta = true
+        hasWrittenDirectly = true
         return catalog.tables[index]
     }
 
     // MARK: Meta
 
     package func setMeta(_ name: String, _ value: [UInt8]) throws {
-        hasChangedMeta = true
+        hasWrittenDirectly = true
         try Array(name.utf8).withUnsafeBytes { key in
             try value.withUnsafeBytes { try access.put(key, $0, in: databases.meta) }
         }
     }
 
     package func deleteMeta(_ name: String) throws {
-        hasChangedMeta = true
+        hasWrittenDirectly = true
         _ = try Array(name.utf8).withUnsafeBytes { try access.delete($0, in: databases.meta) }
     }
 
     /// Writes what is shared by the writes of a commit, once they have all run.
     func finish() throws {
-        if catalogHasChanged { try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog)) }
+        if catalogHasChanged {
+            try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
+        }
     }
 }

@@ -52,7 +52,8 @@ extension WriteTransaction {
                 ? binding.attributeName(error)
                 : context.fieldWriter.lastAttribute(binding.schema)
             throw StoreError(
-                .invalidValue, "\(binding.name).\(name) can't be saved: \(error). Nothing was saved.")
+                .invalidValue,
+                "\(binding.name).\(name) can't be saved: \(error). Nothing was saved.")
         }
         context.bodyBuffer.removeAll()
         context.fieldWriter.finish(into: &context.bodyBuffer)
@@ -100,7 +101,8 @@ extension WriteContext {
                 throw StoreError(
                     .invalidName,
                     "A \(table.name) record has the name \(key) already, and names are unique "
-                        + "within a zone. Choose another, such as one with the entity's name in it.")
+                        + "within a zone. Choose another, such as one with the entity's name in it."
+                )
             }
         }
     }

@@ -1,0 +1,75 @@
+/// The arguments of a command, read by its syntax.
+struct Arguments: Equatable {
+    /// The arguments without a name, as many as the syntax has.
+    private(set) var operands: [String] = []
+    private var values: [String: String] = [:]
+
+    /// Reads arguments: `--name value`, `--name=value`, and behind `--` operands only.
+    ///
+    /// Returns nil where the help is asked for.
+    init?(_ words: [String], syntax: Syntax) throws(UsageError) {
+        var rest = words[...]
+        var takesOptions = true
+        while let word = rest.popFirst() {
+            if takesOptions, word == "--" {
+                takesOptions = false
+            } else if takesOptions, word == "--help" || word == "-h" {
+                return nil
+            } else if takesOptions, word.hasPrefix("-"), word != "-" {
+                try add(option: word, &rest, syntax)
+            } else if operands.count < syntax.operands.count {
+                operands.append(word)
+            } else {
+                throw UsageError("There is no place for '\(word.printable)'.")
+            }
+        }
+        if operands.count < syntax.operands.count {
+            throw UsageError("\(syntax.operands[operands.count].name) is missing.")
+        }
+    }
+
+    private mutating func add(
+        option word: String, _ rest: inout ArraySlice<String>, _ syntax: Syntax
+    ) throws(UsageError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let spelled = parts.first,
+            let option = syntax.options.first(where: { "--" + $0.name == spelled })
+        else { throw UsageError("There is no option '\((parts.first ?? "").printable)'.") }
+        guard values[option.name] == nil else {
+            throw UsageError("The option --\(option.name) is given twice.")
+        }
+        guard let placeholder = option.value else {
+            guard parts.count == 1 else {
+                throw UsageError("The option --\(option.name) takes no value.")
+            }
+            values[option.name] = ""
+            return
+        }
+        if parts.count == 2 {
+            values[option.name] = String(parts[1])
+        } else if let value = rest.popFirst() {
+            values[option.name] = value
+        } else {
+            throw UsageError("The option --\(option.name) needs a value: \(placeholder).")
+        }
+    }
+
+    /// Whether an option is given.
+    func has(_ option: Syntax.Option) -> Bool { values[option.name] != nil }
+
+    /// The value of an option; nil where it is not given.
+    func text(_ option: Syntax.Option) -> String? { values[option.name] }
+
+    /// The value of an option as a whole number of at least 1; nil where it is not given.
+    func number<Number: FixedWidthInteger>(
+        _ option: Syntax.Option, as type: Number.Type = Number.self
+    ) throws(UsageError) -> Number? {
+        guard let text = values[option.name] else { return nil }
+        guard let number = Number(text), number >= 1 else {
+            throw UsageError(
+                "The option --\(option.name) takes a whole number from 1 to \(Number.max), and not "
+                    + "'\(text.printable)'.")
+        }
+        return number
+    }
+}

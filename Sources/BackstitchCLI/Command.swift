@@ -1,0 +1,26 @@
+/// What the program can be told to do.
+///
+/// To add one, write a type and list it in ``Program/commands``.
+protocol Command: Sendable {
+    /// The word that calls it.
+    var name: String { get }
+    /// What it does, in a line.
+    var summary: String { get }
+    /// What it takes.
+    var syntax: Syntax { get }
+    /// Does it.
+    ///
+    /// - Throws: ``UsageError`` for arguments that make no sense; anything else is a failure, whose
+    ///   message is printed.
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode
+}
+
+/// What the program tells its caller.
+enum ExitCode: Int32, Sendable {
+    /// It is done, and what was asked is true.
+    case success = 0
+    /// It is done, and what was asked is not true: a store is not consistent.
+    case negative = 1
+    /// It could not be done.
+    case failure = 2
+}

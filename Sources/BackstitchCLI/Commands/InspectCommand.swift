@@ -1,0 +1,97 @@
+import Backstitch
+import Foundation
+
+/// Tells what a store holds.
+struct InspectCommand: Command {
+    let name = "inspect"
+    let summary = "Tells what a store holds: entities, log, outbox, sizes."
+    let syntax = Syntax(
+        operands: [.store], options: [.json],
+        notes: """
+            Nothing in the store is changed.
+
+            JSON: one object.
+              store          the path as given
+              storeID        the identity of the store
+              formatVersion  the version of the store's format
+              entities       of each: name, declared (by the schema that opened the store last),
+                             records, tombstones (deleted here, not pushed yet)
+              log            operations, lastSequence
+              outbox         records and operations that wait to be pushed
+              parked         of each record that the service refused: entity, record, sequence,
+                             reason; at most \(StoreInfo.parkedMax)
+              parkedCount    the number of all of them
+              conflicts      the number of conflicts in the journal
+              zones          of each: name, setUp, hasToken, needsPull, fullFetch, and suspension
+                             where it is suspended
+              space          fileBytes, mapBytes, pageBytes, usedPages, freePages
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let path = arguments.operands[0]
+        let store = try Store.open(existing: path, checksPages: true)
+        defer { store.close() }
+        let info = try store.info()
+        if arguments.has(.json) {
+            console.output.line(try JSON.line(InspectDocument(info, path: path)))
+        } else {
+            for line in Self.lines(info, path: path) { console.output.line(line) }
+        }
+        return .success
+    }
+
+    static func lines(_ info: StoreInfo, path: String) -> [String] {
+        let space = info.space
+        let outbox = info.outbox
+        var lines = Table.lines([
+            ["Store", path.printable],
+            ["Identity", info.storeID.uuidString],
+            ["Format", "\(info.formatVersion)"],
+            ["Log", "\(info.operations.counted("operation")), the last is \(info.lastSequence)"],
+            [
+                "Outbox",
+                "\(outbox.pendingRecords.counted("record")) to push, with "
+                    + outbox.pendingOperations.counted("operation"),
+            ],
+            ["Parked", outbox.parkedRecords.counted("record")],
+            ["Conflicts", outbox.conflicts.grouped],
+            [
+                "Space",
+                "\(space.fileBytes.asBytes) on disk: \(space.usedPages.counted("page")) of "
+                    + "\(space.pageBytes) bytes in use, \(space.freePages.grouped) free",
+            ],
+            ["Map", space.mapBytes.asBytes],
+        ])
+        lines += section(
+            ["Entity", "Records", "Tombstones"],
+            info.entities.map { entity in
+                let mark = entity.isDeclared ? "" : " (not declared)"
+                return [
+                    entity.name.printable + mark, entity.records.grouped,
+                    entity.tombstones.grouped,
+                ]
+            }, rightAligned: [1, 2])
+        lines += section(["Zone", "State"], info.zones.map { [$0.name.printable, state(of: $0)] })
+        lines += section(
+            ["Parked record", "Entity", "Reason"],
+            info.parked.map {
+                [$0.record.description.printable, $0.entity.printable, $0.reason.printable]
+            })
+        return lines
+    }
+
+    private static func section(
+        _ title: [String], _ rows: [[String]], rightAligned: Set<Int> = []
+    ) -> [String] {
+        rows.isEmpty ? [] : [""] + Table.lines([title] + rows, rightAligned: rightAligned)
+    }
+
+    private static func state(of zone: StoreInfo.Zone) -> String {
+        var parts = [zone.isSetUp ? "set up" : "not set up"]
+        parts.append(zone.hasToken ? "has a token" : "has no token")
+        if zone.needsPull { parts.append("has changes to pull") }
+        if zone.isFullFetch { parts.append("is being fetched anew") }
+        if let suspension = zone.suspension { parts.append("suspended: \(suspension.printable)") }
+        return parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,88 @@
+import Backstitch
+import Foundation
+
+/// The JSON of `inspect`. Its keys are documented in the help and never change their meaning.
+struct InspectDocument: Encodable {
+    struct Entity: Encodable {
+        let name: String
+        let declared: Bool
+        let records: Int
+        let tombstones: Int
+    }
+
+    struct Log: Encodable {
+        let operations: Int
+        let lastSequence: UInt64
+    }
+
+    struct Outbox: Encodable {
+        let records: Int
+        let operations: Int
+    }
+
+    struct Parked: Encodable {
+        let entity: String
+        let record: String
+        let sequence: UInt64
+        let reason: String
+    }
+
+    struct Zone: Encodable {
+        let name: String
+        let setUp: Bool
+        let hasToken: Bool
+        let needsPull: Bool
+        let fullFetch: Bool
+        let suspension: String?
+    }
+
+    struct Space: Encodable {
+        let fileBytes: Int
+        let mapBytes: Int
+        let pageBytes: Int
+        let usedPages: Int
+        let freePages: Int
+    }
+
+    let store: String
+    let storeID: String
+    let formatVersion: Int
+    let entities: [Entity]
+    let log: Log
+    let outbox: Outbox
+    let parked: [Parked]
+    let parkedCount: Int
+    let conflicts: Int
+    let zones: [Zone]
+    let space: Space
+
+    init(_ info: StoreInfo, path: String) {
+        store = path
+        storeID = info.storeID.uuidString
+        formatVersion = info.formatVersion
+        entities = info.entities.map {
+            Entity(
+                name: $0.name, declared: $0.isDeclared, records: $0.records,
+                tombstones: $0.tombstones)
+        }
+        log = Log(operations: info.operations, lastSequence: info.lastSequence)
+        outbox = Outbox(
+            records: info.outbox.pendingRecords, operations: info.outbox.pendingOperations)
+        parked = info.parked.map {
+            Parked(
+                entity: $0.entity, record: $0.record.description, sequence: $0.sequence,
+                reason: $0.reason)
+        }
+        parkedCount = info.outbox.parkedRecords
+        conflicts = info.outbox.conflicts
+        zones = info.zones.map {
+            Zone(
+                name: $0.name, setUp: $0.isSetUp, hasToken: $0.hasToken, needsPull: $0.needsPull,
+                fullFetch: $0.isFullFetch, suspension: $0.suspension)
+        }
+        space = Space(
+            fileBytes: info.space.fileBytes, mapBytes: info.space.mapBytes,
+            pageBytes: info.space.pageBytes, usedPages: info.space.usedPages,
+            freePages: info.space.freePages)
+    }
+}

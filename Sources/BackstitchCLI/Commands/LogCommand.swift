@@ -1,0 +1,115 @@
+import Backstitch
+
+/// Shows operations of the log.
+struct LogCommand: Command {
+    private static let record = Syntax.Option(
+        "record", "NAME", "Only operations of the record with this name.")
+    private static let entity = Syntax.Option(
+        "entity", "NAME", "Only operations of records of this entity.")
+    private static let last = Syntax.Option("last", "N", "Only the last N of them.")
+    private static let from = Syntax.Option(
+        "from", "SEQUENCE", "Only those from this place in the log on.")
+    private static let follow = Syntax.Option(
+        "follow", nil, "Goes on with new ones, of any process, until interrupted.")
+
+    /// The operations that are read at once; a read keeps writers from using space again.
+    private static let batchCountMax = 256
+    /// The time between two looks for new operations.
+    private static let pollInterval = Duration.milliseconds(50)
+
+    let name = "log"
+    let summary = "Shows the operations of a store's log, oldest first."
+    let syntax = Syntax(
+        operands: [.store], options: [record, entity, last, from, follow, .json],
+        notes: """
+            Nothing in the store is changed. Following ends with exit code 0 when it is
+            interrupted (Control-C) or when nobody reads the output any more.
+
+            JSON: one object a line, for each operation:
+              sequence             its place in the log, from 1 on
+              kind                 insert, update, delete, acknowledge, park, release, forget
+              origin               local, remote, rebase
+              author               who wrote it; may be empty
+              transaction          the sequence of the first operation of the same transaction
+              date                 the time of its clock, in UTC
+              entity, record       whose it is; not for forget
+              previous             the sequence of the record's operation before; 0 for none
+              changes              of each attribute: attribute, and before and after where there
+                                   is a value
+              changeTag            the service's tag, where it comes from the service
+              acknowledgedThrough  the sequence up to which the service has the record
+              parkReason           why the record was parked
+              conflict             what it settled: policy, and base, local, server and outcome
+                                   (values by attribute), each where the record existed there
+            A value is an object with one member named by its type, such as {"string":"Ada"}.
+            Its types: bool, int64, double, string, bytes (Base64), date (milliseconds since
+            1970), decimal (text), uuid, reference (a record name), location, list.
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let last = try arguments.number(Self.last, as: Int.self)
+        let from = try arguments.number(Self.from, as: UInt64.self)
+        guard last == nil || from == nil else {
+            throw UsageError("The options --last and --from exclude each other.")
+        }
+        let filter = OperationFilter(
+            entity: arguments.text(Self.entity),
+            record: arguments.text(Self.record).map { RecordKey(RecordName($0)) })
+        let writesJSON = arguments.has(.json)
+        func write(_ operations: [LoggedOperation]) throws {
+            for operation in operations {
+                if writesJSON {
+                    console.output.line(try JSON.line(LogDocument(operation)))
+                } else {
+                    for line in LogLines.lines(operation) { console.output.line(line) }
+                }
+            }
+        }
+
+        let store = try Store.open(existing: arguments.operands[0], checksPages: true)
+        defer { store.close() }
+        var next = from ?? 1
+        if let last {
+            let (operations, head) = try store.read {
+                (try $0.lastOperations(limit: last, matching: filter), try $0.lastSequence)
+            }
+            try write(operations)
+            next = head + 1
+        }
+        next = try Self.writeAll(of: store, from: next, filter, console.output, write)
+        guard arguments.has(Self.follow) else { return .success }
+        let interruption = Interruption()
+        while !interruption.hasHappened, !console.output.isClosed, !console.output.hasNoReader {
+            try await Task.sleep(for: Self.pollInterval)
+            next = try Self.writeAll(of: store, from: next, filter, console.output, write)
+        }
+        return .success
+    }
+
+    /// Writes what is in the log from a place on.
+    ///
+    /// - Returns: the place behind the last operation.
+    private static func writeAll(
+        of store: Store, from first: UInt64, _ filter: OperationFilter, _ output: Output,
+        _ write: ([LoggedOperation]) throws -> Void
+    ) throws -> UInt64 {
+        var next = first
+        while !output.isClosed {
+            let (operations, head) = try store.read { transaction in
+                let head = try transaction.lastSequence
+                guard head >= next else { return ([LoggedOperation](), head) }
+                let operations = try transaction.operations(
+                    from: next, limit: batchCountMax, matching: filter)
+                return (operations, head)
+            }
+            guard let last = operations.last else {
+                next = max(next, head + 1)
+                break
+            }
+            try write(operations)
+            next = last.sequence + 1
+        }
+        output.flush()
+        return next
+    }
+}

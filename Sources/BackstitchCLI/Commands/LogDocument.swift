@@ -1,0 +1,57 @@
+import Backstitch
+import Foundation
+
+/// The JSON of an operation. Its keys are documented in the help and never change their meaning.
+struct LogDocument: Encodable {
+    struct Change: Encodable {
+        let attribute: String
+        let before: Value?
+        let after: Value?
+    }
+
+    struct Settled: Encodable {
+        let policy: String
+        let base: [String: Value]?
+        let local: [String: Value]?
+        let server: [String: Value]?
+        let outcome: [String: Value]?
+    }
+
+    let sequence: UInt64
+    let kind: String
+    let origin: String
+    let author: String
+    let transaction: UInt64
+    let date: String
+    let entity: String?
+    let record: String?
+    let previous: UInt64
+    let changes: [Change]
+    let changeTag: String?
+    let acknowledgedThrough: UInt64?
+    let parkReason: String?
+    let conflict: Settled?
+
+    init(_ operation: LoggedOperation) {
+        sequence = operation.sequence
+        kind = "\(operation.kind)"
+        origin = "\(operation.origin)"
+        author = operation.author
+        transaction = operation.transaction
+        date = operation.date.utc
+        entity = operation.entity
+        record = operation.record?.description
+        previous = operation.previous
+        changes = operation.changes.map {
+            Change(attribute: $0.attribute, before: $0.before, after: $0.after)
+        }
+        changeTag = operation.changeTag
+        acknowledgedThrough = operation.acknowledgedThrough
+        parkReason = operation.parkReason
+        conflict = operation.conflict.map {
+            Settled(
+                policy: "\($0.policy)", base: $0.base, local: $0.local, server: $0.server,
+                outcome: $0.outcome)
+        }
+    }
+}

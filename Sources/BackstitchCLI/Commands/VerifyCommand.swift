@@ -1,0 +1,68 @@
+import Backstitch
+
+/// Checks a store.
+struct VerifyCommand: Command {
+    private struct Document: Encodable {
+        let store: String
+        let consistent: Bool
+        let logDamaged: Bool
+        let operations: Int
+        let entries: Int
+        let problems: [String]
+    }
+
+    let name = "verify"
+    let summary = "Checks a store's log, and proves that its tables follow from it."
+    let syntax = Syntax(
+        operands: [.store], options: [.json],
+        notes: """
+            Nothing in the store is changed; a copy of the tables is made in a temporary place.
+            Exit codes: 0 the store is consistent; 1 it is not; 2 it could not be checked.
+
+            JSON: one object.
+              store       the path as given
+              consistent  whether nothing is wrong
+              logDamaged  whether something is wrong with the log, so that rebuild does not help
+              operations  the number of operations that were checked
+              entries     the number of entries in the tables that are right
+              problems    what is wrong, each with its place; at most \(VerificationReport.problemsMax)
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let path = arguments.operands[0]
+        let store = try Store.open(existing: path, checksPages: true)
+        defer { store.close() }
+        let progress = console.progress("Verifying")
+        defer { progress.finish() }
+        let report = try store.verify { progress.update(done: $0.done, total: $0.total) }
+        progress.finish()
+        if arguments.has(.json) {
+            console.output.line(
+                try JSON.line(
+                    Document(
+                        store: path, consistent: report.isConsistent,
+                        logDamaged: report.isLogDamaged, operations: report.operations,
+                        entries: report.entries, problems: report.problems)))
+        } else {
+            for line in Self.lines(report, path: path) { console.output.line(line) }
+        }
+        return report.isConsistent ? .success : .negative
+    }
+
+    static func lines(_ report: VerificationReport, path: String) -> [String] {
+        guard !report.isConsistent else {
+            return [
+                "Consistent: \(report.operations.counted("operation")), and "
+                    + "\(report.entries.counted("entry", "entries")) in the tables that follow "
+                    + "from them."
+            ]
+        }
+        let advice =
+            report.isLogDamaged
+            ? "The log is damaged, and the tables can't be made from it. Restore the store from a "
+                + "backup, or delete it and pull its records from the service again."
+            : "The log is whole. Make the tables from it again: "
+                + "\(Program.name) rebuild \(path.printable)"
+        return ["Not consistent:"] + report.problems.map { "  " + $0.printable } + [advice]
+    }
+}

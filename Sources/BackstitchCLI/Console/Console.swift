@@ -1,0 +1,25 @@
+import Glibc
+
+/// Where the program writes.
+struct Console: Sendable {
+    /// What was asked for: standard output.
+    let output: Output
+    /// What is said about it: standard error.
+    private let complaints: Output
+
+    init(output: Int32 = STDOUT_FILENO, complaints: Int32 = STDERR_FILENO) {
+        self.output = Output(descriptor: output)
+        self.complaints = Output(descriptor: complaints)
+    }
+
+    /// Writes to standard error at once.
+    func complain(_ text: String) {
+        complaints.line(text)
+        complaints.flush()
+    }
+
+    /// A bar on standard error for work that takes long.
+    func progress(_ title: String) -> Progress {
+        Progress(title, output: complaints, isShown: isatty(complaints.descriptor) == 1)
+    }
+}

@@ -1,0 +1,10 @@
+import Foundation
+
+/// How the program writes JSON: keys in alphabetical order, times in ISO 8601, one line each.
+enum JSON {
+    static func line(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+}

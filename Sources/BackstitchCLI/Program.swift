@@ -1,0 +1,123 @@
+import Glibc
+
+/// The `backstitch` program.
+@main
+struct Program {
+    static let name = "backstitch"
+    /// The version of the program.
+    static let version = "0.1.0"
+
+    /// All commands, in the order of the help.
+    static let commands: [any Command] = [
+        InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(), DemoCommand(),
+    ]
+
+    static func main() async {
+        // A reader that goes away is noticed by what `write` returns.
+        signal(SIGPIPE, SIG_IGN)
+        let console = Console()
+        var code = await run(Array(CommandLine.arguments.dropFirst()), console)
+        console.output.flush()
+        if let reason = console.output.failure {
+            console.complain("backstitch: The output can't be written: \(reason).")
+            code = .failure
+        }
+        exit(code.rawValue)
+    }
+
+    /// Does what the arguments say.
+    static func run(_ words: [String], _ console: Console) async -> ExitCode {
+        guard let first = words.first else {
+            console.complain(help)
+            return .failure
+        }
+        switch first {
+        case "--help", "-h":
+            console.output.line(help)
+            return .success
+        case "--version":
+            console.output.line("\(name) \(version)")
+            return .success
+        case "help":
+            return await run(words.dropFirst().prefix(1) + ["--help"], console)
+        default:
+            break
+        }
+        guard let command = commands.first(where: { $0.name == first }) else {
+            let kind = first.hasPrefix("-") ? "option" : "command"
+            console.complain(
+                """
+                \(name): There is no \(kind) '\(first.printable)'.
+                Run '\(name) --help' for the list.
+                """)
+            return .failure
+        }
+        return await run(command, Array(words.dropFirst()), console)
+    }
+
+    private static func run(
+        _ command: any Command, _ words: [String], _ console: Console
+    ) async -> ExitCode {
+        do {
+            guard let arguments = try Arguments(words, syntax: command.syntax) else {
+                console.output.line(command.help)
+                return .success
+            }
+            return try await command.run(arguments, console)
+        } catch let error as UsageError {
+            console.complain(
+                """
+                \(name) \(command.name): \(error.message)
+                Usage: \(command.usage)
+                Run '\(name) \(command.name) --help' for more.
+                """)
+        } catch {
+            console.output.flush()
+            console.complain("\(name) \(command.name): \(Failure.describe(error))")
+        }
+        return .failure
+    }
+
+    private static var help: String {
+        let rows = commands.map { [$0.name, $0.summary] }
+        return """
+            Looks at Backstitch stores, and checks and repairs them.
+
+            Usage: \(name) COMMAND [OPTIONS]
+
+            Commands:
+            \(Table.lines(rows, indent: 2).joined(separator: "\n"))
+
+            Options:
+              --help     Shows this, or with a command what that takes.
+              --version  Shows the version.
+
+            Exit codes: 0 done; 1 done, and a store is not consistent; 2 not done.
+            """
+    }
+}
+
+extension Command {
+    /// The one line that shows how to call it.
+    var usage: String {
+        ([Program.name, name] + syntax.operands.map(\.name) + ["[OPTIONS]"]).joined(separator: " ")
+    }
+
+    /// All there is to say of it.
+    var help: String {
+        let operands = syntax.operands.map { [$0.name, $0.summary] }
+        let options =
+            syntax.options.map { option in
+                ["--" + option.name + (option.value.map { " " + $0 } ?? ""), option.summary]
+            } + [["--help", "Shows this."]]
+        var text = """
+            \(summary)
+
+            Usage: \(usage)
+
+            \(Table.lines(operands + options, indent: 2).joined(separator: "\n"))
+            """
+        if !syntax.notes.isEmpty { text += "\n\n" + syntax.notes }
+        return text
+    }
+}

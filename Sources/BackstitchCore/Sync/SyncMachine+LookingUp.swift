@@ -1,0 +1,51 @@
+extension SyncMachine {
+    mutating func lookUp() -> SyncAction {
+        let count = max(1, min(push.lookUpCount, limits.operationsPerRequest))
+        let indexes = Array(push.lookUps.prefix(count))
+        push.lookUps.removeFirst(indexes.count)
+        state = .lookingUp(indexes)
+        return .lookUp(indexes)
+    }
+
+    mutating func lookedUp(_ indexes: [Int], _ results: [LookupResult]) -> SyncAction {
+        guard results.count == indexes.count else {
+            return finish(.backOff(.oddReply("\(results.count) results", indexes.count)))
+        }
+        var decisions: [ItemDecision] = []
+        for (index, result) in zip(indexes, results) {
+            switch result {
+            case .found(let record):
+                decide(index, record, ServiceError(.conflict), &decisions)
+            case .notFound:
+                // Gone in the meantime: a create is sent again, anything else is merged.
+                if push.items[index].isCreate {
+                    requeue(index, ServiceError(.unknownItem))
+                } else {
+                    decisions.append(ItemDecision(index, .mergeAbsent))
+                }
+            case .failed(let error):
+                if error.endsZone { return handle(.failed(error)) }
+                switch error.code {
+                case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion:
+                    block(error)
+                case .permissionDenied, .invalidRequest:
+                    park(index, error, &decisions)
+                default:
+                    postpone(index, error)
+                }
+            }
+        }
+        return apply(decisions)
+    }
+
+    /// A lookup was refused as a whole: ask for less, and give up on one that is refused alone.
+    mutating func lookUpRefused(_ indexes: [Int], _ error: ServiceError) -> SyncAction {
+        if indexes.count > 1 {
+            push.lookUpCount = indexes.count / 2
+            push.lookUps.insert(contentsOf: indexes, at: 0)
+        } else {
+            for index in indexes { postpone(index, error) }
+        }
+        return nextBatch()
+    }
+}

@@ -1,0 +1,12 @@
+package import SwiftSyntaxMacros
+
+/// The macro of the type name that its declaration gives; nil where there is none.
+package func backstitchMacro(named typeName: String) -> (any Macro.Type)? {
+    switch typeName {
+    case "EntityMacro": EntityMacro.self
+    case "AttributeMacro": AttributeMacro.self
+    case "RelationshipMacro": RelationshipMacro.self
+    case "InverseMacro": InverseMacro.self
+    default: nil
+    }
+}

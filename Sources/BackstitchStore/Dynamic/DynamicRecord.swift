@@ -1,0 +1,79 @@
+public import BackstitchCore
+
+/// A record as its store holds it, without its Swift type.
+public struct DynamicRecord: Hashable, Sendable {
+    /// Where a record stands between this device and the service.
+    public enum State: String, Hashable, Sendable, CaseIterable, Codable {
+        /// The service has everything.
+        case synced
+        /// Some operations were not pushed yet.
+        case dirty
+        /// The service refused what was pushed; it waits until somebody changes or releases it.
+        case parked
+        /// What the service delivered does not fit the attributes that the schema declares.
+        case unreadable
+        /// It was deleted here, and the service does not know it yet.
+        case deleted
+    }
+
+    /// The name of the entity.
+    public let entity: String
+    /// The record's zone and name.
+    public let key: RecordKey
+    /// The values by attribute name, those included that no schema declares; none for a record
+    /// that was deleted. An attribute without a value has no entry.
+    public let values: [String: Value]
+    /// The state; where several apply the first of deleted, parked, unreadable and dirty.
+    public let state: State
+    /// The sequence of the last operation that changed the record.
+    public let lastSequence: UInt64
+    /// The sequence up to which the service has the record's operations; 0 for none.
+    public let syncedSequence: UInt64
+    /// Whether the service is known to have a version of the record.
+    public let hasChangeTag: Bool
+}
+
+extension DynamicRecord {
+    init(_ row: RowView, key: RecordKey, table: EntityTable) throws {
+        self.key = key
+        entity = table.name
+        if row.isDeleted {
+            values = [:]
+        } else {
+            guard let packed = row.fields, let fields = try? Fields(packed) else {
+                throw StoreError(
+                    .damaged, "The row of \(table.name) \(key) can't be read. Run rebuild.")
+            }
+            values = table.values(of: fields)
+        }
+        state =
+            if row.isDeleted {
+                .deleted
+            } else if row.flags.contains(.isParked) {
+                .parked
+            } else if row.flags.contains(.isUnreadable) {
+                .unreadable
+            } else if row.isDirty {
+                .dirty
+            } else {
+                .synced
+            }
+        lastSequence = row.lastSequence
+        syncedSequence = row.syncedSequence
+        hasChangeTag = row.hasChangeTag
+    }
+}
+
+extension EntityTable {
+    /// The name of a field, or its number where the catalog lacks it.
+    func attributeName(_ field: FieldID) -> String {
+        attribute(field)?.name ?? "field \(field.rawValue)"
+    }
+
+    /// Fields by attribute name, without those that have no value.
+    func values(of fields: Fields) -> [String: Value] {
+        var values: [String: Value] = [:]
+        for (field, value) in fields where value != .null { values[attributeName(field)] = value }
+        return values
+    }
+}

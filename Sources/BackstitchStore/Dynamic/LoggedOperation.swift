@@ -1,0 +1,90 @@
+public import BackstitchCore
+public import Foundation
+
+/// An operation of the log, decoded, without Swift types.
+public struct LoggedOperation: Hashable, Sendable {
+    /// What an operation did to one attribute.
+    public struct Change: Hashable, Sendable {
+        /// The attribute's name.
+        public let attribute: String
+        /// The value before the operation; nil where there was none.
+        public let before: Value?
+        /// The value after it; nil where there is none.
+        public let after: Value?
+    }
+
+    /// The operation's place in the log, from 1 on.
+    public let sequence: UInt64
+    /// What it does to its record.
+    public let kind: OperationKind
+    /// Where it comes from.
+    public let origin: OperationOrigin
+    /// Who wrote it, as the write named itself; empty where it did not.
+    public let author: String
+    /// The sequence of the first operation of the same transaction.
+    public let transaction: UInt64
+    /// The time of the operation's clock, which is never behind that of the operation before.
+    public let date: Date
+    /// The name of the entity; nil for `forget`, which concerns all records.
+    public let entity: String?
+    /// The record's zone and name; nil for `forget`.
+    public let record: RecordKey?
+    /// The sequence of the record's operation before this one that changed content; 0 for none.
+    public let previous: UInt64
+    /// What changed, in the order of the catalog: all attributes of an insert or a delete, those
+    /// with another value of an update.
+    public let changes: [Change]
+    /// The change tag that the service gave, for operations that come from it.
+    public let changeTag: String?
+    /// The sequence up to which the service has the record's operations, for acknowledgements.
+    public let acknowledgedThrough: UInt64?
+    /// Why the record was parked, for `park`.
+    public let parkReason: String?
+    /// What conflict it settled.
+    public let conflict: Conflict?
+}
+
+extension LoggedOperation {
+    init(_ view: OperationView, catalog: CatalogSnapshot) throws {
+        let table = catalog.table(view.entity)
+        let isOfAll = view.kind == .forget
+        sequence = view.sequence
+        kind = view.kind
+        origin = view.origin
+        author = view.author
+        transaction = view.transaction
+        date = Date(milliseconds: Int64(view.clock >> 16))
+        entity = isOfAll ? nil : table?.name ?? "entity \(view.entity.rawValue)"
+        record = isOfAll ? nil : try view.key
+        previous = view.previous
+        changes = try Self.changes(of: view, table)
+        let stamp = view.stamp
+        changeTag = stamp.flatMap { $0.changeTag.isEmpty ? nil : $0.changeTag }
+        acknowledgedThrough = stamp.flatMap {
+            $0.acknowledgedThrough == 0 ? nil : $0.acknowledgedThrough
+        }
+        parkReason = view.kind == .park ? view.parkReason : nil
+        conflict = try view.conflictBytes.map { bytes in
+            Conflict(
+                try ConflictReport(reading: bytes), sequence: view.sequence, table: table,
+                entity: view.entity, record: try view.key)
+        }
+    }
+
+    private static func changes(of view: OperationView, _ table: EntityTable?) throws -> [Change] {
+        var before = Fields()
+        var after = Fields()
+        switch view.kind {
+        case .insert: after = try Fields(view.after)
+        case .update: (before, after) = (try Fields(view.before), try Fields(view.after))
+        case .delete: before = try Fields(view.before)
+        case .acknowledge, .park, .release, .forget: return []
+        }
+        return Set(before.ids).union(after.ids).sorted().map { field in
+            let sides = [before, after].map { $0.value(field) == .null ? nil : $0.value(field) }
+            return Change(
+                attribute: table?.attributeName(field) ?? "field \(field.rawValue)",
+                before: sides[0], after: sides[1])
+        }
+    }
+}

@@ -1,0 +1,112 @@
+public import BackstitchCore
+
+extension ReadTransaction {
+    /// Reads a record without its Swift type; nil where there is none.
+    ///
+    /// - Parameter includesDeleted: Whether a record counts that was deleted here and whose delete
+    ///   was not pushed yet.
+    /// - Throws: `unknownEntity`; `damaged` where the row can't be read.
+    public func record(
+        _ key: RecordKey, of entity: String, includesDeleted: Bool = false
+    ) throws -> DynamicRecord? {
+        let table = try reader.table(named: entity)
+        guard let row = try reader.row(table.number, key), includesDeleted || !row.isDeleted else {
+            return nil
+        }
+        return try DynamicRecord(row, key: key, table: table)
+    }
+
+    /// Reads a record of the store's own zone without its Swift type; nil where there is none.
+    ///
+    /// - Parameters:
+    ///   - name: The record's name as the service spells it; a UUID in upper case.
+    ///   - includesDeleted: Whether a record counts that was deleted here and whose delete was not
+    ///     pushed yet.
+    /// - Throws: `unknownEntity`; `damaged` where the row can't be read.
+    public func record(
+        _ name: String, of entity: String, includesDeleted: Bool = false
+    ) throws -> DynamicRecord? {
+        try record(RecordKey(RecordName(name)), of: entity, includesDeleted: includesDeleted)
+    }
+
+    /// Visits the records of an entity in the order of their keys, one at a time.
+    ///
+    /// - Parameters:
+    ///   - entity: The entity's name.
+    ///   - start: Where to begin: the first record at or behind this key; nil for the first of all.
+    ///   - limit: The most records to visit.
+    ///   - includesDeleted: Whether records count that were deleted here and whose deletes were not
+    ///     pushed yet.
+    ///   - body: Gets a record; returns whether to go on.
+    /// - Throws: `unknownEntity`, `damaged`, or what the closure throws.
+    public func forEachRecord(
+        of entity: String, from start: RecordKey? = nil, limit: Int = .max,
+        includesDeleted: Bool = false, _ body: (DynamicRecord) throws -> Bool
+    ) throws {
+        let table = try reader.table(named: entity)
+        var left = limit
+        guard left > 0 else { return }
+        try reader.visitStoredRows(of: table.number, from: start) { bytes, row in
+            if row.isDeleted, !includesDeleted { return true }
+            guard let key = RecordKey(reading: bytes) else {
+                throw StoreError(.damaged, "The key of a row can't be read. Run rebuild.")
+            }
+            left -= 1
+            return try body(try DynamicRecord(row, key: key, table: table)) && left > 0
+        }
+    }
+
+    /// Reads the records of an entity in the order of their keys.
+    ///
+    /// - Parameters:
+    ///   - entity: The entity's name.
+    ///   - start: Where to begin: the first record at or behind this key; nil for the first of all.
+    ///   - limit: The most records to read.
+    ///   - includesDeleted: Whether records count that were deleted here and whose deletes were not
+    ///     pushed yet.
+    /// - Throws: `unknownEntity`; `damaged` where a row can't be read.
+    public func records(
+        of entity: String, from start: RecordKey? = nil, limit: Int,
+        includesDeleted: Bool = false
+    ) throws -> [DynamicRecord] {
+        var records: [DynamicRecord] = []
+        try forEachRecord(
+            of: entity, from: start, limit: limit, includesDeleted: includesDeleted
+        ) { record in
+            records.append(record)
+            return true
+        }
+        return records
+    }
+
+    /// The number of records of an entity, deleted ones aside.
+    ///
+    /// - Throws: `unknownEntity`.
+    /// - Complexity: O(*n*) in the entity's records; their values are not read.
+    public func count(of entity: String) throws -> Int {
+        try reader.countRows(of: try reader.table(named: entity).number).live
+    }
+}
+
+extension TableReader {
+    /// The table of an entity of the catalog by name.
+    func table(named name: String) throws -> EntityTable {
+        guard let table = catalog.table(named: name) else {
+            let known = catalog.tables.map(\.name).sorted().joined(separator: ", ")
+            throw StoreError(
+                .unknownEntity,
+                "The store has no entity '\(name)'. It has: \(known.isEmpty ? "none" : known).")
+        }
+        return table
+    }
+
+    func countRows(of entity: EntityNumber) throws -> (live: Int, deleted: Int) {
+        var live = 0
+        var deleted = 0
+        try visitStoredRows(of: entity) { _, row in
+            if row.isDeleted { deleted += 1 } else { live += 1 }
+            return true
+        }
+        return (live, deleted)
+    }
+}

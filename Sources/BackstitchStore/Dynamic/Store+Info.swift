@@ -1,0 +1,87 @@
+import BackstitchCore
+import LMDB
+
+extension Store {
+    /// Tells what the store holds and how far it is synced.
+    ///
+    /// - Throws: `closed`, `io`; `damaged` where a row, an operation or a zone's state can't be read.
+    /// - Complexity: O(*n*) in the records and in the operations that were not pushed yet; values
+    ///   are not read.
+    public func info() throws -> StoreInfo {
+        let space: StoreInfo.Space
+        do {
+            space = try self.space()
+        } catch {
+            throw StoreError.wrap(error)
+        }
+        return try read { transaction in
+            let reader = transaction.reader
+            let catalog = reader.catalog.catalog
+            return StoreInfo(
+                storeID: catalog.storeID, formatVersion: catalog.formatVersion,
+                entities: try reader.catalog.tables.map { table in
+                    let rows = try reader.countRows(of: table.number)
+                    return StoreInfo.Entity(
+                        name: table.name, isDeclared: table.isDeclared, records: rows.live,
+                        tombstones: rows.deleted)
+                },
+                lastSequence: try reader.head,
+                operations: try reader.access.count(of: databases.log),
+                outbox: try reader.countOutbox(),
+                parked: try reader.parked(limit: StoreInfo.parkedMax),
+                zones: try reader.zones(), space: space, durability: configuration.durability)
+        }
+    }
+
+    private func space() throws -> StoreInfo.Space {
+        let info = try environment.info
+        return StoreInfo.Space(
+            fileBytes: try environment.fileBytes, mapBytes: info.mapBytes,
+            pageBytes: info.pageBytes, usedPages: info.lastPage + 1 - info.freePages,
+            freePages: info.freePages)
+    }
+}
+
+extension TableReader {
+    func parked(limit: Int) throws -> [StoreInfo.ParkedRecord] {
+        var records: [StoreInfo.ParkedRecord] = []
+        try [TableKey.parked].withUnsafeBytes { prefix in
+            try visit(prefix: prefix) { key, value in
+                guard key.count > TableKey.rowPrefixByteCount, value.count >= 8,
+                    let record = RecordKey(
+                        reading: key.part(TableKey.rowPrefixByteCount..<key.count))
+                else { throw StoreError(.damaged, "A parked record can't be read. Run rebuild.") }
+                let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+                records.append(
+                    StoreInfo.ParkedRecord(
+                        entity: catalog.table(entity)?.name ?? "entity \(entity.rawValue)",
+                        record: record, sequence: value.part(0..<8).sequence,
+                        reason: String(decoding: value.part(8..<value.count), as: UTF8.self)))
+                return records.count < limit
+            }
+        }
+        return records
+    }
+
+    func zones() throws -> [StoreInfo.Zone] {
+        var zones: [StoreInfo.Zone] = []
+        let prefix = Array(MetaName.zone("").utf8)
+        try prefix.withUnsafeBytes { prefix in
+            try access.withCursor(in: databases.meta) { cursor in
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, cursor.key.starts(with: prefix) {
+                    let key = cursor.key
+                    let name = String(decoding: key.part(prefix.count..<key.count), as: UTF8.self)
+                    let state = try zoneState(name)
+                    zones.append(
+                        StoreInfo.Zone(
+                            name: name, isSetUp: state.isSetUp, hasToken: state.zoneToken != nil,
+                            needsPull: state.needsPull, isFullFetch: state.isFullFetch,
+                            suspension: state.suspension?.rawValue))
+                    isThere = try cursor.next()
+                }
+            }
+        }
+        return zones
+    }
+}

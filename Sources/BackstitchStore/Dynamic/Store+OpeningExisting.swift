@@ -1,0 +1,90 @@
+import BackstitchCore
+import Foundation
+import LMDB
+
+extension Store {
+    /// Opens a store that exists, without the Swift types that wrote it.
+    ///
+    /// For tools that show any store. Records and operations are read by name, with
+    /// `ReadTransaction.record(_:of:)`; Swift types are unknown to the store. What
+    /// its schema declared last stays declared, and indexes stay as they are. Nothing is created:
+    /// a folder that is no store is left as it is, down to its last byte.
+    ///
+    /// Other processes may write meanwhile; every read sees their last commit, names that are new
+    /// included.
+    ///
+    /// - Parameters:
+    ///   - directory: The path of the store's folder.
+    ///   - access: Whether the store may be written to, as ``rebuild()`` does.
+    ///   - checksPages: Whether every page in use is checked first, some microseconds each. Do so
+    ///     where the file may be damaged: the storage engine trusts pages and may crash on a
+    ///     damaged one.
+    /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
+    ///   where this process has the store open with other options.
+    public static func open(
+        existing directory: String, access: StoreAccess = .readOnly,
+        configuration: StoreConfiguration = .init(), checksPages: Bool = false
+    ) throws -> Store {
+        do {
+            var options = options(configuration, durability: configuration.durability)
+            options.isReadOnly = access == .readOnly
+            try refuseOthers(directory, options, checksPages: checksPages)
+            options.createsIfMissing = access == .readWrite
+            let environment = try Environment.open(at: directory, options: options)
+            do {
+                if checksPages { try environment.checkPages() }
+                let databases = try Databases(environment)
+                let stored = try environment.read { try storedCatalog($0.access, databases) }
+                guard let catalog = stored else {
+                    throw StoreError.notAStore(directory, "holds an LMDB file of another program")
+                }
+                let snapshot = CatalogSnapshot(catalog)
+                return Store(
+                    environment: environment, databases: databases, configuration: configuration,
+                    shared: try SharedState.of(environment, schema: nil) { catalog },
+                    types: TypeTable(schema: Schema(), catalog: snapshot),
+                    catalog: CatalogState(snapshot))
+            } catch {
+                environment.close()
+                throw error
+            }
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+
+    /// Throws unless the folder holds a store that this version can read, and changes nothing.
+    private static func refuseOthers(
+        _ directory: String, _ options: EnvironmentOptions, checksPages: Bool
+    ) throws {
+        let bytes: [UInt8]?
+        do throws(LMDBError) {
+            bytes = try Environment.peek(
+                at: directory, options: options, database: "meta", key: MetaName.catalog,
+                visitsAllPages: checksPages)
+        } catch {
+            switch error.code {
+            case .busy: return  // Open in this process, or busy with writers: then it is a store.
+            case .notFoundPath:
+                let isThere = FileManager.default.fileExists(atPath: directory)
+                throw StoreError.notAStore(
+                    directory, isThere ? "has no file data.mdb" : "does not exist")
+            case .notADirectory: throw StoreError.notAStore(directory, "is a file, not a folder")
+            default: throw error
+            }
+        }
+        guard let bytes else {
+            throw StoreError.notAStore(directory, "holds an LMDB file of another program")
+        }
+        _ = try CatalogCoding.decode(bytes)
+    }
+}
+
+extension StoreError {
+    static func notAStore(_ directory: String, _ reason: String) -> StoreError {
+        StoreError(
+            .notAStore,
+            "There is no store at '\(directory)': it \(reason). Give the path of the "
+                + "folder that a program keeps its store in.")
+    }
+}

@@ -1,0 +1,8 @@
+/// What a store that exists is opened for.
+public enum StoreAccess: String, Hashable, Sendable, CaseIterable {
+    /// Reading only. The data file is never written. A lock file is made where it is missing and
+    /// may be, because it keeps writers of other processes from overwriting what is read.
+    case readOnly
+    /// Reading and writing.
+    case readWrite
+}

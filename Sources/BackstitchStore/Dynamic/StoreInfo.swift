@@ -1,0 +1,83 @@
+public import BackstitchCore
+public import Foundation
+
+/// What a store holds and how far it is synced, at one moment.
+public struct StoreInfo: Hashable, Sendable {
+    /// An entity and the number of its records.
+    public struct Entity: Hashable, Sendable {
+        /// The entity's name.
+        public let name: String
+        /// Whether the schema that last opened the store declares it.
+        public let isDeclared: Bool
+        /// The number of records.
+        public let records: Int
+        /// The number of records that were deleted here and whose deletes were not pushed yet.
+        public let tombstones: Int
+    }
+
+    /// A record that the service refused.
+    public struct ParkedRecord: Hashable, Sendable {
+        /// The name of the entity.
+        public let entity: String
+        /// The record's zone and name.
+        public let record: RecordKey
+        /// The sequence of the operation that parked it.
+        public let sequence: UInt64
+        /// Why it was parked.
+        public let reason: String
+    }
+
+    /// How far a zone's synchronisation has come; without tokens and user names.
+    public struct Zone: Hashable, Sendable {
+        /// The zone's name.
+        public let name: String
+        /// Whether the zone and its subscription were made on the service.
+        public let isSetUp: Bool
+        /// Whether there is a token, so that the next pull gets only what changed since.
+        public let hasToken: Bool
+        /// Whether the service has changes that were not pulled yet.
+        public let needsPull: Bool
+        /// Whether everything is being fetched anew.
+        public let isFullFetch: Bool
+        /// Why nothing is exchanged; nil where it is.
+        public let suspension: String?
+    }
+
+    /// What the store takes up.
+    public struct Space: Hashable, Sendable {
+        /// The size of the data file, in bytes.
+        public let fileBytes: Int
+        /// The address space that is set aside for it, in bytes.
+        public let mapBytes: Int
+        /// The size of a page, in bytes.
+        public let pageBytes: Int
+        /// The number of pages in use.
+        public let usedPages: Int
+        /// The number of pages inside the file that will be used again.
+        public let freePages: Int
+    }
+
+    /// The most parked records that ``parked`` lists.
+    public static let parkedMax = 1_000
+
+    /// The identity of the store.
+    public let storeID: UUID
+    /// The version of the format that wrote it.
+    public let formatVersion: Int
+    /// The entities in the order in which the store came to know them.
+    public let entities: [Entity]
+    /// The sequence of the last operation; 0 in an empty store.
+    public let lastSequence: UInt64
+    /// The number of operations in the log.
+    public let operations: Int
+    /// How much waits to be pushed, is parked, or is in the conflict journal.
+    public let outbox: OutboxCounts
+    /// Parked records in the order of their keys, ``parkedMax`` at most.
+    public let parked: [ParkedRecord]
+    /// The zones that the store was synced with.
+    public let zones: [Zone]
+    /// What the store takes up.
+    public let space: Space
+    /// When this process's commits are on disk.
+    public let durability: Durability
+}

@@ -1,0 +1,10 @@
+/// How far a long piece of work has come.
+public struct WorkProgress: Hashable, Sendable {
+    /// The operations that are done.
+    public let done: Int
+    /// The operations that there are to do, each pass over the log counted.
+    public let total: Int
+
+    /// After how many operations progress is told.
+    static let interval = 4_096
+}

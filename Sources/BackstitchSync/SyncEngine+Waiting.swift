@@ -1,0 +1,87 @@
+import BackstitchCore
+public import BackstitchStore
+
+/// What becomes of the records here when the zone that held them is gone.
+public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
+    /// The zone is made again, and everything here is uploaded to it.
+    case reupload
+    /// Everything here is deleted, unsynced changes too, and the zone begins empty.
+    case erase
+}
+
+extension SyncEngine {
+    /// How many records and operations wait, by what keeps them.
+    ///
+    /// Reads the log from the oldest unsynced operation on.
+    /// - Throws: `StoreError` where the store can't be read.
+    public nonisolated func pending() throws -> OutboxCounts {
+        try store.read { try $0.reader.countOutbox() }
+    }
+
+    /// The records that can't be pushed as they are, with the reasons.
+    ///
+    /// A record leaves the list when it is edited, when ``retryParked(_:)`` is called for it, or
+    /// when a policy decides for the service's version.
+    /// - Throws: `StoreError` where the store can't be read.
+    public nonisolated func parked() throws -> [ParkedRecord] {
+        try store.read { try $0.reader.parkedRecords() }
+    }
+
+    /// The records that were changed on both sides, oldest first, with the values of each side.
+    ///
+    /// - Throws: `StoreError` where the store can't be read.
+    public nonisolated func conflicts() throws -> [ConflictEntry] {
+        try store.read { try $0.reader.conflicts() }
+    }
+
+    /// Makes parked records pending again; the next round tries to push them.
+    ///
+    /// - Parameter records: Some of ``parked()``; nil is all of them.
+    /// - Returns: the number of records that were parked.
+    /// - Throws: `StoreError` where the store fails.
+    @discardableResult
+    public func retryParked(_ records: [ParkedRecord]? = nil) async throws -> Int {
+        try await store.writeContext { context in
+            var count = 0
+            for record in try records ?? context.reader.parkedRecords() {
+                guard let table = context.reader.catalog.table(named: record.entity) else {
+                    continue
+                }
+                if try context.release(table.number, RecordKey(record.recordName)) { count += 1 }
+            }
+            return count
+        }
+    }
+
+    /// Goes on after the zone was deleted by its user or purged; the next round makes it again.
+    ///
+    /// Does nothing where the engine is not suspended.
+    /// - Returns: whether it was suspended.
+    /// - Throws: `StoreError` where the store fails; the engine stays suspended then.
+    @discardableResult
+    public func resume(after decision: ZoneLossDecision) async throws -> Bool {
+        let name = configuration.zoneName
+        let wasSuspended = try await store.writeContext { context in
+            guard let old = try Self.suspendedState(context, name) else { return false }
+            if decision == .erase { try context.eraseRecords() }
+            var state = ZoneState()
+            state.userName = old.userName
+            try context.forgetService()
+            try context.forgetSeen()
+            try context.setZoneState(state, name)
+            return true
+        }
+        if wasSuspended {
+            hasCheckedAccount = false
+            setStatus(.idle)
+        }
+        return wasSuspended
+    }
+
+    private static func suspendedState(
+        _ context: WriteContext, _ name: String
+    ) throws -> ZoneState? {
+        let state = try context.reader.zoneState(name)
+        return state.suspension == nil ? nil : state
+    }
+}

@@ -1,0 +1,85 @@
+import Glibc
+
+extension Environment {
+    /// Reads one value of a file that this process doesn't have open, and changes nothing: not even
+    /// a lock file is made.
+    ///
+    /// For a look at a folder before it is opened, because opening any LMDB file makes a lock file
+    /// beside it, and for writing also the databases that it lacks. The pages are read with `pread`
+    /// and checked, so that no file can do harm.
+    ///
+    /// - Parameter visitsAllPages: Checks all pages in use if there is no lock file, so that nobody
+    ///   writes. Where there is one, use ``checkPages()`` after opening.
+    /// - Returns: the value; `nil` if the key or the database isn't there.
+    /// - Throws: `busy` if this process has the file open, or if writers never pause; for the
+    ///   folder and the file what ``open(at:options:)`` throws.
+    package static func peek(
+        at directory: String, options: EnvironmentOptions, database: String, key: String,
+        visitsAllPages: Bool = false
+    ) throws(LMDBError) -> [UInt8]? {
+        let folder = Folder(path: directory)
+        var options = options
+        options.createsIfMissing = false
+        try folder.prepare(options)
+        return try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
+            if visitsAllPages, try FileKey(path: folder.lockPath) == nil {
+                try DataFile.check(path: folder.dataPath, visitsAllPages: true)
+            }
+            if !options.isReadOnly, access(folder.dataPath, W_OK) != 0 {
+                throw LMDBError(errno: errno, "write to", path: folder.dataPath)
+            }
+            return try DataFile.value(
+                of: Array(key.utf8), inDatabase: database, path: folder.dataPath)
+        }
+    }
+}
+
+extension Environment {
+    /// Checks all pages in use, which LMDB itself trusts. Takes some microseconds a page.
+    ///
+    /// - Throws: `truncated` or `damaged`.
+    package func checkPages() throws {
+        // The snapshot keeps writers from using the pages again meanwhile.
+        try read { _ in try DataFile.check(path: core.folder.dataPath, visitsAllPages: true) }
+    }
+
+    /// The size of the data file, in bytes; it grows only, and may lie behind the last page.
+    package var fileBytes: Int {
+        get throws(LMDBError) {
+            if core.folder.isUnlinked { return 0 }
+            guard let status = try FileKey.status(of: core.folder.dataPath) else {
+                throw LMDBError(.notFoundPath, "'\(core.folder.dataPath)' was removed.")
+            }
+            return Int(status.st_size)
+        }
+    }
+}
+
+extension DataFile {
+    /// How often a look-up starts again because a writer committed meanwhile.
+    private static let lookupsMax = 64
+
+    /// The value of a key in a named database.
+    static func value(
+        of key: [UInt8], inDatabase name: String, path: String
+    ) throws(LMDBError) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: path) }
+        defer { close(descriptor) }
+        let file = DataFile(descriptor: descriptor, path: path)
+        for _ in 0..<lookupsMax {
+            let meta = try file.newestMeta()
+            let result: Result<[UInt8]?, LMDBError>
+            do throws(LMDBError) {
+                var walk = PageWalk(
+                    file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
+                result = .success(try walk.value(of: key, inDatabase: name))
+            } catch {
+                result = .failure(error)
+            }
+            // A commit meanwhile may have used the pages again that were read.
+            if try file.newestMeta().transaction == meta.transaction { return try result.get() }
+        }
+        throw LMDBError(.busy, "'\(path)' is written to all the time. Try again.")
+    }
+}
