@@ -87,6 +87,13 @@ let package = Package(
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
+        .executableTarget(
+            name: "BackstitchKillHelper", dependencies: ["Backstitch"], path: "Tests/KillHelper"),
+        .testTarget(
+            name: "BackstitchKillTests",
+            dependencies: [
+                "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
+            ]),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(
             name: "BackstitchSyncTests",

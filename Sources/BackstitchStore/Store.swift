@@ -5,40 +5,35 @@ import LMDB
 /// An offline-first store of records.
 ///
 /// Every write is appended as operations to a log, and the tables that reads see follow from the
-/// log in the same transaction. A store may be used from any thread and task. One process opens a
-/// store once; opening it again with the same options shares it.
+/// log in the same transaction. A store may be used from any thread and task. Opening the same files
+/// again with the same schema and options gives another handle: what one writes, all see.
 public final class Store: Sendable {
     let environment: Environment
     let databases: Databases
     let configuration: StoreConfiguration
     /// The entities that the Swift types declare, by type.
     let types: TypeTable
+    /// What this has in common with other stores on the same files.
+    let shared: SharedState
     private let queue = CommitQueue()
+    private let number: Int
     private let catalogState: CatalogState
     /// Whether reads look for what other processes added to the catalog.
     private let followsCatalog: Bool
-    private let mailboxes = Locked(Mailboxes())
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
-
-    struct Mailboxes {
-        var next = 0
-        var open: [Int: WeakMailbox] = [:]
-    }
-
-    struct WeakMailbox {
-        weak var mailbox: ChangeMailbox?
-    }
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        catalog: CatalogSnapshot, types: TypeTable, followsCatalog: Bool = false
+        shared: SharedState, types: TypeTable, catalog: CatalogState? = nil
     ) {
         self.environment = environment
         self.databases = databases
         self.configuration = configuration
         self.types = types
-        self.followsCatalog = followsCatalog
-        catalogState = CatalogState(catalog)
+        self.shared = shared
+        number = shared.mailboxes.addStore()
+        followsCatalog = catalog != nil
+        catalogState = catalog ?? shared.catalog
     }
 
     deinit { close() }
@@ -52,11 +47,13 @@ public final class Store: Sendable {
     public var directory: String { environment.directory }
 
     /// Closes the store: waits for reads and writes that are under way, ends change streams, and
-    /// makes every later call throw `closed`. A store that is released closes itself.
+    /// makes every later call throw `closed`. A store that is released closes itself soon.
+    ///
+    /// Inside a read of the store it does not wait, for it would wait for that read: the files are
+    /// closed soon after the read.
     public func close() {
-        environment.close()
-        let open = mailboxes.withLock { $0.open.values.compactMap(\.mailbox) }
-        for mailbox in open { mailbox.close() }
+        if environment.isReading { environment.closeSoon() } else { environment.close() }
+        shared.mailboxes.removeStore(number)
     }
 
     // MARK: Reading
@@ -112,7 +109,7 @@ public final class Store: Sendable {
     ///
     /// Everything else is as in the asynchronous `write`.
     ///
-    /// - Throws: what the closure throws; `nestedWrite` inside another write of the store.
+    /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil,
@@ -123,6 +120,12 @@ public final class Store: Sendable {
                 .nestedWrite,
                 "A write can't begin inside another write. Use the transaction you have.")
         }
+        if environment.isReading {
+            throw StoreError(
+                .nestedWrite,
+                "A read can't wait for a write. End the read, then write.")
+        }
+        try check(author)
         let types = types
         return try withoutActuallyEscaping(body) { body in
             // The queue holds the job a moment longer than this call, so the closure is taken away.
@@ -157,6 +160,7 @@ public final class Store: Sendable {
     package func writeContext<Result: Sendable>(
         author: String? = nil, _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
+        try check(author)
         let result = Locked<Result?>(nil)
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<Void, any Error>) in
@@ -179,6 +183,14 @@ public final class Store: Sendable {
         return value
     }
 
+    private func check(_ author: String?) throws {
+        guard let author, author.utf8.count > StoreConfiguration.authorBytesMax else { return }
+        throw StoreError(
+            .invalidValue,
+            "The author of a write has \(StoreConfiguration.authorBytesMax) bytes at most; this "
+                + "one has \(author.utf8.count). Shorten it.")
+    }
+
     private func submit(_ job: WriteJob) {
         queue.submit(job, to: environment.writer) { [self] jobs in commit(jobs) }
     }
@@ -195,6 +207,10 @@ public final class Store: Sendable {
                 break
             } catch let failed as WriteFailed {
                 failures[failed.index] = failed.error
+            } catch let error as LMDBError where error.isAboutSpace && jobs.count > 1 {
+                // What is too large for the space left must not take the others with it.
+                for job in jobs { commit([job]) }
+                return
             } catch {
                 for index in jobs.indices where failures[index] == nil { failures[index] = error }
             }
@@ -219,9 +235,10 @@ public final class Store: Sendable {
                 context.begin(author: job.author)
                 do {
                     try job.run(context)
+                    if let failure = context.failure { throw failure }
                 } catch {
                     // A write that changed nothing can just be left out.
-                    if context.operationCount > 0 || context.hasWrittenDirectly {
+                    if context.hasWritten {
                         throw WriteFailed(index: index, error: error)
                     }
                     refused[index] = error
@@ -244,23 +261,15 @@ public final class Store: Sendable {
 
     // MARK: Changes
 
-    /// The changes of every commit from now on, in commit order.
+    /// The changes of every commit from now on, in commit order; of a closed store none.
+    ///
+    /// Writes of other `Store` objects on the same files of this process are among them.
     public func changes() -> ChangeStream {
-        let number = mailboxes.withLock { state -> Int in
-            state.next += 1
-            return state.next
-        }
-        let mailboxes = mailboxes
-        let mailbox = ChangeMailbox {
-            mailboxes.withLock { state in state.open[number] = nil }
-        }
-        mailboxes.withLock { $0.open[number] = WeakMailbox(mailbox: mailbox) }
-        return ChangeStream(mailbox: mailbox)
+        ChangeStream(mailbox: shared.mailboxes.open(for: number))
     }
 
     private func publish(_ changes: ChangeSet) {
         guard !changes.sequences.isEmpty else { return }
-        let open = mailboxes.withLock { $0.open.values.compactMap(\.mailbox) }
-        for mailbox in open { mailbox.deliver(changes) }
+        shared.mailboxes.deliver(changes)
     }
 }

@@ -12,6 +12,8 @@ public struct StoreConfiguration: Sendable {
     public var durability: Durability
     /// The author that operations carry, up to 255 bytes; each write can name another.
     public var author: String
+    /// The most bytes of an author's name.
+    public static let authorBytesMax = 255
     /// The most bytes that the store may grow to; its file grows only as needed.
     public var bytesMax: Int
     /// Whether a store on a network file system is opened, whose locks may not work.

@@ -99,6 +99,8 @@ extension StoreError {
             StoreError(
                 .damaged,
                 "An operation in the log can't be read: \(error). Run verify to learn which.")
+        case let error as FieldError:
+            StoreError(.damaged, "A stored field can't be read: \(error).")
         default: error
         }
     }

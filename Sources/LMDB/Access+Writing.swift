@@ -74,6 +74,9 @@ extension Access {
         guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
     }
 
+    /// How often the transaction was changed so far; 0 in a read transaction.
+    package var changeCount: Int { state.map { Int($0.pointee.changes) } ?? 0 }
+
     /// The transaction, for a change; traps in a read transaction.
     @inlinable
     func changing() -> OpaquePointer {

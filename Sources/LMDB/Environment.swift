@@ -68,6 +68,22 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
         EnvironmentRegistry.shared.close(core)
     }
 
+    /// As ``close()``, but returns at once: the file closes after the reads, on another thread.
+    package func closeSoon() {
+        guard core.process.isCurrent,
+            !isClosed.exchange(true, ordering: .sequentiallyConsistent)
+        else { return }
+        let core = core
+        Thread.detach { EnvironmentRegistry.shared.close(core) }
+    }
+
+    /// Whether the calling thread is inside a read of the file; waiting for a write there could
+    /// last forever.
+    package var isReading: Bool { core.gate.isReading }
+
+    /// What all handles of a file have in common, and no two open files.
+    package var identity: ObjectIdentifier { ObjectIdentifier(core) }
+
     /// The thread on which the environment writes. All handles of a file have the same.
     package var writer: WriterThread { core.writer }
 

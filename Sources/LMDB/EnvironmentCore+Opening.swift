@@ -54,12 +54,12 @@ extension EnvironmentCore {
     ) throws(LMDBError) -> [String: Database] {
         var status = openDatabases(pointer, options, create: false)
         if status == MDB_NOTFOUND {
-            guard !options.isReadOnly else {
+            guard !options.isReadOnly, options.addsDatabases else {
                 throw LMDBError(
                     .foreignFile,
                     """
-                    '\(folder.path)' lacks one of the databases \(options.databases). Open it \
-                    for writing once, or check the path.
+                    '\(folder.path)' lacks one of the databases \(options.databases): another \
+                    program may have written it. Check the path.
                     """, underlying: status)
             }
             status = openDatabases(pointer, options, create: true)

@@ -56,6 +56,7 @@ extension Folder {
     private func fill(_ options: EnvironmentOptions) throws(LMDBError) {
         var options = options
         options.durability = .full
+        options.addsDatabases = true
         let pointer = try EnvironmentCore.openPointer(self, options)
         defer {
             mdb_env_close(pointer)

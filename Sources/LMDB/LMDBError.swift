@@ -59,6 +59,9 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The LMDB or `errno` value behind the failure; 0 if there is none.
     package let underlying: Int32
 
+    /// Whether the disk or the map is used up; nothing was changed then.
+    package var isAboutSpace: Bool { code == .mapFull || code == .diskFull }
+
     /// Makes an error.
     package init(_ code: Code, _ message: String, underlying: Int32 = 0) {
         self.code = code

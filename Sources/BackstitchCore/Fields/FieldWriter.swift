@@ -131,7 +131,12 @@ public struct FieldWriter: ~Copyable {
     ) throws(FieldError) {
         if case .null = value, !keepsNull { return }
         let start = data.count
-        try appendTagged(value)
+        do throws(FieldError) {
+            try appendTagged(value)
+        } catch {
+            data.truncate(to: start)
+            throw error
+        }
         try end(field, start: start)
     }
 

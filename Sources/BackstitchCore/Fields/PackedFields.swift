@@ -76,6 +76,12 @@ package struct PackedFields {
         return try value(at: position)
     }
 
+    /// Whether the ids ascend, as they do unless the bytes are damaged.
+    package var isAscending: Bool {
+        guard count > 1 else { return true }
+        return (1..<count).allSatisfy { field(at: $0 - 1) < field(at: $0) }
+    }
+
     /// Checks the directory: ids ascend, values follow one another and end with the bytes.
     package var isWellFormed: Bool {
         var previousEnd = 0

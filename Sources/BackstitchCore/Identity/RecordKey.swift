@@ -23,14 +23,14 @@ public struct RecordKey: Hashable, Sendable {
     package var byteCount: Int {
         switch name {
         case .uuid: 18
-        case .text(let text): 3 + text.utf8.count
+        case .text(let text): 3 + min(text.utf8.count, RecordName.byteCountMax)
         }
     }
 
     /// Writes the stored form to `target` and returns the number of bytes.
     ///
-    /// `target` has room for ``byteCount`` bytes; a name longer than 255 bytes is a broken
-    /// invariant, because saving checks it.
+    /// `target` has room for ``byteCount`` bytes. A name longer than 255 bytes can't be saved; its
+    /// form is cut and ends with a byte that no text has, so that it is found nowhere.
     package func write(to target: UnsafeMutableRawPointer) -> Int {
         target.storeBytes(of: zone, as: UInt8.self)
         switch name {
@@ -41,12 +41,15 @@ public struct RecordKey: Hashable, Sendable {
         case .text(var text):
             target.storeBytes(of: 1, toByteOffset: 1, as: UInt8.self)
             return text.withUTF8 { bytes in
-                precondition(bytes.count <= RecordName.byteCountMax, "A record name is too long.")
-                target.storeBytes(of: UInt8(bytes.count), toByteOffset: 2, as: UInt8.self)
+                let count = min(bytes.count, RecordName.byteCountMax)
+                target.storeBytes(of: UInt8(count), toByteOffset: 2, as: UInt8.self)
                 if let base = bytes.baseAddress {
-                    (target + 3).copyMemory(from: base, byteCount: bytes.count)
+                    (target + 3).copyMemory(from: base, byteCount: count)
                 }
-                return 3 + bytes.count
+                if count < bytes.count {
+                    target.storeBytes(of: 0xFF, toByteOffset: 2 + count, as: UInt8.self)
+                }
+                return 3 + count
             }
         }
     }

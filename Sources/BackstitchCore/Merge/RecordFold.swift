@@ -8,6 +8,8 @@ package struct RecordFold: Equatable, Sendable {
     package private(set) var baseExists = false
     /// The values before the first operation: of the fields that changed, or of all after a delete.
     package private(set) var base = Fields()
+    /// Whether ``base`` has all fields, because a delete told them: others were null then.
+    private var isBaseComplete = false
     /// Whether the record exists after the last operation.
     package private(set) var exists = false
     /// The values after the last operation of the fields that changed, explicit nulls included; for
@@ -46,6 +48,7 @@ package struct RecordFold: Equatable, Sendable {
                 var unchanged = before
                 for field in changed.ids { unchanged[field] = nil }
                 keepBase(unchanged)
+                isBaseComplete = true
             }
             exists = false
             changed = Fields()
@@ -53,6 +56,7 @@ package struct RecordFold: Equatable, Sendable {
     }
 
     private mutating func keepBase(_ before: Fields) {
+        if isBaseComplete { return }
         for (field, value) in before where base[field] == nil { base[field] = value }
     }
 

@@ -51,11 +51,26 @@ public struct CatalogAttribute: Hashable, Sendable, Codable {
     public internal(set) var schema: AttributeSchema?
     /// Whether the schema that last opened the store declares it.
     public internal(set) var isDeclared: Bool
+
+    /// Whether a row without the attribute can't be read.
+    package var isMandatory: Bool { isDeclared && schema?.isMandatory == true }
 }
 
 extension Catalog {
     /// The most fields of an entity and the most entities, unknown ones of the service included.
     package static let numberMax = 4_000
+    /// The most bytes of a name.
+    package static let nameBytesMax = 255
+
+    /// Whether names are unique and numbers count up from 1, as they do unless it is damaged.
+    package var isWellFormed: Bool {
+        let areNumbered = entities.enumerated().allSatisfy { index, entity in
+            Int(entity.number.rawValue) == index + 1
+                && Set(entity.attributes.map(\.name)).count == entity.attributes.count
+                && entity.attributes.enumerated().allSatisfy { Int($1.field.rawValue) == $0 + 1 }
+        }
+        return areNumbered && Set(entities.map(\.name)).count == entities.count
+    }
 
     /// The position of an entity, numbering it if it is new; nil where there is no number left.
     package mutating func intern(entity name: String) -> Int? {
@@ -80,12 +95,16 @@ extension Catalog {
 
     /// Takes over a schema that was validated before.
     ///
-    /// - Parameter isEmpty: Tells of an entity whether it has no records.
+    /// - Parameters:
+    ///   - isEmpty: Tells of an entity whether it has no records.
+    ///   - lacks: Tells of an entity whether it has records without an attribute.
     /// - Returns: what the stored records forbid, with remedies; the catalog is then of no use.
     package mutating func adopt(
-        _ schema: Schema, isEmpty: (EntityNumber) throws -> Bool
+        _ schema: Schema, isEmpty: (EntityNumber) throws -> Bool,
+        lacks: (EntityNumber, FieldID) throws -> Bool
     ) rethrows -> [String] {
         var violations: [String] = []
+        let before = entities
         for index in entities.indices {
             entities[index].isDeclared = false
             for position in entities[index].attributes.indices {
@@ -114,10 +133,16 @@ extension Catalog {
                         "\(name) was \(known.type) and is now \(attribute.type): keep the old type "
                             + "and give the new attribute another name.")
                 }
-                let isMandatory = !attribute.isOptional && !attribute.hasDefault
-                if isMandatory, !isEmpty, known == nil || known?.isOptional == true {
+                let wasMandatory =
+                    before.indices.contains(index)
+                    && before[index].attributes.indices.contains(position)
+                    && before[index].attributes[position].isMandatory
+                let field = entities[index].attributes[position].field
+                if attribute.isMandatory, !wasMandatory, !isEmpty,
+                    try lacks(entities[index].number, field)
+                {
                     violations.append(
-                        "\(name) is new or was optional, and there are records without it: make it "
+                        "\(name) must have a value, and there are records without it: make it "
                             + "optional or give it a default.")
                 }
                 entities[index].attributes[position].schema = attribute

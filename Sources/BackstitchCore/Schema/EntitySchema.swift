@@ -34,6 +34,9 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// For to-one relationships: where it points and what a delete of the target does.
     public let reference: ReferenceSchema?
 
+    /// Whether there is nothing to read in a row without the attribute.
+    package var isMandatory: Bool { !isOptional && !hasDefault }
+
     /// An attribute by its stored properties.
     public init(
         name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,

@@ -70,7 +70,7 @@ extension Schema {
     }
 
     /// The longest name of an entity or attribute, in bytes.
-    static let nameBytesMax = 255
+    static let nameBytesMax = Catalog.nameBytesMax
 
     private static func nameViolation(_ name: String) -> String? {
         let isLetter = { (byte: UInt8) in

@@ -60,11 +60,11 @@ package enum ServiceMapping {
 
     /// Writes the service's value as ``storedValue(_:of:zone:)`` has it; a null leaves no trace.
     ///
-    /// - Returns: whether it fits the type.
+    /// - Returns: whether it fits the type; nil where it left no trace.
     package static func write(
         _ value: ServiceValue, as type: AttributeType?, of field: FieldID,
         to writer: inout FieldWriter
-    ) throws(FieldError) -> Bool {
+    ) throws(FieldError) -> Bool? {
         switch (value, type) {
         case (.string(let text), .string), (.string(let text), nil):
             try writer.write(string: text, of: field)
@@ -75,7 +75,7 @@ package enum ServiceMapping {
         default:
             let (stored, fits) = storedValue(value, of: type)
             try writer.write(stored, of: field)
-            return fits
+            return stored == .null ? nil : fits
         }
         return true
     }
@@ -88,11 +88,17 @@ package enum ServiceMapping {
         case .double(let number): number.isFinite ? .double(number) : .null
         case .timestamp(let milliseconds): .date(milliseconds: milliseconds)
         case .bytes(let bytes): .bytes(bytes)
-        case .reference(let reference):
-            .reference(RecordKey(RecordName(reference.recordName), zone: zone))
-        case .location(let location): .location(location)
+        case .reference(let reference): plainReference(reference.recordName, zone: zone)
+        case .location(let location):
+            location.latitude.isFinite && location.longitude.isFinite ? .location(location) : .null
         case .list(let elements): .list(elements.map { plainValue($0, zone: zone) })
         }
+    }
+
+    /// A reference; an impossible name is kept as the text that it is.
+    private static func plainReference(_ text: String, zone: UInt8) -> Value {
+        let name = RecordName(text)
+        return name.violation == nil ? .reference(RecordKey(name, zone: zone)) : .string(text)
     }
 
     /// A plain value in a declared type, or nil where it does not fit.
@@ -116,7 +122,7 @@ package enum ServiceMapping {
         case (.decimal, .int64(let number)):
             return .decimal(Decimal(number))
         case (.decimal, .string(let text)):
-            return Decimal(string: text).map { .decimal($0) }
+            return decimal(text).map { .decimal($0) }
         case (.uuid, .string(let text)):
             return UUID(uuidString: text).map { .uuid($0) }
         case (.url, .string(let text)):
@@ -124,6 +130,15 @@ package enum ServiceMapping {
         default:
             return nil
         }
+    }
+
+    /// The decimal that a text spells as a whole; Foundation takes the start of any text.
+    private static func decimal(_ text: String) -> Decimal? {
+        let isNumber = text.utf8.allSatisfy { byte in
+            (48...57).contains(byte) || [43, 45, 46, 69, 101].contains(byte)
+        }
+        guard isNumber, Double(text) != nil else { return nil }
+        return Decimal(string: text).flatMap { $0.isFinite ? $0 : nil }
     }
 
     /// Whether two stored values are the same on the service.

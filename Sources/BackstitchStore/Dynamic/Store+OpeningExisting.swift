@@ -41,8 +41,9 @@ extension Store {
                 let snapshot = CatalogSnapshot(catalog)
                 return Store(
                     environment: environment, databases: databases, configuration: configuration,
-                    catalog: snapshot, types: TypeTable(schema: Schema(), catalog: snapshot),
-                    followsCatalog: true)
+                    shared: try SharedState.of(environment, schema: nil) { catalog },
+                    types: TypeTable(schema: Schema(), catalog: snapshot),
+                    catalog: CatalogState(snapshot))
             } catch {
                 environment.close()
                 throw error

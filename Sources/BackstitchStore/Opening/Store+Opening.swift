@@ -42,11 +42,13 @@ extension Store {
             let environment = try open()
             do {
                 let databases = try Databases(environment)
-                let catalog = CatalogSnapshot(
-                    try Self.adopt(schema, in: environment, databases, configuration))
+                let shared = try SharedState.of(environment, schema: schema) {
+                    try Self.adopt(schema, in: environment, databases, configuration)
+                }
+                let catalog = shared.catalog.snapshot
                 self.init(
                     environment: environment, databases: databases, configuration: configuration,
-                    catalog: catalog, types: TypeTable(schema: schema, catalog: catalog))
+                    shared: shared, types: TypeTable(schema: schema, catalog: catalog))
             } catch {
                 environment.close()
                 throw error
@@ -58,8 +60,9 @@ extension Store {
 
     private static func check(_ schema: Schema, _ configuration: StoreConfiguration) throws {
         var violations = schema.violations
-        if configuration.author.utf8.count > 255 {
-            violations.append("The author has more than 255 bytes: shorten it.")
+        let bytesMax = StoreConfiguration.authorBytesMax
+        if configuration.author.utf8.count > bytesMax {
+            violations.append("The author has more than \(bytesMax) bytes: shorten it.")
         }
         try refuse(violations)
     }
@@ -76,6 +79,7 @@ extension Store {
         _ configuration: StoreConfiguration, durability: Durability
     ) -> EnvironmentOptions {
         var options = EnvironmentOptions(databases: Databases.names)
+        options.addsDatabases = false
         options.durability = durability == .full ? .full : .relaxed
         options.mapBytesMax = max(configuration.bytesMax, 1 << 20)
         options.mapBytes = min(options.mapBytes, options.mapBytesMax)
@@ -95,7 +99,15 @@ extension Store {
             let reader = TableReader(
                 access: transaction.access, databases: databases,
                 catalog: CatalogSnapshot(catalog))
-            return try catalog.adopt(schema) { try reader.isEmpty($0) }
+            if stored == nil, try reader.head > 0 {
+                throw StoreError(
+                    .damaged,
+                    "The store at \(environment.directory) has lost its catalog. Restore it from a "
+                        + "backup.")
+            }
+            return try catalog.adopt(
+                schema, isEmpty: { try reader.isEmpty($0) },
+                lacks: { try reader.hasReadableRow(of: $0, without: $1) })
         }
         try refuse(violations)
         guard catalog != stored else { return catalog }
@@ -121,6 +133,16 @@ extension Store {
 }
 
 extension TableReader {
+    /// Whether a record that its Swift type could read lacks an attribute.
+    func hasReadableRow(of entity: EntityNumber, without field: FieldID) throws -> Bool {
+        var isFound = false
+        try visitStoredRows(of: entity) { _, row in
+            isFound = row.isReadable && row.fields?.position(of: field) == nil
+            return !isFound
+        }
+        return isFound
+    }
+
     /// Whether an entity has no rows, tombstones aside.
     func isEmpty(_ entity: EntityNumber) throws -> Bool {
         var isEmpty = true

@@ -15,16 +15,50 @@ package enum MergeResult: Equatable, Sendable {
 extension WriteContext {
     /// Merges a record that the service has.
     ///
+    /// One that can't be stored is rejected, and nothing of it is kept.
     /// - Parameter isAuthoritative: Whether its version counts even where it is older than the one
     ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
         _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
-        let key = RecordKey(RecordName(record.recordName))
-        if let violation = key.name.violation { return .rejected(violation) }
-        guard record.changeTag.utf8.count <= 255, !record.changeTag.isEmpty else {
-            return .rejected("Its change tag is empty or has more than 255 bytes.")
+        if let reason = rejection(of: record) { return .rejected(reason) }
+        do {
+            return try mergeAccepted(
+                record, policy: policy, isAuthoritative: isAuthoritative)
+        } catch let error as NumbersUsedUp {
+            return .rejected(error.description)
         }
+    }
+
+    /// Why a record can't be stored at all; nil where it can.
+    private func rejection(of record: ServiceRecord) -> String? {
+        if let violation = RecordName(record.recordName).violation { return violation }
+        if record.changeTag.isEmpty || record.changeTag.utf8.count > 255 {
+            return "Its change tag is empty or has more than 255 bytes."
+        }
+        let names = [record.recordType] + record.fields.keys
+        if names.contains(where: { $0.isEmpty || $0.utf8.count > Catalog.nameBytesMax }) {
+            return "The name of its type or of a field is empty or has more than "
+                + "\(Catalog.nameBytesMax) bytes."
+        }
+        fieldWriter.reset()
+        for (name, value) in record.fields where value.mayBeRefused {
+            do {
+                let stored = ServiceMapping.storedValue(
+                    value, of: AttributeType?.none
+                ).value
+                try fieldWriter.write(stored, of: FieldID(1))
+            } catch {
+                return "Its field \(name) can't be stored: \(error)."
+            }
+        }
+        return nil
+    }
+
+    private func mergeAccepted(
+        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool
+    ) throws -> MergeResult {
+        let key = RecordKey(RecordName(record.recordName))
         let table = try table(named: record.recordType)
         let version = ServerVersion(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
@@ -32,6 +66,8 @@ extension WriteContext {
             // Names are unique across types: a record of another type ended unseen.
             for other in catalog.tables where other.number != table.number {
                 if try reader.row(other.number, key) != nil {
+                    // What can fail comes first, so that the other record does not end in vain.
+                    _ = try number(record.fields.keys, of: table)
                     _ = try mergeAbsent(other, key, policy: policy)
                 }
             }
@@ -211,7 +247,7 @@ extension WriteContext {
             }
             let fits = try ServiceMapping.write(
                 value, as: column.type, of: column.field, to: &fieldWriter)
-            if !fits { isUnreadable = true }
+            if !(fits ?? !column.isMandatory) { isUnreadable = true }
         }
         return (isUnreadable, found == record.fields.count)
     }
@@ -255,18 +291,24 @@ extension WriteContext {
     }
 }
 
-extension CatalogAttribute {
-    /// Whether a row without the attribute can't be read.
-    var isMandatory: Bool {
-        guard isDeclared, let schema else { return false }
-        return !schema.isOptional && !schema.hasDefault
-    }
-}
-
 extension SyncStamp {
     init(_ version: ServerVersion?, through: UInt64) {
         self.init(
             changeTag: version?.changeTag ?? "",
             modifiedMilliseconds: version?.modifiedMilliseconds ?? 0, acknowledgedThrough: through)
+    }
+}
+
+extension ServiceValue {
+    /// Whether storing the value may fail; most can't, and need no trial.
+    fileprivate var mayBeRefused: Bool {
+        switch self {
+        case .string(let text): text.utf8.count >= FieldWriter.fieldBytesMax
+        case .bytes(let bytes): bytes.count >= FieldWriter.fieldBytesMax
+        case .list: true
+        case .reference(let reference):
+            reference.recordName.utf8.count >= FieldWriter.fieldBytesMax
+        case .null, .int64, .double, .timestamp, .location: false
+        }
     }
 }

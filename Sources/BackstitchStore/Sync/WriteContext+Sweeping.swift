@@ -3,9 +3,8 @@ import LMDB
 
 /// A full fetch of a zone: what was seen is marked, and what was not is swept out at its end.
 extension WriteContext {
-    /// Marks a record as seen.
+    /// Marks a record as seen. No record here has an impossible name, so that needs no mark.
     package func markSeen(_ recordName: String) throws {
-        // A name that can't be stored has no record to be swept out.
         guard RecordName(recordName).violation == nil else { return }
         try setMeta(MetaName.seenPrefix + recordName, [])
     }

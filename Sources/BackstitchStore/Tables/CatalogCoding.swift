@@ -38,11 +38,12 @@ enum CatalogCoding {
                 "The store has format version \(version.formatVersion), and this program reads up "
                     + "to \(Catalog.formatVersion). Update the program.")
         }
-        do {
-            return try JSONDecoder().decode(Catalog.self, from: data)
-        } catch {
+        guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
+            catalog.isWellFormed
+        else {
             throw StoreError(
                 .damaged, "The store's catalog can't be read. Restore the store from a backup.")
         }
+        return catalog
     }
 }

@@ -121,6 +121,7 @@ struct Projector: ~Copyable {
 
     /// Writes the fields of a row with changes laid over them; a null removes its field.
     private mutating func merge(_ fields: PackedFields, _ changed: PackedFields) throws {
+        guard fields.isAscending, changed.isAscending else { throw FieldError(.damaged) }
         var old = 0
         var new = 0
         while old < fields.count || new < changed.count {

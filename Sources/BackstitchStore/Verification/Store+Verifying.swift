@@ -94,7 +94,7 @@ extension TableReader {
             if sequence != expected {
                 found.note("Operation \(expected) is missing: the next one is \(sequence).")
             }
-            expected = sequence + 1
+            expected = sequence &+ 1
             do {
                 let operation = try OperationView(bytes, sequence: sequence)
                 try check(operation, &found)
@@ -193,7 +193,7 @@ extension TableReader {
         let kinds: [UInt8: String] = [
             TableKey.rows: "a row", TableKey.indexes: "an index entry",
             TableKey.inverses: "an inverse index entry", TableKey.journal: "a journal entry",
-            TableKey.parked: "a parked record",
+            TableKey.parked: "a parked record", TableKey.unreadable: "an unreadable record's entry",
         ]
         let kind = key.first.flatMap { kinds[$0] } ?? "an unknown entry"
         guard key.count >= TableKey.rowPrefixByteCount, key[0] != TableKey.journal else {

@@ -13,6 +13,8 @@ package final class WriteContext {
     /// The sequence of the last operation.
     private(set) package var head: UInt64
     private var clock: UInt64
+    /// The latest time that fits the 48 bits of a clock, some 8,900 years away.
+    private static let millisecondsMax: Int64 = 1 << 48 - 1
     private var projector: Projector
     private var operationBuffer = ByteBuffer(capacity: 4096)
 
@@ -23,6 +25,15 @@ package final class WriteContext {
     private(set) var operationCount = 0
     /// Whether the write changed anything otherwise than by operations.
     var hasWrittenDirectly = false
+    /// Why an operation was applied in part. The write can't be kept then, even where its closure
+    /// goes on.
+    private(set) var failure: (any Error)?
+    /// Whether leaving the write out needs the whole transaction to be given up.
+    var hasWritten: Bool {
+        access.changeCount != changesBefore || hasWrittenDirectly || failure != nil
+    }
+    /// The changes of the transaction before the running write.
+    private var changesBefore = 0
     var fieldWriter = FieldWriter()
     var bodyBuffer = ByteBuffer(capacity: 1024)
     var beforeWriter = FieldWriter()
@@ -57,6 +68,8 @@ package final class WriteContext {
         changes = ChangeSet(author: self.author)
         operationCount = 0
         hasWrittenDirectly = false
+        failure = nil
+        changesBefore = access.changeCount
     }
 
     // MARK: Operations
@@ -69,16 +82,34 @@ package final class WriteContext {
         previous: UInt64, flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil,
         conflict: ConflictReport? = nil, payload: (inout ByteBuffer) throws -> Void
     ) throws {
+        do {
+            try appendWhole(
+                OperationHeader(
+                    kind: kind, origin: origin, flags: flags, entity: entity, transaction: 0,
+                    clock: 0, previous: previous, key: key, author: author),
+                stamp: stamp, conflict: conflict, payload: payload)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    private func appendWhole(
+        _ header: OperationHeader, stamp: SyncStamp?, conflict: ConflictReport?,
+        payload: (inout ByteBuffer) throws -> Void
+    ) throws {
+        guard head < .max else {
+            throw StoreError(.damaged, "The log ends with an impossible sequence. Run verify.")
+        }
         let sequence = head + 1
         if transaction == 0 { transaction = sequence }
+        var header = header
         advanceClock()
         operationBuffer.removeAll()
+        header.transaction = transaction
+        header.clock = clock
         try OperationEncoder.begin(
-            OperationHeader(
-                kind: kind, origin: origin, flags: flags, entity: entity,
-                transaction: transaction, clock: clock, previous: previous, key: key,
-                author: author),
-            stamp: stamp, conflict: conflict, into: &operationBuffer)
+            header, stamp: stamp, conflict: conflict, into: &operationBuffer)
         try payload(&operationBuffer)
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
         try TableKey.withSequence(sequence) {
@@ -88,7 +119,9 @@ package final class WriteContext {
         try projector.apply(view, catalog: catalog)
         head = sequence
         operationCount += 1
-        changes.note(kind, origin: origin, entity: entity, key: key, sequence: sequence)
+        changes.note(
+            header.kind, origin: header.origin, entity: header.entity, key: header.key,
+            sequence: sequence)
     }
 
     /// Appends an update from the changed fields that the writers hold.
@@ -110,8 +143,8 @@ package final class WriteContext {
 
     /// The clock of the next operation: never behind the last one, nor behind the wall clock.
     private func advanceClock() {
-        let now = UInt64(max(0, configuration.milliseconds())) << 16
-        clock = max(clock + 1, now)
+        let milliseconds = min(max(0, configuration.milliseconds()), Self.millisecondsMax)
+        clock = max(clock < .max ? clock + 1 : clock, UInt64(milliseconds) << 16)
     }
 
     // MARK: The catalog
@@ -137,10 +170,7 @@ package final class WriteContext {
     private func changeCatalog(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
         var changed = catalog.catalog
         guard let index = change(&changed) else {
-            throw StoreError(
-                .full,
-                "The store has no numbers left for names that the service delivers "
-                    + "(\(Catalog.numberMax)). Delete unused record types or fields there.")
+            throw NumbersUsedUp()
         }
         catalog = CatalogSnapshot(changed)
         catalogHasChanged = true

@@ -29,7 +29,7 @@ struct RecordPlace: Hashable {
 
 /// What a delete will do, found out before anything is done.
 private struct DeletePlan {
-    /// The records to delete, referrers before what they refer to.
+    /// The records to delete, referrers before what they refer to, but for cycles.
     var deletions: [RecordPlace] = []
     var isDeleted: Set<RecordPlace> = []
     /// The references to clear.
@@ -57,11 +57,16 @@ extension WriteContext {
 
     /// Adds a record to delete and everything that follows from its delete rules.
     private func extend(_ plan: inout DeletePlan, with first: RecordPlace) throws {
-        // An explicit stack: a chain of cascades may be longer than the thread's.
-        var stack = [first]
-        plan.isDeleted.insert(first)
-        while let place = stack.popLast() {
-            plan.deletions.append(place)
+        // An explicit stack: a chain of cascades may be longer than the thread's. A record comes
+        // up once to find its referrers, and again when they are all in the plan.
+        var stack = [(place: first, hasReferrers: false)]
+        while let (place, hasReferrers) = stack.popLast() {
+            if hasReferrers {
+                plan.deletions.append(place)
+                continue
+            }
+            guard plan.isDeleted.insert(place).inserted else { continue }
+            stack.append((place, true))
             guard let target = catalog.table(place.entity) else { continue }
             for table in catalog.tables {
                 for attribute in table.references {
@@ -74,7 +79,9 @@ extension WriteContext {
                         let referrer = RecordPlace(entity: table.number, key: key)
                         switch reference.onDelete {
                         case .cascade:
-                            if plan.isDeleted.insert(referrer).inserted { stack.append(referrer) }
+                            if !plan.isDeleted.contains(referrer) {
+                                stack.append((referrer, false))
+                            }
                         case .nullify:
                             plan.nullified.append((referrer, attribute.field))
                         case .deny:
@@ -87,7 +94,6 @@ extension WriteContext {
                 }
             }
         }
-        plan.deletions.reverse()
     }
 
     private func clear(_ field: FieldID, of place: RecordPlace) throws {
@@ -98,8 +104,12 @@ extension WriteContext {
         afterWriter.reset()
         try beforeWriter.write(raw: before, of: field)
         try afterWriter.write(.null, of: field, keepsNull: true)
+        // Clearing a reference does not make a record fit its type.
+        let flags: OperationHeader.Flags =
+            row.flags.contains(.isUnreadable) ? .isUnreadable : []
         try appendUpdate(
-            origin: .local, entity: place.entity, key: place.key, previous: row.lastSequence)
+            origin: .local, entity: place.entity, key: place.key, previous: row.lastSequence,
+            flags: flags)
     }
 
     private func appendDelete(_ place: RecordPlace) throws {

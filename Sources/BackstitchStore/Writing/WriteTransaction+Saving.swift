@@ -127,6 +127,7 @@ extension WriteContext {
             throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
         }
         if old.bytes.holdsSameBytes(as: new.bytes) { return false }
+        guard old.isAscending, new.isAscending else { throw FieldError(.damaged) }
         beforeWriter.reset()
         afterWriter.reset()
         var oldPosition = 0

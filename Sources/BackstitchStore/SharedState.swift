@@ -1,0 +1,64 @@
+import BackstitchCore
+import Foundation
+import LMDB
+
+/// What all stores on the same files of this process have in common: the catalog as of the last
+/// commit, and who waits for changes.
+final class SharedState: Sendable {
+    let catalog: CatalogState
+    let mailboxes = Mailboxes()
+    /// The entities of the schema that opened the files first, by name; nil until one did.
+    private let entities: Locked<[String: EntitySchema]?>
+    /// Held so that the identity of the files is not given again before this is gone.
+    private let environment: Environment
+
+    private struct Entry {
+        weak var state: SharedState?
+    }
+
+    private static let states = Locked<[ObjectIdentifier: Entry]>([:])
+    /// Held while a schema is taken over, so that two stores don't do it at once.
+    private static let opening = NSLock()
+
+    private init(_ environment: Environment, _ catalog: Catalog, _ schema: Schema?) {
+        self.environment = environment
+        self.catalog = CatalogState(CatalogSnapshot(catalog))
+        entities = Locked(schema.map { Self.named($0) })
+    }
+
+    private static func named(_ schema: Schema) -> [String: EntitySchema] {
+        Dictionary(schema.entities.map { ($0.name, $0) }) { first, _ in first }
+    }
+
+    /// The state of an open file; made by taking over the schema where the file was not open.
+    ///
+    /// - Parameter schema: Nil where the store is opened without its Swift types.
+    /// - Throws: `openOtherwise` where it is open with another schema, or what `adopt` throws.
+    static func of(
+        _ environment: Environment, schema: Schema?, adopt: () throws -> Catalog
+    ) throws -> SharedState {
+        opening.lock()
+        defer { opening.unlock() }
+        if let state = states.withLock({ $0[environment.identity]?.state }) {
+            guard let schema else { return state }
+            guard let known = state.entities.withLock({ $0 }) else {
+                state.catalog.set(CatalogSnapshot(try adopt()))
+                state.entities.withLock { $0 = named(schema) }
+                return state
+            }
+            guard known == named(schema) else {
+                throw StoreError(
+                    .openOtherwise,
+                    "The store at \(environment.directory) is open in this process with another "
+                        + "schema. Use the same one, or close it first.")
+            }
+            return state
+        }
+        let state = SharedState(environment, try adopt(), schema)
+        states.withLock { states in
+            states = states.filter { $0.value.state != nil }
+            states[environment.identity] = Entry(state: state)
+        }
+        return state
+    }
+}

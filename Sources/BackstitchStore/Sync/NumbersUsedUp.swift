@@ -1,0 +1,9 @@
+import BackstitchCore
+
+/// The catalog can't number another name that the service delivers.
+struct NumbersUsedUp: Error, CustomStringConvertible {
+    var description: String {
+        "The store has no numbers left for names that the service delivers "
+            + "(\(Catalog.numberMax)). Delete unused record types or fields there."
+    }
+}

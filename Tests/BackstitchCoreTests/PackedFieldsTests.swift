@@ -1,0 +1,119 @@
+import Foundation
+import Testing
+
+@testable import BackstitchCore
+
+@Suite struct PackedFieldsTests {
+    static let values: [Value] = [
+        .bool(true), .bool(false), .int64(.min), .int64(-1), .double(-0.5), .string(""),
+        .string("é🧵\0"), .bytes(Data()), .bytes(Data([1, 2])), .date(milliseconds: -1),
+        .decimal(Decimal(string: "-1.50") ?? 0), .uuid(UUID()),
+        .reference(RecordKey(.text("name"), zone: 2)), .reference(RecordKey(.uuid(UUID()))),
+        .location(Location(latitude: 1, longitude: -2)), .list([]),
+        .list([.int64(1), .null, .string("x")]),
+    ]
+
+    private func pack(_ fields: [(FieldID, Value)]) throws -> [UInt8] {
+        var writer = FieldWriter()
+        for (field, value) in fields { try writer.write(value, of: field) }
+        var output = ByteBuffer()
+        writer.finish(into: &output)
+        return Array(output.bytes)
+    }
+
+    private func read(_ bytes: [UInt8]) throws -> Fields {
+        try bytes.withUnsafeBytes { raw in
+            guard let packed = PackedFields(raw) else { throw FieldError(.damaged) }
+            return try Fields(packed)
+        }
+    }
+
+    @Test func `every kind of value comes back, in any order of writing`() throws {
+        let fields = Self.values.enumerated().map { (FieldID(UInt16($0 * 3 + 1)), $1) }
+        let straight = try pack(fields)
+        #expect(try pack(fields.reversed()) == straight)
+        #expect(try read(straight) == Fields(fields))
+        straight.withUnsafeBytes { #expect(PackedFields($0)?.isWellFormed == true) }
+    }
+
+    @Test(arguments: [65_535 - 6, 65_535 - 5, 65_536, 300_000])
+    func `narrow and wide offsets`(count: Int) throws {
+        let text = String(repeating: "x", count: count)
+        let fields: [(FieldID, Value)] = [
+            (FieldID(2), .string(text)), (FieldID(900), .string("end")),
+        ]
+        let bytes = try pack(fields)
+        #expect(bytes[0] == (count + 5 > 65_535 ? 1 : 0))
+        #expect(try read(bytes) == Fields(fields))
+    }
+
+    @Test func `a field has a largest size`() throws {
+        var writer = FieldWriter()
+        let limit = FieldWriter.fieldBytesMax - 1
+        try writer.write(.string(String(repeating: "x", count: limit)), of: FieldID(1))
+        #expect(throws: FieldError(.tooLarge(byteCount: limit + 2))) {
+            try writer.write(.string(String(repeating: "x", count: limit + 1)), of: FieldID(2))
+        }
+        try writer.write(.int64(5), of: FieldID(3))
+        var output = ByteBuffer()
+        writer.finish(into: &output)
+        #expect(PackedFields(output.bytes)?.isWellFormed == true)
+        #expect(PackedFields(output.bytes)?.count == 2)
+    }
+
+    @Test(arguments: [Double.nan, .infinity, -.infinity])
+    func `numbers that are none are refused`(number: Double) {
+        var writer = FieldWriter()
+        let location = Location(latitude: number, longitude: 0)
+        for value in [.double(number), .location(location), .list([.double(number)])] as [Value] {
+            #expect(throws: FieldError.self) { try writer.write(value, of: FieldID(1)) }
+        }
+    }
+
+    @Test func `a refused value leaves nothing behind`() throws {
+        var writer = FieldWriter()
+        try writer.write(.int64(1), of: FieldID(1))
+        #expect(throws: FieldError.self) {
+            try writer.write(.list([.int64(1), .double(.nan)]), of: FieldID(2))
+        }
+        try writer.write(.int64(3), of: FieldID(3))
+        var output = ByteBuffer()
+        writer.finish(into: &output)
+        let packed = try #require(PackedFields(output.bytes))
+        #expect(packed.isWellFormed)
+        #expect(try Fields(packed) == [FieldID(1): .int64(1), FieldID(3): .int64(3)])
+    }
+
+    @Test func `a reader follows a layout in any order`() throws {
+        let bytes = try pack([(FieldID(1), .int64(1)), (FieldID(5), .int64(5))])
+        for ids in [[1, 3, 5], [5, 3, 1], [3, 5, 1]] as [[UInt16]] {
+            try bytes.withUnsafeBytes { raw in
+                let layout = FieldLayout(fields: ids.map { FieldID($0) })
+                var reader = FieldReader(fields: try #require(PackedFields(raw)), layout: layout)
+                for (index, id) in ids.enumerated() {
+                    let value = try reader.read(Int?.self, at: index)
+                    #expect(value == (id == 3 ? nil : Int(id)))
+                }
+            }
+        }
+    }
+
+    @Test func `damaged bytes throw and never trap`() throws {
+        let fields = Self.values.enumerated().map { (FieldID(UInt16($0 + 1)), $1) }
+        let bytes = try pack(fields)
+        for offset in bytes.indices {
+            for value in [0, 1, 0x7F, 0xFF, bytes[offset] ^ 1] as [UInt8] {
+                var damaged = bytes
+                damaged[offset] = value
+                _ = try? read(damaged)
+                damaged.withUnsafeBytes { raw in
+                    guard let packed = PackedFields(raw) else { return }
+                    _ = packed.isWellFormed
+                    _ = packed.isAscending
+                    for position in 0..<packed.count { _ = try? packed.rawValue(at: position) }
+                }
+            }
+            _ = try? read(Array(bytes[..<offset]))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Backstitch
+import Foundation
+import LMDB
+import Testing
+
+@testable import BackstitchStore
+
+/// A folder for one test, removed when the test ends.
+final class TemporaryFolder: Sendable {
+    let root: String
+
+    init() throws {
+        root = FileManager.default.temporaryDirectory.path + "/store-tests-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: root)
+    }
+
+    var store: String { root + "/store" }
+    var dataPath: String { store + "/data.mdb" }
+
+    func open(
+        _ schema: Schema = .all, configuration: StoreConfiguration = .quick
+    ) throws -> Store {
+        try Store(at: store, schema: schema, configuration: configuration)
+    }
+
+    /// The bytes of the data file.
+    func data() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: dataPath)) }
+
+    /// Makes a store with one department, and closes it.
+    func fill() throws {
+        let store = try open()
+        try store.write { try $0.save(Department(id: "d", name: "One")) }
+        store.close()
+    }
+
+    /// Changes the databases behind the back of the store, which is closed.
+    func tamper(_ body: @Sendable (Access, Databases) throws -> Void) throws {
+        let environment = try Environment.open(
+            at: store, options: EnvironmentOptions(databases: Databases.names))
+        defer { environment.close() }
+        try environment.tamper(body)
+    }
+}
+
+extension Environment {
+    /// Changes the databases on the writer thread.
+    func tamper(_ body: @Sendable (Access, Databases) throws -> Void) throws {
+        let databases = try Databases(self)
+        try writer.submitAndWait { try write { try body($0.access, databases) } }
+    }
+}
+
+extension StoreConfiguration {
+    /// Without waiting for the disk at each commit.
+    static var quick: StoreConfiguration { StoreConfiguration(durability: .relaxed) }
+}
+
+/// A clock that stands still until it is moved.
+final class ManualClock: Sendable {
+    private let time: Locked<Int64>
+
+    init(milliseconds: Int64 = 1_700_000_000_000) { time = Locked(milliseconds) }
+
+    var milliseconds: Int64 { time.withLock { $0 } }
+    func set(_ milliseconds: Int64) { time.withLock { $0 = milliseconds } }
+}
+
+/// Random numbers that are the same for the same seed (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+/// An error of a test's own.
+struct Planned: Error, Equatable {
+    var number = 0
+}
+
+/// The error of the store that a closure throws; nil if it throws none or another.
+func failure(_ body: () throws -> Void) -> StoreError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? StoreError
+    }
+}
+
+extension Store {
+    /// Everything in the store, to see that nothing changed.
+    func image() throws -> [[UInt8]] {
+        try environment.read { transaction in
+            var image: [[UInt8]] = []
+            for database in [databases.log, databases.tables, databases.meta] {
+                try transaction.access.withCursor(in: database) { cursor in
+                    while try cursor.next() {
+                        image.append(Array(cursor.key))
+                        image.append(Array(cursor.value))
+                    }
+                }
+            }
+            return image
+        }
+    }
+
+    /// The number of operations.
+    var head: UInt64 {
+        get throws { try read { try $0.lastSequence } }
+    }
+
+    /// Checks that the tables follow from the log.
+    func expectConsistent(_ location: SourceLocation = #_sourceLocation) async throws {
+        #expect(try verify().problems == [], sourceLocation: location)
+        #expect(try await rebuild().isIdentical, sourceLocation: location)
+    }
+
+    /// The kinds of the operations after a sequence.
+    func operations<Result>(
+        from first: UInt64 = 1, _ map: (OperationView) throws -> Result
+    ) throws -> [Result] {
+        try read { transaction in
+            var results: [Result] = []
+            try transaction.reader.visitOperations(from: first) { operation in
+                results.append(try map(operation))
+                return true
+            }
+            return results
+        }
+    }
+}
