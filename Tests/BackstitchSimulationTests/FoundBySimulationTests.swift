@@ -42,7 +42,7 @@ import Testing
             guard info.kind == .modify else { return }
             service.beforeReply = nil
             do {
-                try await store.write { try $0.save(Link(id: id, label: "second", partner: id)) }
+                try store.write { try $0.save(Link(id: id, label: "second", partner: id)) }
             } catch {
                 throw ServiceError(.network, reason: "\(error)")
             }

@@ -20,6 +20,10 @@ struct RecordSlot: Sendable {
     var links: [RecordLink] = []
     /// The last request that named the record, to find duplicates.
     var requestNumber = 0
+
+    /// When the last version was written, also one that is deleted: a record that begins again
+    /// within the same millisecond is later than its earlier life.
+    var lastModified: Int64 { (record ?? previous)?.modifiedMilliseconds ?? 0 }
 }
 
 /// A reference that the service acts upon when its target is deleted.

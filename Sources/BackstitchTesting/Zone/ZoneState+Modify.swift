@@ -112,7 +112,7 @@ extension ZoneState {
             store(nil, bytes: 0, links: [], at: plan.slot)
             return .deleted
         }
-        stamp.stamp(&record, after: slots[plan.slot].record?.modifiedMilliseconds ?? 0)
+        stamp.stamp(&record, after: slots[plan.slot].lastModified)
         store(record, bytes: plan.bytes, links: plan.links, at: plan.slot)
         return .saved(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
