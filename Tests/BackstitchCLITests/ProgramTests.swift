@@ -19,7 +19,7 @@ import Testing
         for arguments in [[name, "--help"], ["help", name]] {
             let result = try Runner.run(arguments)
             #expect(result.code == 0)
-            #expect(result.output.contains("Usage: backstitch \(name) STORE [OPTIONS]"))
+            #expect(result.output.contains("Usage: backstitch \(name)"))
             #expect(result.output.contains("--json"))
             #expect(result.output.contains("JSON: one object"))
             #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 100 })

@@ -92,7 +92,7 @@ import Testing
         #expect(result.code == 0)
         #expect(result.complaint.contains("line 17: there is no Architecture"))
         #expect(result.complaint.contains("line 20: it is no 'Name: value'"))
-        #expect(result.output.contains("\"records\":6"))
+        #expect(result.output.contains("\"records\":5"))
     }
 
     @Test func `input that is not there or holds nothing ends with 2`() throws {
