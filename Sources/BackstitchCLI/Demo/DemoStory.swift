@@ -12,7 +12,9 @@ struct DemoStory<Record: DemoRecord> {
     /// Takes the lines of the story.
     let tell: (String) -> Void
     let folder: String
-    let cloud = SimulatedCloud()
+    /// Requests have the size that CloudKit allows. Pages are larger than its 200, as a service may
+    /// announce: each page is a commit of its own, and their number decides how fast a pull is.
+    let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 5_000))
     var first: DemoDevice
     var second: DemoDevice
     var report = DemoReport()

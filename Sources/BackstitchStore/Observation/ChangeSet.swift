@@ -117,12 +117,17 @@ public struct ChangeSet: Hashable, Sendable {
 extension ChangeSet.Records {
     mutating func note(_ kind: OperationKind, _ key: RecordKey) {
         switch kind {
+        // A long name is costly to hash, so that empty sets are not asked.
         case .insert:
-            if deleted.remove(key) != nil { updated.insert(key) } else { inserted.insert(key) }
+            if !deleted.isEmpty, deleted.remove(key) != nil {
+                updated.insert(key)
+            } else {
+                inserted.insert(key)
+            }
         case .update:
-            if !inserted.contains(key) { updated.insert(key) }
+            if inserted.isEmpty || !inserted.contains(key) { updated.insert(key) }
         case .delete:
-            if inserted.remove(key) == nil {
+            if inserted.isEmpty || inserted.remove(key) == nil {
                 updated.remove(key)
                 deleted.insert(key)
             }
@@ -132,6 +137,10 @@ extension ChangeSet.Records {
     }
 
     mutating func join(_ later: ChangeSet.Records) {
+        if count == 0 {
+            self = later
+            return
+        }
         for key in later.deleted { note(.delete, key) }
         for key in later.inserted { note(.insert, key) }
         for key in later.updated { note(.update, key) }

@@ -36,17 +36,18 @@ extension WriteContext {
         if record.changeTag.isEmpty || record.changeTag.utf8.count > 255 {
             return "Its change tag is empty or has more than 255 bytes."
         }
-        let names = [record.recordType] + record.fields.keys
-        if names.contains(where: { $0.isEmpty || $0.utf8.count > Catalog.nameBytesMax }) {
-            return "The name of its type or of a field is empty or has more than "
-                + "\(Catalog.nameBytesMax) bytes."
+        func isImpossible(_ name: String) -> Bool {
+            name.isEmpty || name.utf8.count > Catalog.nameBytesMax
         }
-        fieldWriter.reset()
-        for (name, value) in record.fields where value.mayBeRefused {
+        if isImpossible(record.recordType) { return Self.impossibleName }
+        for (name, value) in record.fields {
+            if isImpossible(name) { return Self.impossibleName }
+            guard value.mayBeRefused else { continue }
             do {
                 let stored = ServiceMapping.storedValue(
                     value, of: AttributeType?.none
                 ).value
+                fieldWriter.reset()
                 try fieldWriter.write(stored, of: FieldID(1))
             } catch {
                 return "Its field \(name) can't be stored: \(error)."
@@ -54,6 +55,10 @@ extension WriteContext {
         }
         return nil
     }
+
+    private static let impossibleName =
+        "The name of its type or of a field is empty or has more than "
+        + "\(Catalog.nameBytesMax) bytes."
 
     private func mergeAccepted(
         _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool
