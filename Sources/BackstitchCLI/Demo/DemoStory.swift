@@ -94,7 +94,8 @@ struct DemoStory<Record: DemoRecord> {
                 + "records/s.")
         tell(
             "   B pulled \(pulled.pulledRecords.grouped) records in pages of "
-                + "\(limits.recordsPerPage.grouped): \(report.rates.pulledPerSecond.grouped) records/s.")
+                + "\(limits.recordsPerPage.grouped): \(report.rates.pulledPerSecond.grouped) records/s."
+        )
     }
 
     /// Runs a round of a device and shows how far it is.
