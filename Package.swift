@@ -49,15 +49,16 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
-        .target(name: "LMDB", dependencies: ["CLMDB"]),
-        .target(name: "BackstitchCore"),
+        .target(name: "XXHash"),
+        .target(name: "LMDB", dependencies: ["CLMDB", "XXHash"]),
+        .target(name: "BackstitchCore", dependencies: ["XXHash"]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),
         .macro(
             name: "BackstitchMacros", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
-        .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB"]),
+        .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB", "XXHash"]),
         .target(name: "BackstitchSync", dependencies: ["BackstitchCore", "BackstitchStore"]),
         .target(
             name: "Backstitch",
@@ -72,9 +73,10 @@ let package = Package(
             ]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
-        .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore"]),
+        .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
-        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults"]),
+        .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults", "CrashStates"]),
         .testTarget(
             name: "BackstitchTestingTests",
             dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),

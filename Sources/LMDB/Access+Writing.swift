@@ -16,6 +16,7 @@ extension Access {
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
         let status = mdb_put(changing(), database.handle, &name, &data, 0)
         guard status == MDB_SUCCESS else { throw failed(status, "write a key") }
+        note(.put, key, value, in: database)
     }
 
     /// Adds an entry behind all others. Pages are filled completely, and no search is needed.
@@ -32,22 +33,7 @@ extension Access {
         let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_APPEND))
         if status == MDB_KEYEXIST { throw .appendOutOfOrder }
         guard status == MDB_SUCCESS else { throw failed(status, "append a key") }
-    }
-
-    /// Sets a key to a value of `count` bytes that the caller fills in, which saves a copy.
-    ///
-    /// - Returns: The bytes, with undefined contents. Fill all of them before the next write of
-    ///   the transaction; they are invalid afterwards.
-    /// - Throws: As ``put(_:_:in:)``.
-    @inlinable
-    package func reserve(
-        _ key: UnsafeRawBufferPointer, count: Int, in database: Database
-    ) throws(LMDBError) -> UnsafeMutableRawBufferPointer {
-        var name = try Self.value(key: key)
-        var data = MDB_val(mv_size: count, mv_data: nil)
-        let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_RESERVE))
-        guard status == MDB_SUCCESS else { throw failed(status, "reserve a value") }
-        return UnsafeMutableRawBufferPointer(start: data.mv_data, count: count)
+        note(.put, key, value, in: database)
     }
 
     /// Deletes a key.
@@ -63,6 +49,7 @@ extension Access {
         let status = mdb_del(changing(), database.handle, &name, nil)
         if status == MDB_NOTFOUND { return false }
         guard status == MDB_SUCCESS else { throw failed(status, "delete a key") }
+        note(.delete, key, Self.noBytes, in: database)
         return true
     }
 
@@ -72,7 +59,20 @@ extension Access {
     package func clear(_ database: Database) throws(LMDBError) {
         let status = mdb_drop(changing(), database.handle, 0)
         guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
+        note(.clear, Self.noBytes, Self.noBytes, in: database)
     }
+
+    /// Notes a change that was made, if changes are recorded.
+    @inlinable
+    func note(
+        _ change: RedoBuffer.Change, _ key: UnsafeRawBufferPointer,
+        _ value: UnsafeRawBufferPointer, in database: Database
+    ) {
+        guard let state, state.pointee.redo.isRecording else { return }
+        state.pointee.redo.note(change, key, value, in: database.handle)
+    }
+
+    @usableFromInline static var noBytes: UnsafeRawBufferPointer { .init(start: nil, count: 0) }
 
     /// How often the transaction was changed so far; 0 in a read transaction.
     package var changeCount: Int { state.map { Int($0.pointee.changes) } ?? 0 }

@@ -14,6 +14,9 @@ extension Cursor {
         deletedKey = deleted
         deletionChanges = changes
         guard status == MDB_SUCCESS else { throw access.failed(status, "delete at a cursor") }
+        deleted.withUnsafeBytes {
+            access.note(.delete, $0, Access.noBytes, in: Database(handle: mdb_cursor_dbi(cursor)))
+        }
     }
 
     /// Moves forward from a place that isn't an entry.

@@ -22,6 +22,7 @@ extension Environment {
         options.createsIfMissing = false
         try folder.prepare(options)
         return try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
+            try folder.recover(options)
             if visitsAllPages, try FileKey(path: folder.lockPath) == nil {
                 try DataFile.check(path: folder.dataPath, visitsAllPages: true)
             }

@@ -50,9 +50,9 @@ extension EnvironmentCore {
 
     /// Opens the named databases, and writes only if some are missing.
     static func openDatabases(
-        _ pointer: OpaquePointer, _ options: EnvironmentOptions, _ folder: Folder
+        _ pointer: OpaquePointer, _ options: EnvironmentOptions, _ folder: Folder, redo: Redo?
     ) throws(LMDBError) -> [String: Database] {
-        var status = openDatabases(pointer, options, create: false)
+        var status = try openDatabases(pointer, options, redo: nil, create: false)
         if status == MDB_NOTFOUND {
             guard !options.isReadOnly, options.addsDatabases else {
                 throw LMDBError(
@@ -62,7 +62,7 @@ extension EnvironmentCore {
                     program may have written it. Check the path.
                     """, underlying: status)
             }
-            status = openDatabases(pointer, options, create: true)
+            status = try openDatabases(pointer, options, redo: redo, create: true)
         }
         if status == MDB_INCOMPATIBLE {
             throw LMDBError(
@@ -81,11 +81,17 @@ extension EnvironmentCore {
     }
 
     private static func openDatabases(
-        _ pointer: OpaquePointer, _ options: EnvironmentOptions, create: Bool
-    ) -> Int32 {
+        _ pointer: OpaquePointer, _ options: EnvironmentOptions, redo: Redo?, create: Bool
+    ) throws(LMDBError) -> Int32 {
         var begun: OpaquePointer?
         var status = mdb_txn_begin(pointer, nil, create ? 0 : UInt32(MDB_RDONLY), &begun)
         guard status == MDB_SUCCESS, let transaction = begun else { return status }
+        do throws(LMDBError) {
+            _ = try redo?.begin(transaction)
+        } catch {
+            mdb_txn_abort(transaction)
+            throw error
+        }
         for (index, name) in options.databases.enumerated() where status == MDB_SUCCESS {
             var handle: MDB_dbi = 0
             status = mdb_dbi_open(transaction, name, create ? UInt32(MDB_CREATE) : 0, &handle)

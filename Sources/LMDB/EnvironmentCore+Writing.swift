@@ -46,9 +46,10 @@ extension EnvironmentCore {
         defer { gate.leaveWriting() }
         try checkFiles()
         let transaction = try beginTransaction()
-        state.pointee.begin()
         let result: R
         do {
+            let isRecorded = try redo?.begin(transaction) ?? false
+            state.pointee.begin(isRecorded: isRecorded)
             result = try body(WriteTransaction(Access(transaction, state: state)))
             if let failure = state.pointee.failure { throw failure }
             try beforeCommit.withLock { $0 }?()
@@ -58,10 +59,16 @@ extension EnvironmentCore {
             if state.pointee.failure?.code == .mapFull { return .mapTooSmall }
             throw error
         }
-        let status = mdb_txn_commit(transaction)
+        let status = try commit(transaction)
         if status == MDB_MAP_FULL { return .mapTooSmall }
         guard status == MDB_SUCCESS else { throw commitFailed(status) }
         return .committed(result)
+    }
+
+    private func commit(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
+        guard let redo else { return mdb_txn_commit(transaction) }
+        let changes = state.pointee.redo
+        return try redo.commit(transaction, changes.isRecording ? changes.bytes : nil)
     }
 
     private func beginTransaction() throws(LMDBError) -> OpaquePointer {

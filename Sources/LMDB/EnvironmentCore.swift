@@ -18,6 +18,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let writer: WriterThread
     let process = Process.current
     let databases: [String: Database]
+    /// `nil` where nothing is written, or where no file is to last.
+    let redo: Redo?
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
     let beforeCommit = Locked<(@Sendable () throws -> Void)?>(nil)
     var isWriting = false
@@ -31,9 +33,14 @@ final class EnvironmentCore: @unchecked Sendable {
         self.folder = folder
         self.options = options
         writer = WriterThread(gate: gate)
-        pointer = try Self.openPointer(folder, options)
+        let pointer = try Self.openPointer(folder, options)
+        self.pointer = pointer
+        let gate = gate
+        redo =
+            options.isReadOnly || folder.isUnlinked
+            ? nil : Redo(pointer, folder, options) { gate.panic() }
         do throws(LMDBError) {
-            databases = try Self.openDatabases(pointer, options, folder)
+            databases = try Self.openDatabases(pointer, options, folder, redo: redo)
             guard let key = try FileKey(path: folder.dataPath) else {
                 throw LMDBError(.notFoundPath, "'\(folder.dataPath)' was removed while it opened.")
             }
@@ -49,6 +56,7 @@ final class EnvironmentCore: @unchecked Sendable {
     }
 
     deinit {
+        state.pointee.redo.end()
         state.deinitialize(count: 1)
         state.deallocate()
     }
@@ -59,6 +67,7 @@ final class EnvironmentCore: @unchecked Sendable {
         precondition(!gate.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
             gate.close()
+            redo?.close()
             // The last meta page may not be on disk yet; a clean end makes it so.
             if options.durability == .relaxed { mdb_env_sync(pointer, 1) }
             mdb_env_close(pointer)

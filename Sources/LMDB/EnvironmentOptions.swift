@@ -17,6 +17,11 @@ package struct EnvironmentOptions: Sendable, Hashable {
     /// If the lock file can't be written either, reads aren't protected from writers in other
     /// processes, which then must not write.
     package var isReadOnly = false
+    /// Makes commits of durability `full` with one sync of the file `redo` beside the data file, where
+    /// LMDB needs two of scattered pages.
+    package var usesRedoFile = false
+    /// The running system. Where it isn't known, the redo file isn't used.
+    package var boot = BootID.current
     /// Creates the folder and the data file if they are missing.
     package var createsIfMissing = true
     /// Opens on a file system that is shared between machines, where locks and maps don't work

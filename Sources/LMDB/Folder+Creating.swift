@@ -49,6 +49,7 @@ extension Folder {
     func remove() {
         unlink(dataPath)
         unlink(lockPath)
+        unlink(redoPath)
         rmdir(path)
     }
 
@@ -62,7 +63,7 @@ extension Folder {
             mdb_env_close(pointer)
             unlink(lockPath)
         }
-        _ = try EnvironmentCore.openDatabases(pointer, options, self)
+        _ = try EnvironmentCore.openDatabases(pointer, options, self, redo: nil)
     }
 
     /// Makes a file, or the names in a folder, survive a power cut.

@@ -1,7 +1,7 @@
 import CLMDB
 import Glibc
 
-/// The folder of an environment: `data.mdb` and `lock.mdb`.
+/// The folder of an environment: `data.mdb`, `lock.mdb`, and for some also `redo`.
 struct Folder: Sendable {
     let path: String
     /// Whether the files were unlinked right after opening.
@@ -9,6 +9,7 @@ struct Folder: Sendable {
 
     var dataPath: String { path + "/data.mdb" }
     var lockPath: String { path + "/lock.mdb" }
+    var redoPath: String { path + "/redo" }
 
     init(path: String) {
         var path = path

@@ -16,7 +16,11 @@ struct MetaPage {
         static let byteCount = 48
     }
 
-    static let byteCount = 16 + 136
+    static let byteCount = PageWalk.headerBytes + bodyBytes
+    /// What follows the page header.
+    static let bodyBytes = 136
+    /// Where the body has the id of the transaction.
+    static let transactionOffset = 128
 
     let pageBytes: Int
     let lastPage: Int
@@ -25,7 +29,7 @@ struct MetaPage {
     let main: Tree
 
     init(_ bytes: [UInt8], path: String) throws(LMDBError) {
-        let body = bytes[16...]
+        let body = bytes[PageWalk.headerBytes...]
         guard body.integer(at: 0, as: UInt32.self) == DataFile.magic else {
             throw LMDBError(
                 .foreignFile,
@@ -42,7 +46,7 @@ struct MetaPage {
         }
         pageBytes = Int(body.integer(at: 24, as: UInt32.self))
         let lastPage = body.integer(at: 120, as: UInt64.self)
-        transaction = body.integer(at: 128, as: UInt64.self)
+        transaction = body.integer(at: Self.transactionOffset, as: UInt64.self)
         free = Tree(body.dropFirst(24).prefix(Tree.byteCount))
         main = Tree(body.dropFirst(72).prefix(Tree.byteCount))
         let flags = bytes[...].integer(at: 10, as: UInt16.self)
@@ -54,6 +58,16 @@ struct MetaPage {
                 .damaged, "A meta page of '\(path)' is damaged. Restore it from a backup.")
         }
         self.lastPage = Int(lastPage)
+    }
+}
+
+extension MetaPage {
+    /// The header of a meta page.
+    static func header(number: Int) -> [UInt8] {
+        var header = [UInt8](repeating: 0, count: PageWalk.headerBytes)
+        header.store(UInt64(number), at: 0)
+        header[10] = UInt8(PageWalk.Flag.meta)
+        return header
     }
 }
 

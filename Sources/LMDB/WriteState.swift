@@ -3,14 +3,17 @@
 struct WriteState {
     /// Counts the changes, so that a cursor knows that others wrote since it stood still.
     @usableFromInline var changes: UInt64 = 0
+    /// What was changed.
+    @usableFromInline var redo = RedoBuffer()
     /// The first failure that spoiled the transaction. It is never committed then, even if the
     /// closure swallowed the error.
     var failure: LMDBError?
 
     @usableFromInline init() {}
 
-    mutating func begin() {
+    mutating func begin(isRecorded: Bool) {
         changes = 0
+        redo.begin(isRecording: isRecorded)
         failure = nil
     }
 }

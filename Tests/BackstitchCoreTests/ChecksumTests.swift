@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackstitchCore
+import XXHash
 
 @Suite struct ChecksumTests {
     private func hash(_ bytes: [UInt8], seed: UInt64 = 0) -> UInt64 {

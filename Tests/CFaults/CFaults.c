@@ -3,11 +3,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -76,39 +79,163 @@ static bool fails(int descriptor, CFaultsCall call) {
         __atomic_store_n(&found, real, __ATOMIC_RELAXED);                  \
     }
 
+// Recording. Descriptors are told by their path, so that files made meanwhile are recorded too.
+
+static bool records;
+static char recordedFolder[PATH_MAX];
+static char recordedNames[4][64];
+static int recordedCount;
+static CFaultsEvent *events;
+static size_t eventCount, eventRoom;
+static int syncCount;
+
+void CFaultsRecord(const char *directory, const char *const *names, int count) {
+    pthread_mutex_lock(&lock);
+    if (!realpath(directory, recordedFolder)) recordedFolder[0] = 0;
+    recordedCount = count < 4 ? count : 4;
+    for (int i = 0; i < recordedCount; i++) {
+        snprintf(recordedNames[i], sizeof recordedNames[i], "%s", names[i]);
+    }
+    __atomic_store_n(&records, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
+static int recordedFile(int descriptor) {
+    if (!__atomic_load_n(&records, __ATOMIC_RELAXED)) return -1;
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return -1;
+    path[length] = 0;
+    size_t folder = strlen(recordedFolder);
+    if (strncmp(path, recordedFolder, folder) != 0 || path[folder] != '/') return -1;
+    for (int i = 0; i < recordedCount; i++) {
+        if (strcmp(path + folder + 1, recordedNames[i]) == 0) return i;
+    }
+    return -1;
+}
+
+static void add(CFaultsEvent event) {
+    if (eventCount == eventRoom) {
+        eventRoom = eventRoom ? eventRoom * 2 : 256;
+        events = realloc(events, eventRoom * sizeof *events);
+    }
+    events[eventCount++] = event;
+}
+
+static void recordWrite(int descriptor, const struct iovec *parts, int count, off_t offset,
+                        ssize_t written) {
+    int file = written > 0 ? recordedFile(descriptor) : -1;
+    if (file < 0) return;
+    char *bytes = malloc((size_t)written);
+    size_t done = 0;
+    for (int i = 0; i < count && done < (size_t)written; i++) {
+        size_t part = parts[i].iov_len;
+        if (part > (size_t)written - done) part = (size_t)written - done;
+        memcpy(bytes + done, parts[i].iov_base, part);
+        done += part;
+    }
+    bool isSynced = fcntl(descriptor, F_GETFL) & O_DSYNC;
+    pthread_mutex_lock(&lock);
+    add((CFaultsEvent){isSynced ? CFaultsEventWriteSynced : CFaultsEventWrite, file, 0, offset,
+                       (size_t)written, bytes});
+    pthread_mutex_unlock(&lock);
+}
+
+static int recordSyncBegin(int descriptor, int *file) {
+    *file = recordedFile(descriptor);
+    if (*file < 0) return 0;
+    pthread_mutex_lock(&lock);
+    int number = ++syncCount;
+    add((CFaultsEvent){.kind = CFaultsEventSyncBegin, .file = *file, .number = number});
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static void recordSyncEnd(int file, int number, int status) {
+    if (file < 0 || status != 0) return;
+    pthread_mutex_lock(&lock);
+    add((CFaultsEvent){.kind = CFaultsEventSyncEnd, .file = file, .number = number});
+    pthread_mutex_unlock(&lock);
+}
+
+void CFaultsMark(int number) {
+    pthread_mutex_lock(&lock);
+    if (records) add((CFaultsEvent){.kind = CFaultsEventMark, .number = number});
+    pthread_mutex_unlock(&lock);
+}
+
+CFaultsEvent *CFaultsRecorded(size_t *count) {
+    pthread_mutex_lock(&lock);
+    __atomic_store_n(&records, false, __ATOMIC_RELAXED);
+    CFaultsEvent *result = events;
+    *count = eventCount;
+    events = NULL;
+    eventCount = eventRoom = 0;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void CFaultsFree(CFaultsEvent *list, size_t count) {
+    for (size_t i = 0; i < count; i++) free(list[i].bytes);
+    free(list);
+}
+
+static ssize_t recorded(int descriptor, const struct iovec *parts, int count, off_t offset,
+                        ssize_t written) {
+    int reason = errno;
+    recordWrite(descriptor, parts, count, offset, written);
+    errno = reason;
+    return written;
+}
+
 ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
     REAL(pwrite);
-    return fails(descriptor, CFaultsWrite) ? -1 : real(descriptor, bytes, count, offset);
+    if (fails(descriptor, CFaultsWrite)) return -1;
+    struct iovec part = {(void *)bytes, count};
+    return recorded(descriptor, &part, 1, offset, real(descriptor, bytes, count, offset));
 }
 
 ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off_t offset) {
     REAL(pwrite64);
-    return fails(descriptor, CFaultsWrite) ? -1 : real(descriptor, bytes, count, offset);
+    if (fails(descriptor, CFaultsWrite)) return -1;
+    struct iovec part = {(void *)bytes, count};
+    return recorded(descriptor, &part, 1, offset, real(descriptor, bytes, count, offset));
 }
 
 ssize_t writev(int descriptor, const struct iovec *parts, int count) {
     REAL(writev);
-    return fails(descriptor, CFaultsWrite) ? -1 : real(descriptor, parts, count);
+    if (fails(descriptor, CFaultsWrite)) return -1;
+    off_t offset = lseek(descriptor, 0, SEEK_CUR);
+    return recorded(descriptor, parts, count, offset, real(descriptor, parts, count));
 }
 
 ssize_t pwritev(int descriptor, const struct iovec *parts, int count, off_t offset) {
     REAL(pwritev);
-    return fails(descriptor, CFaultsWrite) ? -1 : real(descriptor, parts, count, offset);
+    if (fails(descriptor, CFaultsWrite)) return -1;
+    return recorded(descriptor, parts, count, offset, real(descriptor, parts, count, offset));
 }
 
 ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off_t offset) {
     REAL(pwritev64);
-    return fails(descriptor, CFaultsWrite) ? -1 : real(descriptor, parts, count, offset);
+    if (fails(descriptor, CFaultsWrite)) return -1;
+    return recorded(descriptor, parts, count, offset, real(descriptor, parts, count, offset));
 }
 
 int fsync(int descriptor) {
     REAL(fsync);
-    return fails(descriptor, CFaultsSync) ? -1 : real(descriptor);
+    if (fails(descriptor, CFaultsSync)) return -1;
+    int file, number = recordSyncBegin(descriptor, &file), status = real(descriptor);
+    recordSyncEnd(file, number, status);
+    return status;
 }
 
 int fdatasync(int descriptor) {
     REAL(fdatasync);
-    return fails(descriptor, CFaultsSync) ? -1 : real(descriptor);
+    if (fails(descriptor, CFaultsSync)) return -1;
+    int file, number = recordSyncBegin(descriptor, &file), status = real(descriptor);
+    recordSyncEnd(file, number, status);
+    return status;
 }
 
 int CFaultsInChild(int (*body)(void *), void *context) {

@@ -70,16 +70,11 @@ import Testing
         }
     }
 
-    @Test func `a reserved value is filled in place`() throws {
-        try environment.save { access throws in
-            let bytes = try [1].withBytes { key throws(LMDBError) in
-                try access.reserve(key, count: 5000, in: one)
-            }
-            bytes.copyBytes(from: (0..<5000).map { UInt8(truncatingIfNeeded: $0) })
-        }
+    @Test func `a large value takes pages of its own`() throws {
+        let large = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
+        try environment.save { access throws in try access.put([1], large, in: one) }
         try environment.read { transaction throws in
-            let value = try transaction.access.get([1], in: one)
-            #expect(value == (0..<5000).map { UInt8(truncatingIfNeeded: $0) })
+            #expect(try transaction.access.get([1], in: one) == large)
             let statistics = try transaction.access.statistics(of: one)
             #expect(statistics.entries == 1)
             #expect(statistics.depth == 1)

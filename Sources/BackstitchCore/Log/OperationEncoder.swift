@@ -1,3 +1,5 @@
+import XXHash
+
 /// Writes operations in their stored form.
 ///
 /// | bytes | meaning, integers little-endian |

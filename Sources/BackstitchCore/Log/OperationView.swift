@@ -1,3 +1,5 @@
+import XXHash
+
 /// A stored operation, read in place. Valid as long as its bytes are.
 package struct OperationView {
     package let sequence: UInt64

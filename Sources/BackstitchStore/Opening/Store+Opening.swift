@@ -81,6 +81,7 @@ extension Store {
         var options = EnvironmentOptions(databases: Databases.names)
         options.addsDatabases = false
         options.durability = durability == .full ? .full : .relaxed
+        options.usesRedoFile = true
         options.mapBytesMax = max(configuration.bytesMax, 1 << 20)
         options.mapBytes = min(options.mapBytes, options.mapBytesMax)
         options.allowsNetworkFileSystem = configuration.allowsNetworkFileSystem

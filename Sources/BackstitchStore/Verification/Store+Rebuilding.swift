@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import XXHash
 
 /// What a rebuild found.
 public struct RebuildReport: Hashable, Sendable {

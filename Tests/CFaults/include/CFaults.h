@@ -24,6 +24,43 @@ void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int tim
 /// @return How many calls failed.
 int CFaultsDisarm(void);
 
+/// What a recorded event was.
+typedef enum {
+    CFaultsEventWrite,        ///< bytes were written to a file, not synced
+    CFaultsEventWriteSynced,  ///< bytes were written to a file that syncs each write
+    CFaultsEventSyncBegin,    ///< a sync of a file began
+    CFaultsEventSyncEnd,      ///< a sync of a file ended
+    CFaultsEventMark,         ///< the test noted something
+} CFaultsEventKind;
+
+/// Something that happened to a file while recording.
+typedef struct {
+    CFaultsEventKind kind;
+    int file;        ///< index into the names given to CFaultsRecord
+    int number;      ///< of a mark: the given number; of a sync: its own
+    off_t offset;    ///< of a write: where
+    size_t count;    ///< of a write: how many bytes
+    void *bytes;     ///< of a write: the bytes
+} CFaultsEvent;
+
+/// Records what the process writes and syncs in one folder from now on.
+///
+/// @param directory The absolute path of the folder.
+/// @param names The names of the files to record.
+/// @param count How many names.
+void CFaultsRecord(const char *directory, const char *const *names, int count);
+
+/// Adds a mark to the record.
+void CFaultsMark(int number);
+
+/// Ends recording.
+/// @param count Gets the number of events.
+/// @return The events; free with CFaultsFree.
+CFaultsEvent *CFaultsRecorded(size_t *count);
+
+/// Frees recorded events.
+void CFaultsFree(CFaultsEvent *events, size_t count);
+
 /// Runs a function in a forked child.
 /// @return The exit status that the function returned, or 128 and the number of the signal.
 int CFaultsInChild(int (*body)(void *), void *context);

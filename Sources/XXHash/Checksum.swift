@@ -1,7 +1,8 @@
-/// XXH64, the 64-bit hash of the xxHash family, which ends every operation in the log.
+/// XXH64, the 64-bit hash of the xxHash family.
 ///
-/// LMDB keeps no checksums, so a flipped bit would read back as other data. The algorithm is the
-/// published one (xxHash specification 0.1.1, section "XXH64").
+/// LMDB keeps no checksums, so a flipped bit would read back as other data; what must be told from
+/// damage carries one of these. The algorithm is the published one (xxHash specification 0.1.1,
+/// section "XXH64").
 package enum Checksum {
     private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
     private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F
@@ -71,5 +72,15 @@ package enum Checksum {
         hash &*= prime3
         hash ^= hash >> 32
         return hash
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// A little-endian integer at an offset.
+    @inline(__always)
+    fileprivate func little<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Number.Type, at offset: Int
+    ) -> Number {
+        Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
     }
 }
