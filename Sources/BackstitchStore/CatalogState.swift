@@ -3,13 +3,16 @@ import LMDB
 
 /// The catalog of an open store, in step with what is stored.
 ///
-/// Another process may number new names, so a write starts from the catalog that its own
-/// transaction sees; it is decoded only where its bytes are not those of the last time.
+/// Another process may number new names or change indexes, so every transaction uses the catalog
+/// that it sees itself. It is looked up only after a commit, and decoded only where its bytes are not
+/// those of the last time.
 final class CatalogState: Sendable {
     private struct Known {
         var snapshot: CatalogSnapshot
         /// The stored bytes of the snapshot; nil where they were not compared yet.
         var bytes: [UInt8]?
+        /// A commit at which the snapshot is right; nil where that was not seen yet.
+        var transaction: UInt64?
     }
 
     private let known: Locked<Known>
@@ -28,18 +31,24 @@ final class CatalogState: Sendable {
 
     /// The catalog that a transaction sees.
     func current(_ access: Access, _ databases: Databases) throws -> CatalogSnapshot {
+        let commit = access.commit
+        let known = self.known.withLock { $0 }
+        if known.transaction == commit { return known.snapshot }
         let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
             try access.get($0, in: databases.meta)
         }
-        guard let bytes else { return snapshot }
-        let same = known.withLock { known -> CatalogSnapshot? in
-            let isSame = known.bytes?.withUnsafeBytes { $0.holdsSameBytes(as: bytes) } ?? false
-            return isSame ? known.snapshot : nil
+        guard let bytes else { return known.snapshot }
+        if known.bytes?.withUnsafeBytes({ $0.holdsSameBytes(as: bytes) }) == true {
+            self.known.withLock { if $0.bytes == known.bytes { $0.transaction = commit } }
+            return known.snapshot
         }
-        if let same { return same }
         let stored = Array(bytes)
         let snapshot = CatalogSnapshot(try CatalogCoding.decode(stored))
-        known.withLock { $0 = Known(snapshot: snapshot, bytes: stored) }
+        self.known.withLock {
+            // A long read may see an older catalog than others saw since.
+            guard commit >= $0.transaction ?? 0 else { return }
+            $0 = Known(snapshot: snapshot, bytes: stored, transaction: commit)
+        }
         return snapshot
     }
 }

@@ -6,7 +6,7 @@ import LMDB
 /// commit, and who waits for changes.
 final class SharedState: Sendable {
     let catalog: CatalogState
-    let mailboxes = Mailboxes()
+    let feed: ChangeFeed
     /// The entities of the schema that opened the files first, by name; nil until one did.
     private let entities: Locked<[String: EntitySchema]?>
     /// Held so that the identity of the files is not given again before this is gone.
@@ -20,9 +20,13 @@ final class SharedState: Sendable {
     /// Held while a schema is taken over, so that two stores don't do it at once.
     private static let opening = NSLock()
 
-    private init(_ environment: Environment, _ catalog: Catalog, _ schema: Schema?) {
+    private init(
+        _ environment: Environment, _ databases: Databases, _ catalog: Catalog, _ schema: Schema?
+    ) {
         self.environment = environment
-        self.catalog = CatalogState(CatalogSnapshot(catalog))
+        let state = CatalogState(CatalogSnapshot(catalog))
+        self.catalog = state
+        feed = ChangeFeed(databases, state)
         entities = Locked(schema.map { Self.named($0) })
     }
 
@@ -35,7 +39,8 @@ final class SharedState: Sendable {
     /// - Parameter schema: Nil where the store is opened without its Swift types.
     /// - Throws: `openOtherwise` where it is open with another schema, or what `adopt` throws.
     static func of(
-        _ environment: Environment, schema: Schema?, adopt: () throws -> Catalog
+        _ environment: Environment, _ databases: Databases, schema: Schema?,
+        adopt: () throws -> Catalog
     ) throws -> SharedState {
         opening.lock()
         defer { opening.unlock() }
@@ -54,7 +59,7 @@ final class SharedState: Sendable {
             }
             return state
         }
-        let state = SharedState(environment, try adopt(), schema)
+        let state = SharedState(environment, databases, try adopt(), schema)
         states.withLock { states in
             states = states.filter { $0.value.state != nil }
             states[environment.identity] = Entry(state: state)

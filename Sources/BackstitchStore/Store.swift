@@ -17,23 +17,18 @@ public final class Store: Sendable {
     let shared: SharedState
     private let queue = CommitQueue()
     private let number: Int
-    private let catalogState: CatalogState
-    /// Whether reads look for what other processes added to the catalog.
-    private let followsCatalog: Bool
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        shared: SharedState, types: TypeTable, catalog: CatalogState? = nil
+        shared: SharedState, types: TypeTable
     ) {
         self.environment = environment
         self.databases = databases
         self.configuration = configuration
         self.types = types
         self.shared = shared
-        number = shared.mailboxes.addStore()
-        followsCatalog = catalog != nil
-        catalogState = catalog ?? shared.catalog
+        number = shared.feed.addStore(environment)
     }
 
     deinit { close() }
@@ -41,7 +36,7 @@ public final class Store: Sendable {
     /// The names and types of everything that is stored.
     public var catalog: Catalog { catalogSnapshot.catalog }
 
-    package var catalogSnapshot: CatalogSnapshot { catalogState.snapshot }
+    package var catalogSnapshot: CatalogSnapshot { shared.catalog.snapshot }
 
     /// The folder of the store; for an in-memory store one that is gone already.
     public var directory: String { environment.directory }
@@ -53,7 +48,7 @@ public final class Store: Sendable {
     /// closed soon after the read.
     public func close() {
         if environment.isReading { environment.closeSoon() } else { environment.close() }
-        shared.mailboxes.removeStore(number)
+        shared.feed.removeStore(number)
     }
 
     // MARK: Reading
@@ -69,11 +64,9 @@ public final class Store: Sendable {
     ) throws -> Result {
         do {
             return try environment.read { transaction in
-                let catalog =
-                    followsCatalog
-                    ? try catalogState.current(transaction.access, databases) : catalogSnapshot
                 let reader = TableReader(
-                    access: transaction.access, databases: databases, catalog: catalog)
+                    access: transaction.access, databases: databases,
+                    catalog: try shared.catalog.current(transaction.access, databases))
                 return try body(ReadTransaction(reader: reader, types: types))
             }
         } catch {
@@ -202,8 +195,8 @@ public final class Store: Sendable {
             do {
                 let (changes, catalog, refused) = try attempt(jobs, without: failures)
                 failures.merge(refused) { first, _ in first }
-                if let catalog { catalogState.set(catalog) }
-                for change in changes { publish(change) }
+                if let catalog { shared.catalog.set(catalog) }
+                shared.feed.publish(changes)
                 break
             } catch let failed as WriteFailed {
                 failures[failed.index] = failed.error
@@ -225,7 +218,7 @@ public final class Store: Sendable {
     ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
         try environment.write { transaction in
             // Not the one of the last commit here: another process may have added to it since.
-            let catalog = try catalogState.current(transaction.access, databases)
+            let catalog = try shared.catalog.current(transaction.access, databases)
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
                 catalog: catalog)
@@ -263,13 +256,9 @@ public final class Store: Sendable {
 
     /// The changes of every commit from now on, in commit order; of a closed store none.
     ///
-    /// Writes of other `Store` objects on the same files of this process are among them.
+    /// Writes of other `Store` objects on the same files are among them, those of other processes
+    /// too: they arrive some milliseconds after their commit.
     public func changes() -> ChangeStream {
-        ChangeStream(mailbox: shared.mailboxes.open(for: number))
-    }
-
-    private func publish(_ changes: ChangeSet) {
-        guard !changes.sequences.isEmpty else { return }
-        shared.mailboxes.deliver(changes)
+        ChangeStream(mailbox: shared.feed.open(for: number))
     }
 }

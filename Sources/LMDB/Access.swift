@@ -16,6 +16,9 @@ package struct Access {
         self.state = state
     }
 
+    /// The id of the commit whose state the transaction began with.
+    package var commit: UInt64 { UInt64(mdb_txn_id(transaction)) - (canWrite ? 1 : 0) }
+
     /// Whether the view belongs to a write transaction.
     @inlinable package var canWrite: Bool { state != nil }
 

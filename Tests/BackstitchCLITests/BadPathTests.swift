@@ -150,6 +150,7 @@ enum BadPlace: String, CaseIterable {
         try fixture.fill()
         try fixture.removeLock()
         try setMode(0o444, fixture.dataPath)
+        try setMode(0o444, fixture.path + "/redo")
         try setMode(0o555, fixture.path)
         let before = try fixture.snapshot()
         for command in ["inspect", "log", "verify"] {
@@ -167,7 +168,9 @@ enum BadPlace: String, CaseIterable {
         try setMode(0o755, fixture.path)
         try setMode(0o644, fixture.dataPath)
         try setMode(0, fixture.path + "/lock.mdb")
-        if geteuid() == 0 { chown(fixture.dataPath, 65534, 65534) }
+        for file in [fixture.dataPath, fixture.path + "/redo"] where geteuid() == 0 {
+            chown(file, 65534, 65534)
+        }
         let before = try fixture.snapshot()
         let rebuilt = try Runner.run(["rebuild", fixture.path], through: launcher)
         #expect(rebuilt.code == 2)

@@ -6,8 +6,9 @@ import Testing
 
 /// A process that writes at full durability is killed again and again, at any moment.
 ///
-/// `KILL_ROUNDS` says how often; 25 unless given.
-@Suite struct KillTests {
+/// `KILL_ROUNDS` says how often; 25 unless given. `SHARED_SECONDS` says how long several processes
+/// share a store; 3 unless given.
+@Suite(.serialized) struct KillTests {
     /// After so many rounds a new store is begun, so that opening one is interrupted too.
     private static let roundsPerStore = 20
 
@@ -38,35 +39,52 @@ import Testing
         #expect(total > rounds)
     }
 
+    @Test func `processes that share a store and are killed lose nothing and see the same`() throws
+    {
+        let seconds =
+            ProcessInfo.processInfo.environment["SHARED_SECONDS"].flatMap { Double($0) } ?? 3
+        let root = FileManager.default.temporaryDirectory.path + "/share-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let path = root + "/store"
+        var processes: [Helper] = []
+        for number in 0..<4 { processes.append(try Helper(path, firstWriter: 2 * number)) }
+        var acknowledged: [Int: Int] = [:]
+        var kills = 0
+        var state: UInt64 = 7
+        let end = ContinuousClock.now + .seconds(seconds)
+        while ContinuousClock.now < end {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            usleep(UInt32(state >> 40) % 300_000)
+            let number = Int(state >> 33) % 4
+            for (writer, transaction) in try processes[number].kill() {
+                acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
+            }
+            processes[number] = try Helper(path, firstWriter: 2 * number)
+            kills += 1
+        }
+        for process in processes {
+            for (writer, transaction) in try process.kill() {
+                acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
+            }
+        }
+        print("\(kills) kills, \(acknowledged.values.reduce(0) { $0 + $1 + 1 }) acknowledged")
+        #expect(kills > 2)
+        try check(path, acknowledged, "shared")
+    }
+
     /// Runs the helper until it printed so many lines and for so long after; returns what it
     /// printed until it was killed.
     private func run(
         _ path: String, lines: Int, microseconds: UInt32
     ) throws -> [(Int, Int)] {
-        let process = Process()
-        let bundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        process.executableURL = URL(fileURLWithPath: bundle).deletingLastPathComponent()
-            .appendingPathComponent("BackstitchKillHelper")
-        process.arguments = [path]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        var output = Data()
-        while output.count(where: { $0 == 10 }) < lines {
-            let more = pipe.fileHandleForReading.availableData
-            guard !more.isEmpty else { throw Failure() }
-            output.append(more)
+        let helper = try Helper(path)
+        while helper.lineCount < lines {
+            guard !helper.hasEnded else { throw Failure() }
+            usleep(200)
         }
         usleep(microseconds)
-        kill(process.processIdentifier, SIGKILL)
-        output.append(pipe.fileHandleForReading.readDataToEndOfFile())
-        process.waitUntilExit()
-        #expect(process.terminationReason == .uncaughtSignal)
-        let whole = output.prefix((output.lastIndex(of: 10) ?? -1) + 1)
-        return try String(decoding: whole, as: UTF8.self).split(separator: "\n").map { line in
-            let parts = line.split(separator: " ").compactMap { Int($0) }
-            return try (#require(parts.first), #require(parts.last))
-        }
+        return try helper.kill()
     }
 
     private func check(

@@ -66,4 +66,57 @@ import Testing
         }
         #expect(try store.read { try $0.lastSequence } == UInt64(count))
     }
+
+    /// Only what this process wrote used to be observed.
+    @Test func `what another process writes is observed, in the order of the log`() async throws {
+        try await withFolder { path in
+            let store = try Store(at: path, schema: Schema(Shared.self))
+            defer { store.close() }
+            var changes = store.changes().makeAsyncIterator()
+            var names = store.observe(Query<Shared>().sorted(by: \.name)).makeAsyncIterator()
+            #expect(try await names.next()?.isEmpty == true)
+            try await store.write { try $0.save(Shared(id: "own 1", name: "1")) }
+            await #expect(processExitsWith: .success) { [path = path as String] in
+                let store = try Store(at: path, schema: Schema(SharedStoreTests.Shared.self))
+                for number in 2...4 {
+                    try await store.write(author: "other") {
+                        try $0.save(Shared(id: .init("other \(number)"), name: "\(number)"))
+                    }
+                }
+            }
+            var rows = try await names.next()?.map(\.name) ?? []
+            while rows.count < 4 { rows = try await names.next()?.map(\.name) ?? ["closed"] }
+            #expect(rows == ["1", "2", "3", "4"])
+            try await store.write { try $0.save(Shared(id: "own 5", name: "5")) }
+            for number in 1...5 {
+                let change = try #require(await changes.next())
+                #expect(change.sequences == UInt64(number)..<UInt64(number + 1))
+                let isOwn = [1, 5].contains(number)
+                #expect(change.author == (isOwn ? "" : "other"))
+                let name = isOwn ? "own \(number)" : "other \(number)"
+                #expect(change.inserted(Shared.self) == [.init(name)])
+            }
+        }
+    }
+
+    /// Reads used the catalog of the process's own last write.
+    @Test func `names that another process adds are known to a store that is open`() async throws {
+        try await withFolder { path in
+            let store = try Store(at: path, schema: Schema(Shared.self))
+            defer { store.close() }
+            await #expect(processExitsWith: .success) { [path = path as String] in
+                let store = try Store(at: path, schema: Schema(SharedStoreTests.Shared.self))
+                try await store.writeContext { context in
+                    _ = try context.merge(
+                        ServiceRecord(
+                            recordName: "r", recordType: "Shared", changeTag: "t",
+                            modifiedMilliseconds: 1,
+                            fields: ["name": .string("x"), "added": .string("y")]),
+                        policy: .serverWins)
+                }
+            }
+            let record = try store.read { try $0.record("r", of: "Shared") }
+            #expect(record?.values["added"] == .string("y"))
+        }
+    }
 }

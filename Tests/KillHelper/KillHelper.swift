@@ -6,26 +6,71 @@ import Glibc
 ///
 /// Transaction t of writer w inserts w-t-a, w-t-b and w-t-c, updates w-(t-1)-a and deletes
 /// w-(t-1)-b: five operations, but for the first one's three. It goes on where the store ends.
+///
+/// Its arguments are the path of the store and the number of its first writer. With a third one it
+/// shares the store: it also reads and observes, and ends with an error if what it sees can't be.
 @main struct KillHelper {
     static let writers = 4
 
     static func main() async throws {
-        let store = try Store(at: CommandLine.arguments[1], schema: Schema(Item.self))
+        let arguments = CommandLine.arguments
+        let first = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 0
+        let isSharing = arguments.count > 3
+        let store = try Store(at: arguments[1], schema: Schema(Item.self))
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for writer in 0..<writers {
-                group.addTask {
-                    let mine = Query<Item>().where(#Predicate { $0.writer == writer })
-                    let known = try store.read { try $0.fetch(mine).map(\.transaction).max() }
-                    var transaction = (known ?? -1) + 1
-                    while true {
-                        try await write(transaction, of: writer, to: store)
-                        acknowledge("\(writer) \(transaction)\n")
-                        transaction += 1
-                    }
-                }
+            for writer in first..<first + (isSharing ? 2 : writers) {
+                group.addTask { try await goOn(writing: writer, to: store) }
+            }
+            if isSharing {
+                group.addTask { try await observe(store) }
+                for writer in 0..<8 { group.addTask { try await read(writer, in: store) } }
             }
             try await group.waitForAll()
         }
+    }
+
+    private static func goOn(writing writer: Int, to store: Store) async throws {
+        let mine = Query<Item>().where(#Predicate { $0.writer == writer })
+        let known = try store.read { try $0.fetch(mine).map(\.transaction).max() }
+        var transaction = (known ?? -1) + 1
+        while true {
+            try await write(transaction, of: writer, to: store)
+            acknowledge("\(writer) \(transaction)\n")
+            transaction += 1
+        }
+    }
+
+    /// Sees every operation once and in order, whoever wrote it.
+    private static func observe(_ store: Store) async throws {
+        var next: UInt64?
+        for await changes in store.changes() {
+            if let next, changes.sequences.lowerBound != next {
+                fail("observed \(changes.sequences) where \(next) was due")
+            }
+            if !changes.deleted(Item.self).isEmpty, changes.updated(Item.self).isEmpty {
+                fail("observed a part of a transaction: \(changes)")
+            }
+            next = changes.sequences.upperBound
+        }
+    }
+
+    /// Sees whole transactions of a writer only, and never fewer than before.
+    private static func read(_ writer: Int, in store: Store) async throws {
+        var last = -1
+        let query = Query<Item>().where(#Predicate { $0.writer == writer })
+        while true {
+            try await Task.sleep(for: .milliseconds(50))
+            let items = try store.read { try $0.fetch(query) }
+            guard let newest = items.map(\.transaction).max() else { continue }
+            if newest < last { fail("writer \(writer) went back") }
+            if items.count != 2 * newest + 3 { fail("writer \(writer) is there in part") }
+            last = newest
+        }
+    }
+
+    private static func fail(_ message: String) -> Never {
+        acknowledge("error \(message)\n")
+        exit(1)
     }
 
     private static func write(_ transaction: Int, of writer: Int, to store: Store) async throws {

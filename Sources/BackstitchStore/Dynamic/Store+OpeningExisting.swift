@@ -41,9 +41,8 @@ extension Store {
                 let snapshot = CatalogSnapshot(catalog)
                 return Store(
                     environment: environment, databases: databases, configuration: configuration,
-                    shared: try SharedState.of(environment, schema: nil) { catalog },
-                    types: TypeTable(schema: Schema(), catalog: snapshot),
-                    catalog: CatalogState(snapshot))
+                    shared: try SharedState.of(environment, databases, schema: nil) { catalog },
+                    types: TypeTable(schema: Schema(), catalog: snapshot))
             } catch {
                 environment.close()
                 throw error

@@ -33,14 +33,22 @@ final class Mailboxes: Sendable {
         for mailbox in open { mailbox.close() }
     }
 
+    /// Whether nobody waits.
+    var isEmpty: Bool { state.withLock { $0.open.isEmpty } }
+
     /// A mailbox that gets everything from now on; an ended one where the store is closed.
-    func open(for store: Int) -> ChangeMailbox {
+    ///
+    /// - Parameter onEnd: Called when nobody reads from it any more.
+    func open(
+        for store: Int, onEnd: @escaping @Sendable () -> Void = {}
+    ) -> ChangeMailbox {
         let number = state.withLock { state -> Int in
             state.next += 1
             return state.next
         }
         let mailbox = ChangeMailbox { [weak self] in
             self?.state.withLock { $0.open[number] = nil }
+            onEnd()
         }
         let isOpen = state.withLock { state -> Bool in
             guard state.stores.contains(store) else { return false }

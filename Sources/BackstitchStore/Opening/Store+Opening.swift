@@ -42,7 +42,7 @@ extension Store {
             let environment = try open()
             do {
                 let databases = try Databases(environment)
-                let shared = try SharedState.of(environment, schema: schema) {
+                let shared = try SharedState.of(environment, databases, schema: schema) {
                     try Self.adopt(schema, in: environment, databases, configuration)
                 }
                 let catalog = shared.catalog.snapshot
