@@ -10,7 +10,7 @@ package struct OperationView {
     package let previous: UInt64
     /// The stored form of the record key.
     package let keyBytes: UnsafeRawBufferPointer
-    private let authorBytes: UnsafeRawBufferPointer
+    let authorBytes: UnsafeRawBufferPointer
     private let tagBytes: UnsafeRawBufferPointer
     private let modifiedMilliseconds: Int64
     private let acknowledgedThrough: UInt64
@@ -86,10 +86,14 @@ package struct OperationView {
             modifiedMilliseconds: modifiedMilliseconds, acknowledgedThrough: acknowledgedThrough)
     }
 
-    /// The packed fields after the operation: all for an insert, the changed ones for an update.
+    /// The packed fields after the operation: all for an insert or a baseline, the changed ones for an
+    /// update.
     package var after: PackedFields {
         get throws(OperationDamage) {
-            guard kind != .delete, let fields = PackedFields(payload) else { throw .truncated }
+            let bytes = kind == .baseline ? baseline?.bodyBytes : payload
+            guard kind != .delete, let bytes, let fields = PackedFields(bytes) else {
+                throw .truncated
+            }
             return fields
         }
     }
@@ -106,6 +110,13 @@ package struct OperationView {
             return fields
         }
     }
+
+    /// The row that a baseline carries; nil where it can't be read.
+    package var baseline: RowView? { RowView(payload) }
+
+    /// Whether it is the baseline of a record whose end the service did not know then: it stands for
+    /// no fields.
+    package var isTombstone: Bool { kind == .baseline && baseline?.isDeleted == true }
 
     /// Why the record was parked.
     package var parkReason: String { String(decoding: payload, as: UTF8.self) }

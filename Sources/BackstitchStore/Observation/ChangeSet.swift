@@ -131,7 +131,7 @@ extension ChangeSet.Records {
                 updated.remove(key)
                 deleted.insert(key)
             }
-        case .acknowledge, .park, .release, .forget:
+        case .acknowledge, .park, .release, .forget, .baseline, .journal:
             break
         }
     }

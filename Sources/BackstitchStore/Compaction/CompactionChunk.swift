@@ -1,0 +1,126 @@
+import BackstitchCore
+import LMDB
+
+/// A run of the log folded per record: what every record was at its end, and which of its operations
+/// that replaces.
+///
+/// Only reads, so that views of the log stay valid meanwhile.
+struct CompactionChunk: ~Copyable {
+    /// An operation of the chunk.
+    struct Entry {
+        let sequence: UInt64
+        let kind: OperationKind
+        let hasConflict: Bool
+
+        init(_ operation: OperationView) {
+            sequence = operation.sequence
+            kind = operation.kind
+            hasConflict = operation.conflictBytes != nil
+        }
+    }
+
+    /// A record that has operations in the chunk.
+    struct Record {
+        let place: RecordPlace
+        /// The operations that may be replaced: the baseline from before the chunk, then those of
+        /// the chunk.
+        var entries: [Entry] = []
+        /// The record after them; nil where it has no row.
+        var row: FoldedRow?
+        /// Whether its operations stay as they are.
+        var isKept = false
+    }
+
+    private(set) var records: [Record] = []
+    /// The last operation that was looked at, or the end of the range where there are no more.
+    private(set) var end: UInt64
+    private(set) var visited = 0
+    private var bytes = 0
+    private var positions: [RecordPlace: Int] = [:]
+    private var folder = RowFolder()
+    private let first: UInt64
+    private let reader: TableReader
+
+    /// Folds the operations of a range, as many as the budget allows and at least one.
+    init(
+        _ reader: TableReader, from first: UInt64, through last: UInt64, budget: CompactionBudget
+    ) throws {
+        self.reader = reader
+        self.first = first
+        end = last
+        // Collected first, because a closure can't change a value that can't be copied.
+        try reader.access.withCursor(in: reader.databases.log) { cursor in
+            var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
+            while isThere {
+                let sequence = cursor.key.sequence
+                guard sequence <= last else { return }
+                guard visited < budget.operations, bytes < budget.bytes else {
+                    end = sequence - 1
+                    return
+                }
+                try add(cursor.value, at: sequence)
+                isThere = try cursor.next()
+            }
+        }
+        for position in records.indices where !records[position].isKept {
+            records[position].isKept = try isNeeded(records[position])
+        }
+    }
+
+    private mutating func add(_ stored: UnsafeRawBufferPointer, at sequence: UInt64) throws {
+        visited += 1
+        bytes += stored.count
+        let operation = try reader.withDescribedDamage(at: sequence) {
+            try OperationView(stored, sequence: sequence)
+        }
+        guard operation.kind != .journal else { return }
+        let position = try position(of: operation)
+        records[position].entries.append(Entry(operation))
+        guard !records[position].isKept else { return }
+        do {
+            try folder.apply(operation, to: &records[position].row)
+        } catch let contradiction as RowContradiction {
+            throw StoreError(
+                .damaged,
+                "Operation \(sequence) \(contradiction.what): the log is damaged. Run verify.")
+        }
+        bytes += records[position].row?.body.count ?? 0
+    }
+
+    /// The place of an operation's record in ``records``, where it begins with its baseline.
+    private mutating func position(of operation: OperationView) throws -> Int {
+        let place = RecordPlace(entity: operation.entity, key: try operation.key)
+        if let known = positions[place] { return known }
+        var record = Record(place: place)
+        if operation.previous > 0 {
+            try begin(&record, at: operation.previous)
+        }
+        positions[place] = records.count
+        records.append(record)
+        return records.count - 1
+    }
+
+    private mutating func begin(_ record: inout Record, at previous: UInt64) throws {
+        let found: Void? = try reader.withOperation(previous) { operation in
+            // What an earlier chunk kept can't be folded without what is before it.
+            guard operation.kind == .baseline, let row = operation.baseline, previous < first
+            else { return record.isKept = true }
+            record.entries = [Entry(operation)]
+            record.row = FoldedRow(row)
+            bytes += row.bytes.count
+        }
+        guard found != nil else {
+            throw StoreError(
+                .damaged, "Operation \(previous) is missing in the log. Run verify.")
+        }
+    }
+
+    /// Whether sync may still read a record's operations one by one: some are not synced, or the
+    /// record was parked at the end of the chunk.
+    private func isNeeded(_ record: Record) throws -> Bool {
+        guard let header = record.row?.header else { return false }
+        if header.flags.contains(.isParked) { return true }
+        guard let row = try reader.row(record.place.entity, record.place.key) else { return false }
+        return row.isDirty && row.syncedSequence < header.lastSequence
+    }
+}
