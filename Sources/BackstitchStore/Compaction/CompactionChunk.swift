@@ -38,17 +38,15 @@ struct CompactionChunk: ~Copyable {
     private var bytes = 0
     private var positions: [RecordPlace: Int] = [:]
     private var folder = RowFolder()
-    private let first: UInt64
+    private let run: CompactionRun
     private let reader: TableReader
 
-    /// Folds the operations of a range, as many as the budget allows and at least one.
-    init(
-        _ reader: TableReader, from first: UInt64, through last: UInt64, budget: CompactionBudget
-    ) throws {
+    /// Folds the next operations of a run, as many as the budget allows and at least one.
+    init(_ reader: TableReader, _ run: CompactionRun, budget: CompactionBudget) throws {
         self.reader = reader
-        self.first = first
+        self.run = run
+        let (first, last) = (run.next, run.horizon)
         end = last
-        // Collected first, because a closure can't change a value that can't be copied.
         try reader.access.withCursor(in: reader.databases.log) { cursor in
             var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
             while isThere {
@@ -91,8 +89,8 @@ struct CompactionChunk: ~Copyable {
     private mutating func position(of operation: OperationView) throws -> Int {
         let place = RecordPlace(entity: operation.entity, key: try operation.key)
         if let known = positions[place] { return known }
-        var record = Record(place: place)
-        if operation.previous > 0 {
+        var record = Record(place: place, isKept: run.keptRecords.contains(place))
+        if operation.previous > 0, !record.isKept {
             try begin(&record, at: operation.previous)
         }
         positions[place] = records.count
@@ -103,7 +101,7 @@ struct CompactionChunk: ~Copyable {
     private mutating func begin(_ record: inout Record, at previous: UInt64) throws {
         let found: Void? = try reader.withOperation(previous) { operation in
             // What an earlier chunk kept can't be folded without what is before it.
-            guard operation.kind == .baseline, let row = operation.baseline, previous < first
+            guard operation.kind == .baseline, let row = operation.baseline, previous < run.next
             else { return record.isKept = true }
             record.entries = [Entry(operation)]
             record.row = FoldedRow(row)

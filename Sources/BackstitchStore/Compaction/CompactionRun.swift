@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// One pass over the old part of a log, cut into chunks that are committed one by one.
 ///
 /// A value, so that a chunk whose commit fails has not happened.
@@ -8,6 +10,9 @@ struct CompactionRun: Equatable, Sendable {
     let horizon: UInt64
     /// The first operation that was kept as it is so far; 0 for none.
     var firstKept: UInt64 = 0
+    /// The records whose operations were kept. Those behind them are kept too, for a fold that begins
+    /// at their baseline would leave out what was kept in between.
+    var keptRecords: Set<RecordPlace> = []
     /// The operations that were looked at, and those of them that are gone.
     var visited = 0
     var removed = 0

@@ -9,8 +9,7 @@ extension WriteContext {
     /// not change, for they are what the log gives afterwards too.
     func compact(_ run: inout CompactionRun, budget: CompactionBudget) throws {
         guard !run.isDone else { return }
-        let chunk = try CompactionChunk(
-            reader, from: run.next, through: run.horizon, budget: budget)
+        let chunk = try CompactionChunk(reader, run, budget: budget)
         for record in chunk.records {
             if record.isKept {
                 keep(record, &run)
@@ -26,6 +25,7 @@ extension WriteContext {
     }
 
     private func keep(_ record: CompactionChunk.Record, _ run: inout CompactionRun) {
+        run.keptRecords.insert(record.place)
         guard let first = record.entries.first(where: { $0.kind != .baseline }) else { return }
         run.firstKept = run.firstKept == 0 ? first.sequence : min(run.firstKept, first.sequence)
     }
