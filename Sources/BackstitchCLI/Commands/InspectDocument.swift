@@ -66,7 +66,8 @@ struct InspectDocument: Encodable {
                 name: $0.name, declared: $0.isDeclared, records: $0.records,
                 tombstones: $0.tombstones)
         }
-        log = Log(operations: info.operations, lastSequence: info.lastSequence,
+        log = Log(
+            operations: info.operations, lastSequence: info.lastSequence,
             compactedThrough: info.compactedThrough)
         outbox = Outbox(
             records: info.outbox.pendingRecords, operations: info.outbox.pendingOperations)

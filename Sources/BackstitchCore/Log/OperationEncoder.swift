@@ -11,7 +11,7 @@
 /// | 1 + n, 8, 8 | with a stamp: change tag, modification time, acknowledged sequence |
 /// | 4 + n | with a conflict: byte count, conflict report |
 /// | 4 + n | update: byte count, changed fields before |
-/// | n | fields after (insert, update), before (delete), reason as UTF-8 (park), row (baseline) |
+/// | n | fields after (insert, update), before (delete), reason as UTF-8 (park), `BaselineView` (baseline) |
 /// | 4 | low half of XXH64 of all bytes before it, seeded with the sequence |
 package enum OperationEncoder {
     package static let formatVersion: UInt8 = 1

@@ -90,7 +90,7 @@ package struct OperationView {
     /// update.
     package var after: PackedFields {
         get throws(OperationDamage) {
-            let bytes = kind == .baseline ? baseline?.bodyBytes : payload
+            let bytes = kind == .baseline ? baseline?.row.bodyBytes : payload
             guard kind != .delete, let bytes, let fields = PackedFields(bytes) else {
                 throw .truncated
             }
@@ -98,7 +98,8 @@ package struct OperationView {
         }
     }
 
-    /// The bytes of the packed fields after an insert, which become the body of the row.
+    /// The payload: the packed fields after an insert, which become the body of the row, or the reason of
+    /// a park.
     package var afterBytes: UnsafeRawBufferPointer { payload }
 
     /// The packed fields before the operation: the changed ones for an update, all for a delete.
@@ -111,12 +112,12 @@ package struct OperationView {
         }
     }
 
-    /// The row that a baseline carries; nil where it can't be read.
-    package var baseline: RowView? { RowView(payload) }
+    /// What a baseline carries; nil where it can't be read.
+    package var baseline: BaselineView? { BaselineView(payload) }
 
     /// Whether it is the baseline of a record whose end the service did not know then: it stands for
     /// no fields.
-    package var isTombstone: Bool { kind == .baseline && baseline?.isDeleted == true }
+    package var isTombstone: Bool { kind == .baseline && baseline?.row.isDeleted == true }
 
     /// Why the record was parked.
     package var parkReason: String { String(decoding: payload, as: UTF8.self) }

@@ -3,21 +3,45 @@ package struct FoldedRow: Equatable, Sendable {
     package var header: RowHeader
     /// The packed fields; none for a tombstone.
     package var body: [UInt8]
+    /// The operation that parked the record and its reason; nil where it is not parked.
+    package private(set) var park: Park?
 
-    package init(header: RowHeader, body: [UInt8]) {
+    package struct Park: Equatable, Sendable {
+        let sequence: UInt64
+        let reason: [UInt8]
+    }
+
+    init(header: RowHeader, body: [UInt8], park: Park? = nil) {
         self.header = header
         self.body = body
+        self.park = park
     }
 
-    /// A copy of a stored row.
-    package init(_ row: RowView) {
-        self.init(header: row.header, body: Array(row.bodyBytes))
+    /// The row that a baseline carries.
+    package init(_ baseline: BaselineView) {
+        self.init(
+            header: baseline.row.header, body: Array(baseline.row.bodyBytes),
+            park: baseline.park.map { Park(sequence: $0.sequence, reason: Array($0.reason)) })
     }
 
-    /// Appends the stored form.
+    /// Appends the payload of a baseline.
     package func append(to output: inout ByteBuffer) {
+        output.append(little: UInt32(park.map { 8 + $0.reason.count } ?? 0))
+        if let park {
+            output.append(big: park.sequence)
+            park.reason.withUnsafeBytes { output.append($0) }
+        }
         header.append(to: &output)
         body.withUnsafeBytes { output.append($0) }
+    }
+
+    /// Takes over a header that an operation made.
+    fileprivate mutating func mark(_ header: RowHeader, by operation: OperationView) {
+        self.header = header
+        if operation.kind == .park {
+            park = Park(sequence: operation.sequence, reason: Array(operation.afterBytes))
+        }
+        if !header.flags.contains(.isParked) { park = nil }
     }
 }
 
@@ -44,7 +68,7 @@ package struct RowFolder: ~Copyable {
         case .bury(let header):
             row = FoldedRow(header: header, body: [])
         case .mark(let header):
-            row?.header = header
+            row?.mark(header, by: operation)
         case .restore:
             guard let baseline = operation.baseline else { throw OperationDamage.fields }
             row = FoldedRow(baseline)

@@ -66,7 +66,11 @@ extension TableReader {
         var high = limit
         while low < high {
             let middle = high - (high - low) / 2
-            if try isOlder(firstFrom: middle, than: cutoff) { low = middle } else { high = middle - 1 }
+            if try isOlder(firstFrom: middle, than: cutoff) {
+                low = middle
+            } else {
+                high = middle - 1
+            }
         }
         return low
     }

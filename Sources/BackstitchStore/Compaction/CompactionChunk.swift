@@ -22,13 +22,17 @@ struct CompactionChunk: ~Copyable {
     /// A record that has operations in the chunk.
     struct Record {
         let place: RecordPlace
-        /// The operations that may be replaced: the baseline from before the chunk, then those of
-        /// the chunk.
+        /// The operations that are replaced: the baseline from before the chunk, then those of the
+        /// chunk.
         var entries: [Entry] = []
         /// The record after them; nil where it has no row.
         var row: FoldedRow?
-        /// Whether its operations stay as they are.
-        var isKept = false
+        /// Operations that change content stay as they are from the first behind this sequence on,
+        /// because sync may read them one by one. Nil where all may go.
+        var synced: UInt64?
+        /// The first operation that stays as it is; 0 where the record's operations stay from the
+        /// beginning of the chunk.
+        var firstKept: UInt64?
     }
 
     private(set) var records: [Record] = []
@@ -60,9 +64,6 @@ struct CompactionChunk: ~Copyable {
                 isThere = try cursor.next()
             }
         }
-        for position in records.indices where !records[position].isKept {
-            records[position].isKept = try isNeeded(records[position])
-        }
     }
 
     private mutating func add(_ stored: UnsafeRawBufferPointer, at sequence: UInt64) throws {
@@ -73,8 +74,8 @@ struct CompactionChunk: ~Copyable {
         }
         guard operation.kind != .journal else { return }
         let position = try position(of: operation)
+        guard !keeps(operation, ofRecordAt: position) else { return }
         records[position].entries.append(Entry(operation))
-        guard !records[position].isKept else { return }
         do {
             try folder.apply(operation, to: &records[position].row)
         } catch let contradiction as RowContradiction {
@@ -89,9 +90,13 @@ struct CompactionChunk: ~Copyable {
     private mutating func position(of operation: OperationView) throws -> Int {
         let place = RecordPlace(entity: operation.entity, key: try operation.key)
         if let known = positions[place] { return known }
-        var record = Record(place: place, isKept: run.keptRecords.contains(place))
-        if operation.previous > 0, !record.isKept {
-            try begin(&record, at: operation.previous)
+        var record = Record(place: place)
+        if run.keptRecords.contains(place) {
+            record.firstKept = 0
+        } else {
+            let row = try reader.row(place.entity, place.key)
+            if let row, row.isDirty { record.synced = row.syncedSequence }
+            if operation.previous > 0 { try begin(&record, at: operation.previous) }
         }
         positions[place] = records.count
         records.append(record)
@@ -100,12 +105,12 @@ struct CompactionChunk: ~Copyable {
 
     private mutating func begin(_ record: inout Record, at previous: UInt64) throws {
         let found: Void? = try reader.withOperation(previous) { operation in
-            // What an earlier chunk kept can't be folded without what is before it.
-            guard operation.kind == .baseline, let row = operation.baseline, previous < run.next
-            else { return record.isKept = true }
+            // What an earlier run kept can't be folded without what is before it.
+            guard operation.kind == .baseline, let baseline = operation.baseline
+            else { return record.firstKept = 0 }
             record.entries = [Entry(operation)]
-            record.row = FoldedRow(row)
-            bytes += row.bytes.count
+            record.row = FoldedRow(baseline)
+            bytes += baseline.row.bytes.count
         }
         guard found != nil else {
             throw StoreError(
@@ -113,12 +118,22 @@ struct CompactionChunk: ~Copyable {
         }
     }
 
-    /// Whether sync may still read a record's operations one by one: some are not synced, or the
-    /// record was parked at the end of the chunk.
-    private func isNeeded(_ record: Record) throws -> Bool {
-        guard let header = record.row?.header else { return false }
-        if header.flags.contains(.isParked) { return true }
-        guard let row = try reader.row(record.place.entity, record.place.key) else { return false }
-        return row.isDirty && row.syncedSequence < header.lastSequence
+    /// Whether an operation stays as it is: from the first that is not synced on, all of a record's
+    /// do, wherever chunks begin and end.
+    private mutating func keeps(
+        _ operation: OperationView, ofRecordAt position: Int
+    ) -> Bool {
+        if let first = records[position].firstKept {
+            if first == 0, operation.kind != .baseline {
+                records[position].firstKept = operation.sequence
+            }
+            return true
+        }
+        // A baseline takes in what the service says of it, whether it is synced or not.
+        guard let synced = records[position].synced, operation.kind.changesContent,
+            operation.kind != .baseline, operation.sequence > synced
+        else { return false }
+        records[position].firstKept = operation.sequence
+        return true
     }
 }

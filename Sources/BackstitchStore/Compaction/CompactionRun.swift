@@ -22,6 +22,14 @@ struct CompactionRun: Equatable, Sendable {
         self.horizon = horizon
     }
 
+    /// Notes that a record's operations are kept.
+    ///
+    /// - Parameter first: The first of them; 0 where only its baseline was looked at.
+    mutating func keep(_ record: RecordPlace, from first: UInt64) {
+        keptRecords.insert(record)
+        if first > 0 { firstKept = firstKept == 0 ? first : min(firstKept, first) }
+    }
+
     var isDone: Bool { next > horizon }
 
     /// How far the log is compacted after the chunk that ends at a sequence.

@@ -11,23 +11,14 @@ extension WriteContext {
         guard !run.isDone else { return }
         let chunk = try CompactionChunk(reader, run, budget: budget)
         for record in chunk.records {
-            if record.isKept {
-                keep(record, &run)
-            } else {
-                try replace(record, &run)
-            }
+            if let first = record.firstKept { run.keep(record.place, from: first) }
+            try replace(record, &run)
         }
         run.visited += chunk.visited
         run.next = chunk.end + 1
         let stored = try reader.compaction
         let bounds = run.bounds(after: chunk.end, stored)
         if bounds != stored { try setMeta(MetaName.compaction, bounds.bytes) }
-    }
-
-    private func keep(_ record: CompactionChunk.Record, _ run: inout CompactionRun) {
-        run.keptRecords.insert(record.place)
-        guard let first = record.entries.first(where: { $0.kind != .baseline }) else { return }
-        run.firstKept = run.firstKept == 0 ? first.sequence : min(run.firstKept, first.sequence)
     }
 
     private func replace(_ record: CompactionChunk.Record, _ run: inout CompactionRun) throws {

@@ -124,13 +124,15 @@ struct Projector: ~Copyable {
     private mutating func restore(
         _ operation: OperationView, in table: EntityTable
     ) throws -> RowView.Flags {
-        guard let row = operation.baseline else {
+        guard let baseline = operation.baseline else {
             throw contradiction(operation, "carries no row")
         }
+        let row = baseline.row
         if !row.isDeleted { try putEntries(operation, try operation.after, in: table) }
         rowBuffer.removeAll()
         rowBuffer.append(row.bytes)
         try putRow(operation)
+        if let bytes = baseline.parkBytes { try putParked(operation, bytes) }
         return row.flags
     }
 
@@ -173,9 +175,15 @@ struct Projector: ~Copyable {
         rowBuffer.removeAll()
         rowBuffer.append(big: operation.sequence)
         rowBuffer.append(utf8: operation.parkReason)
+        try putParked(operation, rowBuffer.bytes)
+    }
+
+    private func putParked(
+        _ operation: OperationView, _ value: UnsafeRawBufferPointer
+    ) throws {
         try TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
-        ) { try access.put($0, rowBuffer.bytes, in: databases.tables) }
+        ) { try access.put($0, value, in: databases.tables) }
     }
 
     private mutating func journal(

@@ -140,7 +140,9 @@ extension TableReader {
         case .delete:
             if try !operation.before.isWellFormed { report.noteFields(sequence) }
         case .baseline:
-            if let problem = operation.baselineProblem { report.note("Operation \(sequence): \(problem).") }
+            if let problem = operation.baselineProblem {
+                report.note("Operation \(sequence): \(problem).")
+            }
         case .journal:
             if operation.conflictBytes == nil {
                 report.note("Operation \(sequence) is to keep a conflict report and has none.")
@@ -231,14 +233,16 @@ extension OperationKind {
 extension OperationView {
     /// What is wrong with the row of a baseline; nil where nothing is.
     fileprivate var baselineProblem: String? {
-        guard let row = baseline else { return "its row can't be read" }
+        guard let baseline else { return "its row can't be read" }
+        let row = baseline.row
         if row.lastSequence != sequence { return "its row is of operation \(row.lastSequence)" }
         if previous != 0 { return "it is a baseline and follows operation \(previous)" }
-        if row.flags.contains(.isParked) { return "its row is parked" }
         if row.flags.contains(.isUnreadable) != flags.contains(.isUnreadable) {
             return "it differs from its row on whether it can be read"
         }
-        if row.isDeleted { return row.bodyBytes.isEmpty ? nil : "its row is deleted and has fields" }
+        if row.isDeleted {
+            return row.bodyBytes.isEmpty ? nil : "its row is deleted and has fields"
+        }
         return row.fields?.isWellFormed == true ? nil : "its fields are damaged"
     }
 }

@@ -14,7 +14,7 @@ import Testing
 
     /// A store in which all but the last operation may go.
     private func fill(
-        _ count: Int = 12, configuration: StoreConfiguration = .quick
+        _ count: Int = 9, configuration: StoreConfiguration = .quick
     ) async throws -> Store {
         let store = try folder.open(configuration: configuration)
         for number in 0..<count {
@@ -30,7 +30,7 @@ import Testing
 
     @Test func `a crash before any commit leaves a store that is whole`() async throws {
         let expected = try await compactedImage()
-        for crash in 0..<8 {
+        for crash in 0..<5 {
             let folder = try TemporaryFolder()
             let store = try await CompactionFailureTests(folder).fill()
             let tables = try store.tableImage()
@@ -105,7 +105,7 @@ import Testing
             try store.operations { $0.kind == .baseline ? $0.sequence : nil }.compactMap { $0 }
                 .first)
         let bits = try store.bytes(of: sequence).count * 8
-        for bit in stride(from: 0, to: bits, by: 5) {
+        for bit in stride(from: 0, to: bits, by: 11) {
             try store.change(sequence) { $0[bit / 8] ^= 1 << (bit % 8) }
             let report = try store.verify()
             #expect(report.isLogDamaged, "bit \(bit)")
@@ -139,7 +139,7 @@ import Testing
         let sequence = try #require(
             try store.operations { $0.kind == .baseline ? $0.sequence : nil }.compactMap { $0 }
                 .first)
-        let rowCount = try store.operations(from: sequence) { $0.baseline?.bytes.count ?? 0 }[0]
+        let rowCount = try store.operations(from: sequence) { $0.baseline?.row.bytes.count ?? 0 }[0]
         try store.change(sequence) { bytes in
             bytes.removeLast(4)
             fault.apply(&bytes, row: bytes.count - rowCount)

@@ -56,7 +56,7 @@ final class CompactionHistory {
     private func reply(seed: UInt64, refusesNone: Bool) async throws {
         try await store.writeContext { context in
             var random = SeededGenerator(seed: seed)
-            for change in try context.reader.foldOutbox(recordsMax: .max).changes {
+            for change in try context.reader.sortedPushes() {
                 let choice = refusesNone ? 0 : Int.random(in: 0..<12, using: &random)
                 try context.answer(change, choice)
             }
@@ -130,6 +130,13 @@ extension WriteContext {
 }
 
 extension TableReader {
+    /// What is to be pushed, in the order of the keys.
+    func sortedPushes() throws -> [PendingChange] {
+        try foldOutbox(recordsMax: .max).changes.sorted {
+            ($0.entity.rawValue, $0.key.description) < ($1.entity.rawValue, $1.key.description)
+        }
+    }
+
     fileprivate func parkedPlaces() throws -> [RecordPlace] {
         try parkedRecords().compactMap { record in
             guard let table = catalog.table(named: record.entity) else { return nil }
@@ -175,12 +182,7 @@ extension Store {
         try content()["tables"].map { $0.flatMap { [$0.key, $0.value] } } ?? []
     }
 
-    /// What is to be pushed, in the order of the keys.
-    func pushes() throws -> [PendingChange] {
-        try read { try $0.reader.foldOutbox(recordsMax: .max).changes }.sorted {
-            ($0.entity.rawValue, $0.key.description) < ($1.entity.rawValue, $1.key.description)
-        }
-    }
+    func pushes() throws -> [PendingChange] { try read { try $0.reader.sortedPushes() } }
 
     /// The operations of the log in short.
     func kinds() throws -> [String] { try operations { "\($0.sequence) \($0.kind)" } }
