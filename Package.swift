@@ -105,7 +105,8 @@ let package = Package(
             name: "BackstitchStoreTests",
             dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
         .testTarget(
-            name: "BackstitchCLITests", dependencies: ["BackstitchCLI", "Backstitch", "LMDB"]),
+            name: "BackstitchCLITests",
+            dependencies: ["BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB"]),
     ],
     swiftLanguageModes: [.v6]
 )
