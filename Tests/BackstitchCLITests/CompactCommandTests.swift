@@ -90,7 +90,7 @@ import Testing
         try await fill()
         try fixture.damage { access, databases in
             guard let log = databases["log"] else { return }
-            access.change([0, 0, 0, 0, 0, 0, 0, 5], in: log) { $0[$0.count / 2] ^= 1 }
+            try access.change([0, 0, 0, 0, 0, 0, 0, 5], in: log) { $0[$0.count / 2] ^= 1 }
         }
         let result = try Runner.run("compact", fixture.path)
         #expect(result.code == 2)
