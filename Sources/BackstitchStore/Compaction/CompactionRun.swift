@@ -45,7 +45,7 @@ struct CompactionRun: Equatable, Sendable {
 /// The most that one chunk works through; then other writers have their turn.
 struct CompactionBudget: Sendable {
     /// Operations that are read.
-    var operations = 2_048
+    var operations = 8_192
     /// Bytes of operations and rows that are read and made.
     var bytes = 4 << 20
 }

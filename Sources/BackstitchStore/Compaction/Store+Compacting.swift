@@ -6,8 +6,8 @@ extension Store {
     ///
     /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
     /// log. Operations that sync may need are kept whatever the policy says: a store that was never
-    /// synced keeps all. Works in chunks of a few milliseconds, each a commit of its own: writers
-    /// wait that long, readers not at all. A crash leaves the chunks that were committed.
+    /// synced keeps all. Works in chunks of some ten milliseconds, each a commit of its own:
+    /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
     /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
     /// stores that were not configured so, or to have it done at once.
@@ -18,7 +18,7 @@ extension Store {
     /// - Returns: what was done. Where the task is cancelled it stops between two chunks.
     /// - Throws: `invalidValue` where the policy is impossible; `damaged` where the log is, which
     ///   is then left as it was from that chunk on; `closed`, `full`, `io`.
-    /// - Complexity: O(*n*) in the operations since the last compaction, about two microseconds each.
+    /// - Complexity: O(*n*) in the operations since the last compaction, about five microseconds each.
     @discardableResult
     public func compact(
         _ policy: RetentionPolicy, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
