@@ -105,9 +105,10 @@ let package = Package(
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
-            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB"]),
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "XXHash"]),
         .testTarget(
-            name: "BackstitchCLITests", dependencies: ["BackstitchCLI", "Backstitch", "LMDB"]),
+            name: "BackstitchCLITests",
+            dependencies: ["BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -17,6 +17,7 @@ public final class Store: Sendable {
     let shared: SharedState
     private let queue = CommitQueue()
     private let number: Int
+    private let compactionInPassing = Locked(CompactionInPassing())
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
 
     init(
@@ -189,20 +190,28 @@ public final class Store: Sendable {
     }
 
     /// Runs writes in one LMDB transaction; on the writer thread.
-    private func commit(_ jobs: [WriteJob]) {
+    private func commit(_ jobs: [WriteJob], compacts: Bool = true) {
         var failures: [Int: any Error] = [:]
+        var compacts = compacts && configuration.retention != .keepAll
         while failures.count < jobs.count {
             do {
-                let (changes, catalog, refused) = try attempt(jobs, without: failures)
+                let (changes, catalog, refused) = try attempt(
+                    jobs, without: failures, compacts: compacts)
                 failures.merge(refused) { first, _ in first }
                 if let catalog { shared.catalog.set(catalog) }
                 shared.feed.publish(changes)
                 break
             } catch let failed as WriteFailed {
                 failures[failed.index] = failed.error
+            } catch let failed as CompactionFailed {
+                compactionInPassing.withLock { $0.stop(failed.error) }
+                compacts = false
+            } catch let error as LMDBError where error.isAboutSpace && compacts {
+                // What is written comes before what is tidied up.
+                compacts = false
             } catch let error as LMDBError where error.isAboutSpace && jobs.count > 1 {
                 // What is too large for the space left must not take the others with it.
-                for job in jobs { commit([job]) }
+                for job in jobs { commit([job], compacts: false) }
                 return
             } catch {
                 for index in jobs.indices where failures[index] == nil { failures[index] = error }
@@ -214,9 +223,9 @@ public final class Store: Sendable {
     }
 
     private func attempt(
-        _ jobs: [WriteJob], without failures: [Int: any Error]
+        _ jobs: [WriteJob], without failures: [Int: any Error], compacts: Bool
     ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
-        try environment.write { transaction in
+        let (changes, catalog, refused, compaction) = try environment.write { transaction in
             // Not the one of the last commit here: another process may have added to it since.
             let catalog = try shared.catalog.current(transaction.access, databases)
             let context = try WriteContext(
@@ -241,11 +250,33 @@ public final class Store: Sendable {
                 changed.name(by: context.catalog)
                 changes.append(changed)
             }
+            let compaction = compacts ? try compactInPassing(context) : nil
             try context.finish()
             try fault.withLock { $0 }?()
-            return (changes, context.catalogHasChanged ? context.catalog : nil, refused)
+            return (
+                changes, context.catalogHasChanged ? context.catalog : nil, refused, compaction
+            )
         }
+        if let compaction { compactionInPassing.withLock { $0 = compaction } }
+        return (changes, catalog, refused)
     }
+
+    private func compactInPassing(_ context: WriteContext) throws -> CompactionInPassing {
+        var compaction = compactionInPassing.withLock { $0 }
+        do {
+            try compaction.work(
+                context, policy: configuration.retention, at: configuration.milliseconds())
+        } catch let error as LMDBError where error.isAboutSpace {
+            throw error
+        } catch {
+            throw CompactionFailed(error: error)
+        }
+        return compaction
+    }
+
+    /// Why commits don't compact the log any more, though the configuration wants it; nil where they
+    /// do. Run ``verify(progress:)``, and open the store again once it is in order.
+    public var compactionFailure: StoreError? { compactionInPassing.withLock(\.failure) }
 
     /// Runs before each commit; an error it throws makes the commit fail. For tests of crashes.
     package func setCommitFault(_ fault: (@Sendable () throws -> Void)?) {

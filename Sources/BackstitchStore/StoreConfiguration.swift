@@ -1,3 +1,5 @@
+public import BackstitchCore
+
 /// When a commit is on disk.
 public enum Durability: String, Hashable, Sendable, CaseIterable {
     /// Before `write` returns; a power cut loses nothing that was acknowledged.
@@ -18,19 +20,23 @@ public struct StoreConfiguration: Sendable {
     public var bytesMax: Int
     /// Whether a store on a network file system is opened, whose locks may not work.
     public var allowsNetworkFileSystem: Bool
+    /// Which operations the log keeps. Commits compact the rest in passing; see
+    /// ``Store/compact(_:progress:)``.
+    public var retention: RetentionPolicy
     /// The time in milliseconds since 1970, for the clocks of operations.
     public var milliseconds: @Sendable () -> Int64
 
     /// A configuration; the defaults suit a local disk.
     public init(
         durability: Durability = .full, author: String = "", bytesMax: Int = 1 << 40,
-        allowsNetworkFileSystem: Bool = false,
+        allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
         milliseconds: @escaping @Sendable () -> Int64 = { LiveValues.milliseconds() }
     ) {
         self.durability = durability
         self.author = author
         self.bytesMax = bytesMax
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
+        self.retention = retention
         self.milliseconds = milliseconds
     }
 }

@@ -29,7 +29,10 @@ extension SyncEngine {
         case .fetchDatabaseChanges: return try await fetchDatabaseChanges()
         case .fetchZoneChanges: return try await fetchZoneChanges()
         case .dropDatabaseToken:
-            return try await change { $0.databaseToken = nil }
+            return try await change { state in
+                state.databaseToken = nil
+                state.needsPull = true
+            }
         case .beginFullFetch:
             return try await beginFullFetch()
         case .sweep: return try await sweep()

@@ -40,7 +40,7 @@ import Testing
             ])
         #expect(document["store"] as? String == fixture.path)
         let log = document["log"] as? [String: Int]
-        #expect(log == ["operations": 3, "lastSequence": 3])
+        #expect(log == ["operations": 3, "lastSequence": 3, "compactedThrough": 0])
     }
 
     @Test func `log shows operations with their changes`() throws {

@@ -77,6 +77,17 @@ import Testing
         #expect(machine.handle(.done) == .fetchDatabaseChanges)
     }
 
+    /// A service that lost everything refuses the token, and then lists no zone: a device with
+    /// nothing to push never noticed, and kept its records for itself.
+    @Test func `after a dropped database token the zone is pulled, though no list names it`() {
+        var machine = begun()
+        _ = machine.failed(.tokenExpired)
+        _ = machine.handle(.done)
+        let unchanged = SyncEvent.databaseChanges(
+            zoneChanged: false, zoneEnded: nil, moreComing: false)
+        #expect(machine.handle(unchanged) == .fetchZoneChanges)
+    }
+
     @Test func `tokens that expire again and again end the round`() {
         var machine = begun()
         _ = machine.handle(changed)

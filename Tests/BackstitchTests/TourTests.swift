@@ -102,6 +102,16 @@ import Testing
         await engine.stop()
     }
 
+    @Test func `what the tour keeps short has all its records`() async throws {
+        let configuration = StoreConfiguration(retention: .keepUnsynced(days: 30))
+        let store = try Store.inMemory(
+            schema: Schema(Department.self, Employee.self), configuration: configuration)
+        try await store.write { _ = try $0.save(Department(name: "Engines")) }
+        let compaction = try await store.compact(.keepUnsyncedOnly)
+        print(compaction.operationsBefore, compaction.operationsAfter)
+        #expect(compaction.operationsAfter == 1)
+    }
+
     @Test func `the README shows what is tested here`() throws {
         let here = URL(fileURLWithPath: #filePath)
         let root = here.deletingLastPathComponent().deletingLastPathComponent()

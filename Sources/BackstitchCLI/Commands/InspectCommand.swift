@@ -16,7 +16,8 @@ struct InspectCommand: Command {
               formatVersion  the version of the store's format
               entities       of each: name, declared (by the schema that opened the store last),
                              records, tombstones (deleted here, not pushed yet)
-              log            operations, lastSequence
+              log            operations, lastSequence, compactedThrough (operations up to there may be
+                             missing; 0 where none are)
               outbox         records and operations that wait to be pushed
               parked         of each record that the service refused: entity, record, sequence,
                              reason; at most \(StoreInfo.parkedMax)
@@ -47,7 +48,7 @@ struct InspectCommand: Command {
             ["Store", path.printable],
             ["Identity", info.storeID.uuidString],
             ["Format", "\(info.formatVersion)"],
-            ["Log", "\(info.operations.counted("operation")), the last is \(info.lastSequence)"],
+            ["Log", logText(info)],
             [
                 "Outbox",
                 "\(outbox.pendingRecords.counted("record")) to push, with "
@@ -78,6 +79,12 @@ struct InspectCommand: Command {
                 [$0.record.description.printable, $0.entity.printable, $0.reason.printable]
             })
         return lines
+    }
+
+    private static func logText(_ info: StoreInfo) -> String {
+        let text = "\(info.operations.counted("operation")), the last is \(info.lastSequence)"
+        guard info.compactedThrough > 0 else { return text }
+        return text + ", compacted up to \(info.compactedThrough)"
     }
 
     private static func section(

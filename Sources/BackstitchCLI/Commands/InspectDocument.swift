@@ -13,6 +13,7 @@ struct InspectDocument: Encodable {
     struct Log: Encodable {
         let operations: Int
         let lastSequence: UInt64
+        let compactedThrough: UInt64
     }
 
     struct Outbox: Encodable {
@@ -65,7 +66,9 @@ struct InspectDocument: Encodable {
                 name: $0.name, declared: $0.isDeclared, records: $0.records,
                 tombstones: $0.tombstones)
         }
-        log = Log(operations: info.operations, lastSequence: info.lastSequence)
+        log = Log(
+            operations: info.operations, lastSequence: info.lastSequence,
+            compactedThrough: info.compactedThrough)
         outbox = Outbox(
             records: info.outbox.pendingRecords, operations: info.outbox.pendingOperations)
         parked = info.parked.map {

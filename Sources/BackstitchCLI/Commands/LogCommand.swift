@@ -27,12 +27,13 @@ struct LogCommand: Command {
 
             JSON: one object a line, for each operation:
               sequence             its place in the log, from 1 on
-              kind                 insert, update, delete, acknowledge, park, release, forget
+              kind                 insert, update, delete, acknowledge, park, release, forget; in
+                                   place of compacted ones: baseline, journal
               origin               local, remote, rebase
               author               who wrote it; may be empty
               transaction          the sequence of the first operation of the same transaction
               date                 the time of its clock, in UTC
-              entity, record       whose it is; not for forget
+              entity, record       whose it is
               previous             the sequence of the record's operation before; 0 for none
               changes              of each attribute: attribute, and before and after where there
                                    is a value

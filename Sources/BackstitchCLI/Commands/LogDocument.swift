@@ -23,8 +23,8 @@ struct LogDocument: Encodable {
     let author: String
     let transaction: UInt64
     let date: String
-    let entity: String?
-    let record: String?
+    let entity: String
+    let record: String
     let previous: UInt64
     let changes: [Change]
     let changeTag: String?
@@ -40,7 +40,7 @@ struct LogDocument: Encodable {
         transaction = operation.transaction
         date = operation.date.utc
         entity = operation.entity
-        record = operation.record?.description
+        record = operation.record.description
         previous = operation.previous
         changes = operation.changes.map {
             Change(attribute: $0.attribute, before: $0.before, after: $0.after)

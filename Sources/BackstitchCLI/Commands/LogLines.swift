@@ -11,8 +11,7 @@ enum LogLines {
             pad("\(operation.sequence)", to: 8, atEnd: false), operation.date.utc,
             pad("\(operation.origin)", to: 6), pad("\(operation.kind)", to: 11),
         ]
-        if let entity = operation.entity { title.append(entity.printable) }
-        if let record = operation.record { title.append(record.description.printable) }
+        title += [operation.entity.printable, operation.record.description.printable]
         if !operation.author.isEmpty { title.append("by \(operation.author.printable)") }
         var details = operation.changes.map { change -> [String] in
             [change.attribute.printable, text(change, of: operation.kind)]
@@ -31,7 +30,7 @@ enum LogLines {
         let before = text(change.before)
         let after = text(change.after)
         return switch kind {
-        case .insert: after
+        case .insert, .baseline: after
         case .delete: before
         default: "\(before) -> \(after)"
         }

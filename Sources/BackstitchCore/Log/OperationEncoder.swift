@@ -13,7 +13,7 @@ import XXHash
 /// | 1 + n, 8, 8 | with a stamp: change tag, modification time, acknowledged sequence |
 /// | 4 + n | with a conflict: byte count, conflict report |
 /// | 4 + n | update: byte count, changed fields before |
-/// | n | fields after (insert, update), before (delete), reason as UTF-8 (park) |
+/// | n | fields after (insert, update), before (delete), reason as UTF-8 (park), `BaselineView` (baseline) |
 /// | 4 | low half of XXH64 of all bytes before it, seeded with the sequence |
 package enum OperationEncoder {
     package static let formatVersion: UInt8 = 1
@@ -49,6 +49,32 @@ package enum OperationEncoder {
             output.append(little: UInt32(0))
             try conflict.append(to: &output)
             output.store(little: UInt32(output.count - at - 4), at: at)
+        }
+    }
+
+    /// Appends everything up to the payload of an operation that takes the place of another in the
+    /// log: its time, author, transaction and conflict report stay.
+    package static func begin(
+        _ kind: OperationKind, inPlaceOf old: OperationView, flags: OperationHeader.Flags = [],
+        into output: inout ByteBuffer
+    ) {
+        var flags = flags
+        if old.conflictBytes != nil { flags.insert(.hasConflict) }
+        output.append(formatVersion)
+        output.append(kind.rawValue)
+        output.append(old.origin.rawValue)
+        output.append(flags.rawValue)
+        output.append(little: old.entity.rawValue)
+        output.append(little: UInt16(0))
+        output.append(little: old.transaction)
+        output.append(little: old.clock)
+        output.append(little: UInt64(0))
+        output.append(old.keyBytes)
+        output.append(UInt8(old.authorBytes.count))
+        output.append(old.authorBytes)
+        if let conflict = old.conflictBytes {
+            output.append(little: UInt32(conflict.count))
+            output.append(conflict)
         }
     }
 

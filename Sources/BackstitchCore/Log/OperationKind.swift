@@ -14,11 +14,18 @@ public enum OperationKind: UInt8, Hashable, Sendable, CaseIterable {
     case park = 5
     /// Parked operations are to be tried again.
     case release = 6
-    /// The service lost the zone: no record has a change tag any more.
+    /// The service lost the zone: what it knew of the record does not count any more.
     case forget = 7
+    /// The record as it was at a moment, in place of its operations up to then, which compaction
+    /// took out of the log.
+    case baseline = 8
+    /// The conflict report of an operation that compaction took out of the log.
+    case journal = 9
 
     /// Whether the operation changes the fields or the existence of its record.
-    public var changesContent: Bool { rawValue <= OperationKind.delete.rawValue }
+    public var changesContent: Bool {
+        rawValue <= OperationKind.delete.rawValue || self == .baseline
+    }
 }
 
 /// Where an operation comes from.

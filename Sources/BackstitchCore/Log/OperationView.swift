@@ -12,7 +12,7 @@ package struct OperationView {
     package let previous: UInt64
     /// The stored form of the record key.
     package let keyBytes: UnsafeRawBufferPointer
-    private let authorBytes: UnsafeRawBufferPointer
+    let authorBytes: UnsafeRawBufferPointer
     private let tagBytes: UnsafeRawBufferPointer
     private let modifiedMilliseconds: Int64
     private let acknowledgedThrough: UInt64
@@ -88,15 +88,20 @@ package struct OperationView {
             modifiedMilliseconds: modifiedMilliseconds, acknowledgedThrough: acknowledgedThrough)
     }
 
-    /// The packed fields after the operation: all for an insert, the changed ones for an update.
+    /// The packed fields after the operation: all for an insert or a baseline, the changed ones for an
+    /// update.
     package var after: PackedFields {
         get throws(OperationDamage) {
-            guard kind != .delete, let fields = PackedFields(payload) else { throw .truncated }
+            let bytes = kind == .baseline ? baseline?.row.bodyBytes : payload
+            guard kind != .delete, let bytes, let fields = PackedFields(bytes) else {
+                throw .truncated
+            }
             return fields
         }
     }
 
-    /// The bytes of the packed fields after an insert, which become the body of the row.
+    /// The payload: the packed fields after an insert, which become the body of the row, or the reason of
+    /// a park.
     package var afterBytes: UnsafeRawBufferPointer { payload }
 
     /// The packed fields before the operation: the changed ones for an update, all for a delete.
@@ -108,6 +113,13 @@ package struct OperationView {
             return fields
         }
     }
+
+    /// What a baseline carries; nil where it can't be read.
+    package var baseline: BaselineView? { BaselineView(payload) }
+
+    /// Whether it is the baseline of a record whose end the service did not know then: it stands for
+    /// no fields.
+    package var isTombstone: Bool { kind == .baseline && baseline?.row.isDeleted == true }
 
     /// Why the record was parked.
     package var parkReason: String { String(decoding: payload, as: UTF8.self) }

@@ -92,6 +92,7 @@ package struct RowHeader: Hashable, Sendable {
     }
 
     package var isDirty: Bool { lastSequence > syncedSequence }
+    package var isDeleted: Bool { flags.contains(.isDeleted) }
 
     /// Appends the stored form to `output`; the body follows.
     package func append(to output: inout ByteBuffer) {

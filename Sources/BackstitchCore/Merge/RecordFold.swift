@@ -115,19 +115,21 @@ package struct OperationStep: Equatable, Sendable {
         self.change = change
     }
 
-    /// Decodes a stored operation that changes content.
+    /// Decodes a stored operation that changes content; not the baseline of a tombstone.
     package init(_ operation: OperationView) throws(OperationDamage) {
         sequence = operation.sequence
         clock = operation.clock
         do throws(FieldError) {
             switch operation.kind {
-            case .insert: change = .insert(try Fields(Self.packed(operation, after: true)))
+            // Before a baseline there is nothing, as before an insert.
+            case .insert, .baseline:
+                change = .insert(try Fields(Self.packed(operation, after: true)))
             case .update:
                 change = .update(
                     before: try Fields(Self.packed(operation, after: false)),
                     after: try Fields(Self.packed(operation, after: true)))
             case .delete: change = .delete(before: try Fields(Self.packed(operation, after: false)))
-            case .acknowledge, .park, .release, .forget:
+            case .acknowledge, .park, .release, .forget, .journal:
                 preconditionFailure("Only operations that change content are folded.")
             }
         } catch {

@@ -65,6 +65,8 @@ package struct SyncMachine: Sendable {
         case (.checkingDatabase, .databaseChanges(let changed, let ended, let moreComing)):
             return databaseChanged(changed, ended: ended, moreComing: moreComing)
         case (.droppingDatabaseToken, .done):
+            // A list from the beginning does not name zones that are gone; a pull finds out.
+            needsPull = true
             return checkDatabase()
         case (.pulling, .zoneChanges(let moreComing, let isFullFetch)):
             if moreComing { return pull() }

@@ -25,14 +25,15 @@ public struct LoggedOperation: Hashable, Sendable {
     public let transaction: UInt64
     /// The time of the operation's clock, which is never behind that of the operation before.
     public let date: Date
-    /// The name of the entity; nil for `forget`, which concerns all records.
-    public let entity: String?
-    /// The record's zone and name; nil for `forget`.
-    public let record: RecordKey?
-    /// The sequence of the record's operation before this one that changed content; 0 for none.
+    /// The name of the entity.
+    public let entity: String
+    /// The record's zone and name.
+    public let record: RecordKey
+    /// The sequence of the record's operation before this one that changed content; 0 for none. A
+    /// baseline has none: what was before it was compacted.
     public let previous: UInt64
-    /// What changed, in the order of the catalog: all attributes of an insert or a delete, those
-    /// with another value of an update.
+    /// What changed, in the order of the catalog: all attributes of an insert, a baseline or a
+    /// delete, those with another value of an update.
     public let changes: [Change]
     /// The change tag that the service gave, for operations that come from it.
     public let changeTag: String?
@@ -47,15 +48,14 @@ public struct LoggedOperation: Hashable, Sendable {
 extension LoggedOperation {
     init(_ view: OperationView, catalog: CatalogSnapshot) throws {
         let table = catalog.table(view.entity)
-        let isOfAll = view.kind == .forget
         sequence = view.sequence
         kind = view.kind
         origin = view.origin
         author = view.author
         transaction = view.transaction
         date = Date(milliseconds: Int64(view.clock >> 16))
-        entity = isOfAll ? nil : table?.name ?? "entity \(view.entity.rawValue)"
-        record = isOfAll ? nil : try view.key
+        entity = table?.name ?? "entity \(view.entity.rawValue)"
+        record = try view.key
         previous = view.previous
         changes = try Self.changes(of: view, table)
         let stamp = view.stamp
@@ -76,9 +76,10 @@ extension LoggedOperation {
         var after = Fields()
         switch view.kind {
         case .insert: after = try Fields(view.after)
+        case .baseline: if !view.isTombstone { after = try Fields(view.after) }
         case .update: (before, after) = (try Fields(view.before), try Fields(view.after))
         case .delete: before = try Fields(view.before)
-        case .acknowledge, .park, .release, .forget: return []
+        case .acknowledge, .park, .release, .forget, .journal: return []
         }
         return Set(before.ids).union(after.ids).sorted().map { field in
             let sides = [before, after].map { $0.value(field) == .null ? nil : $0.value(field) }

@@ -32,7 +32,6 @@ struct StoredOperationFilter {
 
     func matches(_ operation: OperationView) -> Bool {
         if isForAll { return true }
-        guard operation.kind != .forget else { return false }
         if let entity, operation.entity != entity { return false }
         guard let key else { return true }
         return key.withUnsafeBytes { $0.holdsSameBytes(as: operation.keyBytes) }

@@ -27,6 +27,7 @@ extension Store {
                 },
                 lastSequence: try reader.head,
                 operations: try reader.access.count(of: databases.log),
+                compactedThrough: try reader.compaction.through,
                 outbox: try reader.countOutbox(),
                 parked: try reader.parked(limit: StoreInfo.parkedMax),
                 zones: try reader.zones(), space: space, durability: configuration.durability)

@@ -70,6 +70,8 @@ public struct StoreInfo: Hashable, Sendable {
     public let lastSequence: UInt64
     /// The number of operations in the log.
     public let operations: Int
+    /// Operations up to this sequence may be missing, because they were compacted; 0 where none are.
+    public let compactedThrough: UInt64
     /// How much waits to be pushed, is parked, or is in the conflict journal.
     public let outbox: OutboxCounts
     /// Parked records in the order of their keys, ``parkedMax`` at most.

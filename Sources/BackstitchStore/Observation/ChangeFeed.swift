@@ -132,18 +132,30 @@ final class ChangeFeed: Sendable {
 
 extension TableReader {
     /// Visits what each write changed, in the order of the log.
+    ///
+    /// Where operations were compacted away already, a change set stands for them that names no
+    /// records and is not complete.
     func visitChanges(
         from first: UInt64, before end: UInt64, _ visit: (ChangeSet) -> Void
     ) throws {
         var changes = ChangeSet()
         var transaction: UInt64 = 0
+        var next = first
         func close() {
             guard !changes.sequences.isEmpty else { return }
             changes.name(by: catalog)
             visit(changes)
+            changes = ChangeSet()
         }
         try visitOperations(from: first) { operation in
             guard operation.sequence < end else { return false }
+            let isKnown = operation.kind != .baseline && operation.kind != .journal
+            if operation.sequence > next || !isKnown {
+                close()
+                visit(ChangeSet(lost: next..<operation.sequence + (isKnown ? 0 : 1)))
+            }
+            next = operation.sequence + 1
+            guard isKnown else { return true }
             if operation.transaction != transaction {
                 close()
                 changes = ChangeSet(author: operation.author)

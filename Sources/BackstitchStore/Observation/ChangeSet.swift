@@ -26,7 +26,8 @@ public struct ChangeSet: Hashable, Sendable {
     public internal(set) var origins: Set<OperationOrigin> = []
     /// The changed records by the names of their entities.
     public internal(set) var records: [String: Records] = [:]
-    /// Whether ``records`` names every changed record. It does unless a reader fell far behind.
+    /// Whether ``records`` names every changed record. It does unless a reader fell far behind, or
+    /// another process compacted operations before this one had read them.
     public internal(set) var isComplete = true
 
     /// The changed records by number, until the names are filled in.
@@ -36,6 +37,13 @@ public struct ChangeSet: Hashable, Sendable {
     /// A change set that names nothing.
     package init(author: String = "") {
         self.author = author
+    }
+
+    /// A change set for operations that are not there any more.
+    init(lost sequences: Range<UInt64>) {
+        author = ""
+        self.sequences = sequences
+        isComplete = false
     }
 
     /// Whether any record changed.
@@ -131,7 +139,7 @@ extension ChangeSet.Records {
                 updated.remove(key)
                 deleted.insert(key)
             }
-        case .acknowledge, .park, .release, .forget:
+        case .acknowledge, .park, .release, .forget, .baseline, .journal:
             break
         }
     }

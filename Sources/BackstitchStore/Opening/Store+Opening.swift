@@ -64,6 +64,7 @@ extension Store {
         if configuration.author.utf8.count > bytesMax {
             violations.append("The author has more than \(bytesMax) bytes: shorten it.")
         }
+        if let violation = configuration.retention.violation { violations.append(violation) }
         try refuse(violations)
     }
 

@@ -71,7 +71,7 @@ extension TableReader {
             }
             lastTransaction = operation.transaction
             outbox.through = operation.sequence
-            guard operation.kind.changesContent else { return true }
+            guard operation.kind.changesContent, !operation.isTombstone else { return true }
             let place = RecordPlace(entity: operation.entity, key: try operation.key)
             if let known = positions[place] {
                 guard let position = known else { return true }
@@ -139,7 +139,7 @@ extension TableReader {
         var counts = OutboxCounts()
         var records: Set<RecordPlace> = []
         try visitOperations(from: try outboxFloor + 1) { operation in
-            guard operation.kind.changesContent else { return true }
+            guard operation.kind.changesContent, !operation.isTombstone else { return true }
             guard let row = try row(operation.entity, keyBytes: operation.keyBytes),
                 try isUnsynced(operation, row), !row.flags.contains(.isParked)
             else { return true }

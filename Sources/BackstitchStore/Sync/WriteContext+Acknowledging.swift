@@ -61,11 +61,21 @@ extension WriteContext {
     /// Forgets what the service knew of every record, because it lost the zone: all are pushed
     /// again as new ones.
     package func forgetService() throws {
-        guard let table = catalog.tables.first else { return }
-        try append(
-            .forget, origin: .remote, entity: table.number, key: RecordKey(.text("zone")),
-            previous: 0
-        ) { _ in }
+        for table in catalog.tables {
+            var keys: [RecordKey] = []
+            try reader.visitStoredRows(of: table.number) { bytes, row in
+                guard row.isKnownToService, let key = RecordKey(reading: bytes) else { return true }
+                keys.append(key)
+                return true
+            }
+            for key in keys {
+                guard let row = try reader.row(table.number, key) else { continue }
+                try append(
+                    .forget, origin: .remote, entity: table.number, key: key,
+                    previous: row.lastSequence
+                ) { _ in }
+            }
+        }
         try setOutboxFloor(0)
     }
 
@@ -73,5 +83,12 @@ extension WriteContext {
     package func setOutboxFloor(_ sequence: UInt64) throws {
         try setMeta(
             MetaName.outboxFloor, withUnsafeBytes(of: sequence.bigEndian) { Array($0) })
+    }
+}
+
+extension RowView {
+    /// Whether the header tells anything that the service said.
+    fileprivate var isKnownToService: Bool {
+        hasChangeTag || syncedSequence > 0 || modifiedMilliseconds != 0
     }
 }

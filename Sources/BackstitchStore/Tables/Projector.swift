@@ -21,7 +21,6 @@ struct Projector: ~Copyable {
 
     /// Applies one operation.
     mutating func apply(_ operation: OperationView, catalog: CatalogSnapshot) throws {
-        if operation.kind == .forget { return try forget(operation, catalog: catalog) }
         guard let table = catalog.table(operation.entity) else {
             throw StoreError(
                 .damaged,
@@ -29,19 +28,52 @@ struct Projector: ~Copyable {
         }
         let reader = TableReader(access: access, databases: databases, catalog: catalog)
         let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
-        let wasUnreadable = row?.flags.contains(.isUnreadable) == true
-        switch operation.kind {
-        case .insert: try insert(operation, over: row, in: table)
-        case .update: try update(operation, row: row, in: table)
-        case .delete: try delete(operation, row: row, in: table)
-        case .acknowledge: try acknowledge(operation, row: row)
-        case .park: try park(operation, row: row)
-        case .release: try release(operation, row: row)
-        case .forget: break
-        }
+        let flags = row?.flags ?? []
+        let after = try change(operation, row: row, in: table)
+        if operation.kind == .park { try putParked(operation) }
+        if flags.contains(.isParked), !after.contains(.isParked) { try deleteParked(operation) }
         if let report = operation.conflictBytes { try journal(operation, report) }
         if operation.kind.changesContent {
-            try noteReadability(operation, wasUnreadable: wasUnreadable)
+            try noteReadability(operation, wasUnreadable: flags.contains(.isUnreadable))
+        }
+    }
+
+    /// Carries out on the row and its entries what an operation makes of it.
+    ///
+    /// - Returns: the flags of the row after it; none where there is no row.
+    private mutating func change(
+        _ operation: OperationView, row: RowView?, in table: EntityTable
+    ) throws -> RowView.Flags {
+        let change: RowChange
+        do {
+            change = try RowChange(operation, on: row?.header)
+        } catch {
+            throw contradiction(operation, error.what)
+        }
+        switch change {
+        case .begin(let header):
+            try putEntries(operation, try operation.after, in: table)
+            try put(header, operation.afterBytes, operation)
+            return header.flags
+        case .update(let header):
+            try update(operation, row: row, to: header, in: table)
+            return header.flags
+        case .bury(let header):
+            try deleteEntries(operation, row: row, in: table)
+            try put(header, UnsafeRawBufferPointer(start: nil, count: 0), operation)
+            return header.flags
+        case .mark(let header):
+            guard let row else { return [] }
+            try put(header, row.bodyBytes, operation)
+            return header.flags
+        case .restore:
+            return try restore(operation, in: table)
+        case .end:
+            if row?.isDeleted == false { try deleteEntries(operation, row: row, in: table) }
+            try deleteRow(operation)
+            return []
+        case .nothing:
+            return row?.flags ?? []
         }
     }
 
@@ -63,34 +95,10 @@ struct Projector: ~Copyable {
 
     // MARK: Content
 
-    private mutating func insert(
-        _ operation: OperationView, over row: RowView?, in table: EntityTable
-    ) throws {
-        if let row, !row.isDeleted {
-            throw contradiction(operation, "inserts a record that exists")
-        }
-        let header = header(after: operation, row: row)
-        let wasParked = row?.flags.contains(.isParked) == true
-        let body = operation.afterBytes
-        let fields = try operation.after
-        for attribute in table.indexed {
-            try putIndex(operation, attribute, try effective(fields, attribute), in: table)
-        }
-        for attribute in table.references {
-            try putInverse(operation, attribute, try fields.value(of: attribute.field), in: table)
-        }
-        try put(header, body, operation)
-        if wasParked { try deleteParked(operation) }
-    }
-
     private mutating func update(
-        _ operation: OperationView, row: RowView?, in table: EntityTable
+        _ operation: OperationView, row: RowView?, to header: RowHeader, in table: EntityTable
     ) throws {
-        guard let row, !row.isDeleted, let fields = copiedFields(of: row) else {
-            throw contradiction(operation, "updates a record that does not exist")
-        }
-        let header = header(after: operation, row: row)
-        let wasParked = row.flags.contains(.isParked)
+        let fields = try copiedFields(of: row, operation)
         let changed = try operation.after
         for attribute in table.indexed {
             guard let after = try changed.value(of: attribute.field) else { continue }
@@ -105,50 +113,55 @@ struct Projector: ~Copyable {
             try putInverse(operation, attribute, after, in: table)
         }
         writer.reset()
-        try merge(fields, changed)
+        try writer.write(fields, overlaidBy: changed)
         rowBuffer.removeAll()
         header.append(to: &rowBuffer)
         writer.finish(into: &rowBuffer)
         try putRow(operation)
-        if wasParked { try deleteParked(operation) }
     }
 
-    private mutating func copiedFields(of row: RowView) -> PackedFields? {
+    /// Puts the row of a baseline as it stands.
+    private mutating func restore(
+        _ operation: OperationView, in table: EntityTable
+    ) throws -> RowView.Flags {
+        guard let baseline = operation.baseline else {
+            throw contradiction(operation, "carries no row")
+        }
+        let row = baseline.row
+        if !row.isDeleted { try putEntries(operation, try operation.after, in: table) }
+        rowBuffer.removeAll()
+        rowBuffer.append(row.bytes)
+        try putRow(operation)
+        if let bytes = baseline.parkBytes { try putParked(operation, bytes) }
+        return row.flags
+    }
+
+    private mutating func copiedFields(
+        of row: RowView?, _ operation: OperationView
+    ) throws -> PackedFields {
         oldBuffer.removeAll()
-        oldBuffer.append(row.bodyBytes)
-        return PackedFields(oldBuffer.bytes)
+        if let row { oldBuffer.append(row.bodyBytes) }
+        guard let fields = PackedFields(oldBuffer.bytes) else {
+            throw contradiction(operation, "finds a row without fields")
+        }
+        return fields
     }
 
-    /// Writes the fields of a row with changes laid over them; a null removes its field.
-    private mutating func merge(_ fields: PackedFields, _ changed: PackedFields) throws {
-        guard fields.isAscending, changed.isAscending else { throw FieldError(.damaged) }
-        var old = 0
-        var new = 0
-        while old < fields.count || new < changed.count {
-            let isOld =
-                new == changed.count
-                || (old < fields.count && fields.field(at: old) < changed.field(at: new))
-            if isOld {
-                try writer.write(raw: try fields.rawValue(at: old), of: fields.field(at: old))
-                old += 1
-                continue
-            }
-            let field = changed.field(at: new)
-            if old < fields.count, fields.field(at: old) == field { old += 1 }
-            let raw = try changed.rawValue(at: new)
-            if raw[0] != FieldTag.null.rawValue { try writer.write(raw: raw, of: field) }
-            new += 1
+    private mutating func putEntries(
+        _ operation: OperationView, _ fields: PackedFields, in table: EntityTable
+    ) throws {
+        for attribute in table.indexed {
+            try putIndex(operation, attribute, try effective(fields, attribute), in: table)
+        }
+        for attribute in table.references {
+            try putInverse(operation, attribute, try fields.value(of: attribute.field), in: table)
         }
     }
 
-    private mutating func delete(
+    private mutating func deleteEntries(
         _ operation: OperationView, row: RowView?, in table: EntityTable
     ) throws {
-        guard let row, !row.isDeleted, let fields = copiedFields(of: row) else {
-            throw contradiction(operation, "deletes a record that does not exist")
-        }
-        var header = header(after: operation, row: row)
-        let wasParked = row.flags.contains(.isParked)
+        let fields = try copiedFields(of: row, operation)
         for attribute in table.indexed {
             try deleteIndex(operation, attribute, try effective(fields, attribute), in: table)
         }
@@ -156,97 +169,21 @@ struct Projector: ~Copyable {
             let before = try fields.value(of: attribute.field)
             try deleteInverse(operation, attribute, before, in: table)
         }
-        if header.isDirty {
-            header.flags = .isDeleted
-            try put(header, UnsafeRawBufferPointer(start: nil, count: 0), operation)
-        } else {
-            try deleteRow(operation)
-        }
-        if wasParked { try deleteParked(operation) }
     }
 
-    /// The header of a row after an operation that changes content.
-    private func header(after operation: OperationView, row: RowView?) -> RowHeader {
-        var header = row?.header ?? RowHeader()
-        header.flags.remove(.contentMarks)
-        if operation.flags.contains(.isUnreadable) { header.flags.insert(.isUnreadable) }
-        header.lastSequence = operation.sequence
-        if let stamp = operation.stamp {
-            header.syncedSequence = operation.sequence
-            header.changeTag = stamp.changeTag
-            header.modifiedMilliseconds = stamp.modifiedMilliseconds
-        }
-        return header
-    }
-
-    // MARK: Synchronisation
-
-    private mutating func acknowledge(_ operation: OperationView, row: RowView?) throws {
-        guard let stamp = operation.stamp else {
-            throw contradiction(operation, "acknowledges without a stamp")
-        }
-        guard let row else { throw contradiction(operation, "acknowledges a record without a row") }
-        var header = row.header
-        header.flags.remove(.isForgotten)
-        header.syncedSequence = max(header.syncedSequence, stamp.acknowledgedThrough)
-        header.changeTag = stamp.changeTag
-        header.modifiedMilliseconds = stamp.modifiedMilliseconds
-        if row.isDeleted, !header.isDirty {
-            let wasParked = header.flags.contains(.isParked)
-            try deleteRow(operation)
-            if wasParked { try deleteParked(operation) }
-            return
-        }
-        if !header.isDirty, header.flags.contains(.isParked) {
-            header.flags.remove(.isParked)
-            try put(header, row.bodyBytes, operation)
-            return try deleteParked(operation)
-        }
-        try put(header, row.bodyBytes, operation)
-    }
-
-    private mutating func park(_ operation: OperationView, row: RowView?) throws {
-        guard let row else { throw contradiction(operation, "parks a record without a row") }
-        var header = row.header
-        header.flags.insert(.isParked)
-        try put(header, row.bodyBytes, operation)
+    private mutating func putParked(_ operation: OperationView) throws {
         rowBuffer.removeAll()
         rowBuffer.append(big: operation.sequence)
         rowBuffer.append(utf8: operation.parkReason)
+        try putParked(operation, rowBuffer.bytes)
+    }
+
+    private func putParked(
+        _ operation: OperationView, _ value: UnsafeRawBufferPointer
+    ) throws {
         try TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
-        ) { try access.put($0, rowBuffer.bytes, in: databases.tables) }
-    }
-
-    private mutating func release(_ operation: OperationView, row: RowView?) throws {
-        guard let row else { throw contradiction(operation, "releases a record without a row") }
-        var header = row.header
-        header.flags.remove(.isParked)
-        try put(header, row.bodyBytes, operation)
-        try deleteParked(operation)
-    }
-
-    /// Drops what the service knew: every record is to be created there again.
-    private mutating func forget(_ operation: OperationView, catalog: CatalogSnapshot) throws {
-        let reader = TableReader(access: access, databases: databases, catalog: catalog)
-        for table in catalog.tables {
-            var keys: [[UInt8]] = []
-            try reader.visitStoredRows(of: table.number) { key, _ in
-                keys.append(Array(key))
-                return true
-            }
-            for key in keys {
-                try key.withUnsafeBytes { key in
-                    guard let row = try reader.row(table.number, keyBytes: key) else { return }
-                    var header = row.header
-                    if !header.isDirty { header.flags.insert(.isForgotten) }
-                    header.syncedSequence = 0
-                    header.changeTag = ""
-                    header.modifiedMilliseconds = 0
-                    try put(header, row.bodyBytes, entity: table.number, key)
-                }
-            }
-        }
+        ) { try access.put($0, value, in: databases.tables) }
     }
 
     private mutating func journal(
@@ -266,19 +203,10 @@ struct Projector: ~Copyable {
     private mutating func put(
         _ header: RowHeader, _ body: UnsafeRawBufferPointer, _ operation: OperationView
     ) throws {
-        try put(header, body, entity: operation.entity, operation.keyBytes)
-    }
-
-    private mutating func put(
-        _ header: RowHeader, _ body: UnsafeRawBufferPointer, entity: EntityNumber,
-        _ key: UnsafeRawBufferPointer
-    ) throws {
         rowBuffer.removeAll()
         header.append(to: &rowBuffer)
         rowBuffer.append(body)
-        try TableKey.withRow(entity, keyBytes: key) {
-            try access.put($0, rowBuffer.bytes, in: databases.tables)
-        }
+        try putRow(operation)
     }
 
     private func putRow(_ operation: OperationView) throws {

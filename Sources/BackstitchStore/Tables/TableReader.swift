@@ -115,6 +115,8 @@ package struct TableReader {
     }
 
     /// The operations of a record that changed its content after a sequence, oldest first.
+    ///
+    /// A baseline counts as an insert; that of a tombstone stands for nothing.
     package func contentSteps(
         from last: UInt64, after synced: UInt64
     ) throws -> [OperationStep] {
@@ -122,7 +124,7 @@ package struct TableReader {
         var sequence = last
         while sequence > synced {
             let found = try withOperation(sequence) { operation -> UInt64 in
-                steps.append(try OperationStep(operation))
+                if !operation.isTombstone { steps.append(try OperationStep(operation)) }
                 return operation.previous
             }
             guard let found else {

@@ -43,6 +43,11 @@ extension TableReader {
         var entries = 0
     }
 
+    /// A hash of everything in the tables.
+    package var hashOfTables: UInt64 {
+        get throws { try digestOfTables().hash }
+    }
+
     func digestOfTables() throws -> Digest {
         var digest = Digest()
         try access.withCursor(in: databases.tables) { cursor in

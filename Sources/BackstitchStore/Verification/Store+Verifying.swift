@@ -82,26 +82,39 @@ extension Store {
 }
 
 extension TableReader {
-    /// Checks that operations are dense, whole and linked.
+    /// Checks that operations are whole and linked, and dense where the log was not compacted.
+    ///
+    /// That every row's last operation exists follows: rows come from operations, and a baseline's
+    /// row names the baseline.
     func checkLog(
         _ report: inout VerificationReport, progress: (Int) -> Void = { _ in }
     ) throws {
-        var expected: UInt64 = 1
+        let compacted = try compaction.through
+        var expected = compacted + 1
         var found = report
         try visitStoredOperations(from: 0) { sequence, bytes in
             found.operations += 1
             if found.operations % WorkProgress.interval == 0 { progress(found.operations) }
-            if sequence != expected {
-                found.note("Operation \(expected) is missing: the next one is \(sequence).")
+            if sequence > compacted {
+                if sequence != expected {
+                    found.note("Operation \(expected) is missing: the next one is \(sequence).")
+                }
+                expected = sequence &+ 1
             }
-            expected = sequence &+ 1
             do {
                 let operation = try OperationView(bytes, sequence: sequence)
                 try check(operation, &found)
+                if operation.kind.isMadeByCompaction, sequence > compacted {
+                    found.note("Operation \(sequence) is a \(operation.kind) out of its place.")
+                }
             } catch {
                 found.note("Operation \(sequence): \(error).")
             }
             return found.problems.count < VerificationReport.problemsMax
+        }
+        // The last operation always stays, so that its number is not given again.
+        if compacted > 0, expected == compacted + 1 {
+            found.note("Operation \(expected) is missing: the log ends before it.")
         }
         report = found
     }
@@ -111,7 +124,7 @@ extension TableReader {
         if operation.transaction == 0 || operation.transaction > sequence {
             report.note("Operation \(sequence) is of transaction \(operation.transaction).")
         }
-        if operation.kind != .forget, catalog.table(operation.entity) == nil {
+        if catalog.table(operation.entity) == nil {
             report.note("Operation \(sequence) is of an entity that the catalog lacks.")
         }
         if operation.previous >= sequence {
@@ -126,6 +139,14 @@ extension TableReader {
             }
         case .delete:
             if try !operation.before.isWellFormed { report.noteFields(sequence) }
+        case .baseline:
+            if let problem = operation.baselineProblem {
+                report.note("Operation \(sequence): \(problem).")
+            }
+        case .journal:
+            if operation.conflictBytes == nil {
+                report.note("Operation \(sequence) is to keep a conflict report and has none.")
+            }
         case .acknowledge, .park, .release, .forget:
             break
         }
@@ -201,5 +222,27 @@ extension TableReader {
         }
         let entity = UInt16(key[1]) << 8 | UInt16(key[2])
         return "\(kind) of entity \(entity)"
+    }
+}
+
+extension OperationKind {
+    /// Whether only compaction writes it.
+    fileprivate var isMadeByCompaction: Bool { self == .baseline || self == .journal }
+}
+
+extension OperationView {
+    /// What is wrong with the row of a baseline; nil where nothing is.
+    fileprivate var baselineProblem: String? {
+        guard let baseline else { return "its row can't be read" }
+        let row = baseline.row
+        if row.lastSequence != sequence { return "its row is of operation \(row.lastSequence)" }
+        if previous != 0 { return "it is a baseline and follows operation \(previous)" }
+        if row.flags.contains(.isUnreadable) != flags.contains(.isUnreadable) {
+            return "it differs from its row on whether it can be read"
+        }
+        if row.isDeleted {
+            return row.bodyBytes.isEmpty ? nil : "its row is deleted and has fields"
+        }
+        return row.fields?.isWellFormed == true ? nil : "its fields are damaged"
     }
 }

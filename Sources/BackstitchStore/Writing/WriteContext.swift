@@ -12,11 +12,15 @@ package final class WriteContext {
     private(set) var catalogHasChanged = false
     /// The sequence of the last operation.
     private(set) package var head: UInt64
+    private let headBefore: UInt64
+    /// The operations that the commit has appended so far.
+    var appendedCount: Int { Int(head - headBefore) }
     private var clock: UInt64
     /// The latest time that fits the 48 bits of a clock, some 8,900 years away.
     private static let millisecondsMax: Int64 = 1 << 48 - 1
     private var projector: Projector
     private var operationBuffer = ByteBuffer(capacity: 4096)
+    var compactionBuffer = ByteBuffer(capacity: 4096)
 
     // The write that is running now.
     private var transaction: UInt64 = 0
@@ -55,6 +59,7 @@ package final class WriteContext {
             let sequence = cursor.key.sequence
             return (sequence, try OperationView(cursor.value, sequence: sequence).clock)
         }
+        headBefore = head
     }
 
     package var reader: TableReader {

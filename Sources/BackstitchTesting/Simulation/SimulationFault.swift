@@ -4,6 +4,8 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable {
     case crash
     /// A device ends right before a commit, which is lost.
     case crashBeforeCommit
+    /// A device ends while it compacts its log, between two chunks.
+    case crashInCompaction
     /// A device closes its store and opens it again.
     case reopen
     /// The device edits while one of its requests is in flight.

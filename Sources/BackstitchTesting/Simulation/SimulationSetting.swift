@@ -25,7 +25,7 @@ struct SimulationSetting: CustomStringConvertible {
     /// Faults that few requests meet, and that are asked for more often.
     static let scarceFaults: Set<FaultKind> = [
         .tokenExpiry, .databaseTokenExpiry, .zonePurge, .zoneDeletion, .recordNetwork,
-        .recordIncompatibleVersion, .recordPermissionDenied,
+        .recordIncompatibleVersion, .recordPermissionDenied, .accountSwitch,
     ]
 
     init(_ generator: inout SeededGenerator, isQuiet: Bool) {

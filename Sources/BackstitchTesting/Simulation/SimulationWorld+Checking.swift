@@ -37,7 +37,7 @@ extension SimulationWorld {
     private func unsettled() throws -> [String] {
         var lines: [String] = []
         for device in devices {
-            for entry in try account(of: device.store).dirty.sorted(by: {
+            for entry in try account(of: device).dirty.sorted(by: {
                 $0.recordName < $1.recordName
             }) {
                 lines.append("\(device.name): \(entry.recordName) waits")
@@ -95,7 +95,7 @@ extension SimulationWorld {
         guard device.connection.violations.isEmpty else {
             throw failure("A feed is read backwards", device.connection.violations)
         }
-        let account = try account(of: device.store)
+        let account = try account(of: device)
         guard account.problems.isEmpty else {
             throw failure(
                 "The log of \(device.name) does not add up",
@@ -130,11 +130,17 @@ extension SimulationWorld {
         }
     }
 
-    private func account(of store: Store) throws -> LogAccount {
+    func account(of device: SimulatedDevice) throws -> LogAccount {
+        try account(of: device.store, after: device.account)
+    }
+
+    private func account(of store: Store, after earlier: LogAccount? = nil) throws -> LogAccount {
         let cloud = cloud
         let mayGoBack = wasRestored || setting.faults.contains(.staleRead)
         return try store.read { transaction in
-            try LogAccount(transaction.reader, mayGoBack: mayGoBack) { cloud.version(tagged: $0) }
+            try LogAccount(transaction.reader, after: earlier, mayGoBack: mayGoBack) {
+                cloud.version(tagged: $0)
+            }
         }
     }
 

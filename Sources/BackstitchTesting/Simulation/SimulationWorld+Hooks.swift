@@ -34,6 +34,7 @@ extension SimulationWorld {
                 count(.editDuringRequest)
                 note("during a \(info.kind.rawValue):")
                 try await edit(index, isNested: true)
+                if generator.chance(0.3) { try await compact(index, isNested: true) }
             case 4..<7:
                 let other = generator.below(devices.count)
                 guard exchanging.count < 3, !exchanging.contains(other) else { return }

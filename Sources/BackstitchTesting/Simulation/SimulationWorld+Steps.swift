@@ -7,13 +7,14 @@ extension SimulationWorld {
         clock.advance(milliseconds: Int64(1 + generator.below(60_000)))
         let index = generator.below(devices.count)
         switch generator.below(100) {
-        case 0..<33: try await edit(index)
-        case 33..<67: try await exchange(index)
-        case 67..<72: if !setting.isQuiet { try await goWrong(index) }
-        case 72..<86: if !setting.isQuiet { injectFault(index) }
-        case 86..<90: foreignEdit(.foreignEdit)
-        case 90..<92: try check(index)
-        case 92..<94: try await retryParked(index)
+        case 0..<31: try await edit(index)
+        case 31..<65: try await exchange(index)
+        case 65..<70: if !setting.isQuiet { try await goWrong(index) }
+        case 70..<84: if !setting.isQuiet { injectFault(index) }
+        case 84..<88: foreignEdit(.foreignEdit)
+        case 88..<90: try check(index)
+        case 90..<92: try await retryParked(index)
+        case 92..<94: try await compact(index)
         default: if !setting.isQuiet { serverTrouble() }
         }
         try throwPending()

@@ -67,23 +67,32 @@ package struct LogAccount {
     /// The values that local operations wrote, by record and field.
     package private(set) var written: [String: Set<ServiceValue>] = [:]
 
-    private let catalog: CatalogSnapshot
-    private let version: (String) -> ServiceRecord?
-    private let mayGoBack: Bool
+    private var catalog: CatalogSnapshot
+    private var version: (String) -> ServiceRecord?
+    private var mayGoBack: Bool
+    /// The last operation that was read.
+    private var through: UInt64 = 0
 
     /// Reads a log.
     ///
+    /// A log that was compacted does not tell what went before. Its account goes on from the one that
+    /// was taken before that, so that it knows nothing from baselines, and is as strict as ever.
+    ///
     /// - Parameters:
+    ///   - earlier: The account of the same log at an earlier moment.
     ///   - version: The version of a record that the service gave a change tag to.
     ///   - mayGoBack: Whether the service was put back to a backup, or answers from old states.
     package init(
-        _ reader: TableReader, mayGoBack: Bool, version: @escaping (String) -> ServiceRecord?
+        _ reader: TableReader, after earlier: LogAccount? = nil, mayGoBack: Bool,
+        version: @escaping (String) -> ServiceRecord?
     ) throws {
         catalog = reader.catalog
         self.version = version
         self.mayGoBack = mayGoBack
-        try reader.visitOperations(from: 1) { operation in
+        if let earlier { goOn(from: earlier) }
+        try reader.visitOperations(from: through + 1) { operation in
             try add(operation)
+            through = operation.sequence
             return true
         }
         if let place = owing, let entry = entries[place], let owed = entry.owed {
@@ -91,6 +100,12 @@ package struct LogAccount {
                 owed.transaction, entry,
                 "the local operations \(owed.sequences) are lost without a conflict report")
         }
+    }
+
+    private mutating func goOn(from earlier: LogAccount) {
+        let (catalog, version, mayGoBack) = (catalog, version, mayGoBack)
+        self = earlier
+        (self.catalog, self.version, self.mayGoBack) = (catalog, version, mayGoBack)
     }
 
     /// The records that exist, sorted by name.
@@ -120,7 +135,6 @@ package struct LogAccount {
         mix(operation.clock)
         for byte in operation.keyBytes { mix(UInt64(byte)) }
         try payOwed(before: operation)
-        guard operation.kind != .forget else { return forget() }
         let place = Place(entity: operation.entity, key: try operation.key)
         var entry =
             entries[place]
@@ -133,7 +147,12 @@ package struct LogAccount {
         switch operation.kind {
         case .park: entry.isParked = true
         case .release: entry.isParked = false
-        default: break
+        case .forget:
+            entry.synced = 0
+            entry.changeTag = ""
+        case .baseline, .journal:
+            note(operation.sequence, entry, "is compacted before there was an account of it")
+        case .insert, .update, .delete, .acknowledge: break
         }
         entries[place] = entry
     }
@@ -162,13 +181,6 @@ package struct LogAccount {
                 "the local operations \(owed.sequences) are lost without a conflict report")
         }
         entries[place] = entry
-    }
-
-    private mutating func forget() {
-        for place in entries.keys {
-            entries[place]?.synced = 0
-            entries[place]?.changeTag = ""
-        }
     }
 
     private mutating func change(_ operation: OperationView, _ entry: inout Entry) throws {

@@ -6,8 +6,7 @@ enum LogTrace {
     static func lines(of recordName: String, _ reader: TableReader) throws -> [String] {
         var lines: [String] = []
         try reader.visitOperations(from: 1) { operation in
-            let isForget = operation.kind == .forget
-            guard try isForget || operation.key.name.description == recordName else { return true }
+            guard try operation.key.name.description == recordName else { return true }
             lines.append(try line(operation, reader.catalog))
             return true
         }
@@ -23,7 +22,8 @@ enum LogTrace {
         }
         if operation.conflictBytes != nil { line += " with a conflict" }
         if operation.kind == .park { line += " \(operation.parkReason)" }
-        guard operation.kind == .insert || operation.kind == .update,
+        if operation.isTombstone { line += " of its end" }
+        guard operation.kind.changesContent, operation.kind != .delete, !operation.isTombstone,
             let table = catalog.table(operation.entity)
         else { return line }
         let fields = try Fields(operation.after)

@@ -1,0 +1,94 @@
+import Backstitch
+
+/// Shortens a store's log.
+struct CompactCommand: Command {
+    private struct Document: Encodable {
+        let store: String
+        let removed: Int
+        let operationsBefore: Int
+        let operationsAfter: Int
+        let bytesBefore: Int
+        let bytesAfter: Int
+        let compactedThrough: UInt64
+    }
+
+    private static let keep = Syntax.Option(
+        "keep", "all|unsynced|DAYS",
+        "What stays besides operations that are not synced; 'unsynced' (nothing) without it.")
+
+    let name = "compact"
+    let summary = "Takes old operations out of a store's log; its records stay as they are."
+    let syntax = Syntax(
+        operands: [.store], options: [keep, .json],
+        notes: """
+            DAYS keeps the operations of so many days. What was not synced always stays, so that a
+            store that was never synced keeps everything. Programs may use the store meanwhile. The
+            space is used again by later writes; the file does not shrink. It may be interrupted at
+            any time: what was done by then stays done, and the next one goes on.
+
+            JSON: one object.
+              store             the path as given
+              removed           the number of operations that were taken out
+              operationsBefore, operationsAfter
+                                the number of operations in the log
+              bytesBefore, bytesAfter
+                                the bytes that the log takes up in the file
+              compactedThrough  operations up to this sequence may be missing
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let policy = try Self.policy(arguments.text(Self.keep))
+        let path = arguments.operands[0]
+        let store = try Store.open(existing: path, access: .readWrite, checksPages: true)
+        defer { store.close() }
+        let progress = console.progress("Compacting")
+        defer { progress.finish() }
+        let report = try await store.compact(policy) { step in
+            progress.update(done: step.done, total: step.total)
+        }
+        progress.finish()
+        if arguments.has(.json) {
+            console.output.line(try JSON.line(Self.document(report, path)))
+        } else {
+            for line in Self.lines(report) { console.output.line(line) }
+        }
+        return .success
+    }
+
+    /// The policy that a text names.
+    static func policy(_ text: String?) throws(UsageError) -> RetentionPolicy {
+        switch text {
+        case nil, "unsynced": return .keepUnsyncedOnly
+        case "all": return .keepAll
+        case .some(let text):
+            guard let days = Int(text), (0...RetentionPolicy.daysMax).contains(days) else {
+                throw UsageError(
+                    "The option --keep takes 'all', 'unsynced', or a number of days from 0 to "
+                        + "\(RetentionPolicy.daysMax), and not '\(text.printable)'.")
+            }
+            return .keepUnsynced(days: days)
+        }
+    }
+
+    private static func document(_ report: CompactionReport, _ path: String) -> Document {
+        Document(
+            store: path, removed: report.removed, operationsBefore: report.operationsBefore,
+            operationsAfter: report.operationsAfter, bytesBefore: report.bytesBefore,
+            bytesAfter: report.bytesAfter, compactedThrough: report.compactedThrough)
+    }
+
+    private static func lines(_ report: CompactionReport) -> [String] {
+        let removed = report.removed.counted("operation")
+        guard report.compactedThrough > 0 else {
+            return [
+                "Nothing may go: \(report.operationsBefore.counted("operation")) stay. Operations go "
+                    + "only once they are synced."
+            ]
+        }
+        return [
+            "Compacted up to operation \(report.compactedThrough): \(removed) taken out, "
+                + "\(report.operationsAfter.grouped) of \(report.operationsBefore.grouped) are left.",
+            "The log takes up \(report.bytesAfter.asBytes); it was \(report.bytesBefore.asBytes).",
+        ]
+    }
+}

@@ -1,0 +1,32 @@
+/// What a baseline carries, read in place. Valid as long as its bytes are.
+///
+/// | bytes | meaning |
+/// |---|---|
+/// | 4 | byte count of what follows; 0 where the record is not parked |
+/// | 8, n | sequence of the operation that parked it, big-endian; the reason |
+/// | rest | the row |
+package struct BaselineView {
+    package let row: RowView
+    /// The operation that parked the record, and why.
+    package let park: (sequence: UInt64, reason: UnsafeRawBufferPointer)?
+    /// The value of the record's entry among the parked ones; nil where there is none.
+    package let parkBytes: UnsafeRawBufferPointer?
+
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 4 else { return nil }
+        let count = Int(bytes.little(UInt32.self, at: 0))
+        guard count == 0 || count >= 8, 4 + count <= bytes.count,
+            let row = RowView(bytes.part((4 + count)..<bytes.count)),
+            row.flags.contains(.isParked) == (count > 0)
+        else { return nil }
+        self.row = row
+        guard count > 0 else {
+            (park, parkBytes) = (nil, nil)
+            return
+        }
+        let part = bytes.part(4..<(4 + count))
+        let sequence = UInt64(bigEndian: part.loadUnaligned(as: UInt64.self))
+        park = (sequence, part.part(8..<count))
+        parkBytes = part
+    }
+}

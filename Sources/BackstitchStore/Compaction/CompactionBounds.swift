@@ -1,0 +1,87 @@
+import BackstitchCore
+import LMDB
+
+/// How far a log is compacted; kept in the store.
+struct CompactionBounds: Equatable {
+    /// Operations up to this sequence may be missing; all later ones are there.
+    var through: UInt64 = 0
+    /// The first operation up to there that was kept as it is, because sync needed it; 0 for none.
+    var firstKept: UInt64 = 0
+
+    /// Where the next run begins.
+    var start: UInt64 { firstKept == 0 ? through + 1 : firstKept }
+
+    init(through: UInt64 = 0, firstKept: UInt64 = 0) {
+        self.through = through
+        self.firstKept = firstKept
+    }
+
+    /// Reads the stored form: both sequences, 8 bytes each, big-endian.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == 16 else { return nil }
+        (through, firstKept) = bytes.withUnsafeBytes { bytes in
+            (bytes.part(0..<8).sequence, bytes.part(8..<16).sequence)
+        }
+        guard through < .max, firstKept <= through else { return nil }
+    }
+
+    var bytes: [UInt8] {
+        [through, firstKept].flatMap { number in
+            withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        }
+    }
+}
+
+extension TableReader {
+    /// How far the log is compacted.
+    var compaction: CompactionBounds {
+        get throws {
+            guard let bytes = try meta(MetaName.compaction) else { return CompactionBounds() }
+            guard let bounds = CompactionBounds(bytes) else {
+                throw StoreError(
+                    .damaged,
+                    "The note of how far the log is compacted can't be read. Restore the store from "
+                        + "a backup.")
+            }
+            return bounds
+        }
+    }
+
+    /// The last operation that may be compacted, whatever the policy: what is behind it is synced
+    /// or parked. The last one of the log stays, so that its number and its time are not given again.
+    var compactionLimit: UInt64 {
+        get throws { min(try outboxFloor, max(1, try head) - 1) }
+    }
+
+    /// The last operation that a policy lets go.
+    ///
+    /// - Complexity: O((log *n*)²), because clocks ascend with sequences.
+    func compactionHorizon(
+        _ policy: RetentionPolicy, at milliseconds: Int64
+    ) throws -> UInt64 {
+        guard let cutoff = policy.cutoff(at: milliseconds) else { return 0 }
+        let limit = try compactionLimit
+        guard cutoff < .max else { return limit }
+        var low: UInt64 = 0
+        var high = limit
+        while low < high {
+            let middle = high - (high - low) / 2
+            if try isOlder(firstFrom: middle, than: cutoff) {
+                low = middle
+            } else {
+                high = middle - 1
+            }
+        }
+        return low
+    }
+
+    /// Whether the first operation at or behind a sequence is from before a moment.
+    private func isOlder(firstFrom sequence: UInt64, than cutoff: Int64) throws -> Bool {
+        var isOlder = false
+        try visitOperations(from: sequence) { operation in
+            isOlder = Int64(operation.clock >> 16) < cutoff
+            return false
+        }
+        return isOlder
+    }
+}

@@ -1,0 +1,60 @@
+import BackstitchCore
+import LMDB
+
+/// The compaction that commits do in passing, as ``CompactionPace`` allows. A value: what a commit
+/// did counts once it is made.
+struct CompactionInPassing: Sendable {
+    private var pace = CompactionPace()
+    private var run: CompactionRun?
+    /// Why it stands still until the store is opened again.
+    private(set) var failure: StoreError?
+
+    /// Works through as many old operations as the running commit may.
+    mutating func work(
+        _ context: WriteContext, policy: RetentionPolicy, at milliseconds: Int64
+    ) throws {
+        guard failure == nil else { return }
+        var left = pace.budget(afterCommitOf: context.appendedCount)
+        guard left > 0 else { return }
+        var run = self.run
+        if run == nil { run = try newRun(context.reader, policy, milliseconds) }
+        guard var run else { return }
+        while left > 0, !run.isDone {
+            let visitedBefore = run.visited
+            var budget = CompactionBudget()
+            budget.operations = min(budget.operations, left)
+            try context.compact(&run, budget: budget)
+            let visited = run.visited - visitedBefore
+            pace.spend(visited)
+            left -= visited
+        }
+        self.run = run.isDone ? nil : run
+    }
+
+    private mutating func newRun(
+        _ reader: TableReader, _ policy: RetentionPolicy, _ milliseconds: Int64
+    ) throws -> CompactionRun? {
+        let bounds = try reader.compaction
+        var extent = CompactionPace.Extent(
+            operations: try reader.access.count(of: reader.databases.log),
+            compactedThrough: bounds.through, limit: try reader.compactionLimit)
+        guard pace.isDue(extent, at: milliseconds) else { return nil }
+        extent.limit = try reader.compactionHorizon(policy, at: milliseconds)
+        guard pace.isDue(extent, at: milliseconds) else {
+            pace.rest(at: milliseconds)
+            return nil
+        }
+        return CompactionRun(bounds, horizon: extent.limit)
+    }
+
+    /// Stands still after a failure.
+    mutating func stop(_ error: any Error) {
+        run = nil
+        failure = (StoreError.wrap(error) as? StoreError) ?? StoreError(.io, "\(error)")
+    }
+}
+
+/// Says that a commit failed in its compaction, so that it has to be made without.
+struct CompactionFailed: Error {
+    let error: any Error
+}

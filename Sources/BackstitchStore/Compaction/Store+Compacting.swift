@@ -1,0 +1,82 @@
+public import BackstitchCore
+import LMDB
+
+extension Store {
+    /// Takes operations out of the log that the policy need not keep, and puts baselines there.
+    ///
+    /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
+    /// log. Operations that sync may need are kept whatever the policy says: a store that was never
+    /// synced keeps all. Works in chunks of some ten milliseconds, each a commit of its own:
+    /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
+    ///
+    /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
+    /// stores that were not configured so, or to have it done at once.
+    ///
+    /// - Parameters:
+    ///   - policy: What to keep. What was taken out before does not come back.
+    ///   - progress: Called after each chunk, on another thread.
+    /// - Returns: what was done. Where the task is cancelled it stops between two chunks.
+    /// - Throws: `invalidValue` where the policy is impossible; `damaged` where the log is, which
+    ///   is then left as it was from that chunk on; `closed`, `full`, `io`.
+    /// - Complexity: O(*n*) in the operations since the last compaction, about five microseconds each.
+    @discardableResult
+    public func compact(
+        _ policy: RetentionPolicy, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws -> CompactionReport {
+        if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
+        let now = configuration.milliseconds()
+        let horizon = try read { try $0.reader.compactionHorizon(policy, at: now) }
+        return try await compact(through: horizon, progress: progress)
+    }
+
+    /// Compacts the operations up to a sequence; as ``compact(_:progress:)``.
+    ///
+    /// - Parameter horizon: The last operation that may go. Those that sync may need stay.
+    @discardableResult
+    public func compact(
+        through horizon: UInt64, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws -> CompactionReport {
+        try await compact(through: horizon, budget: CompactionBudget(), progress: progress)
+    }
+
+    /// Compacts in chunks of another size.
+    package func compact(
+        through horizon: UInt64, operationsPerChunk: Int
+    ) async throws -> CompactionReport {
+        var budget = CompactionBudget()
+        budget.operations = operationsPerChunk
+        return try await compact(through: horizon, budget: budget)
+    }
+
+    private func compact(
+        through horizon: UInt64, budget: CompactionBudget,
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws -> CompactionReport {
+        let pageBytes = try environment.info.pageBytes
+        let (before, limit, bounds) = try read { transaction in
+            let reader = transaction.reader
+            return (
+                try reader.logSize(pageBytes: pageBytes), try reader.compactionLimit,
+                try reader.compaction
+            )
+        }
+        var run = CompactionRun(bounds, horizon: min(horizon, limit))
+        while !run.isDone, !Task.isCancelled {
+            let begun = run
+            run = try await writeContext { context in
+                var run = begun
+                try context.compact(&run, budget: budget)
+                return run
+            }
+            progress(WorkProgress(done: run.visited, total: max(before.operations, run.visited)))
+        }
+        let (isDone, removed) = (run.isDone, run.removed)
+        return try read { transaction in
+            let after = try transaction.reader.logSize(pageBytes: pageBytes)
+            return CompactionReport(
+                operationsBefore: before.operations, operationsAfter: after.operations,
+                bytesBefore: before.bytes, bytesAfter: after.bytes, removed: removed,
+                compactedThrough: try transaction.reader.compaction.through, isComplete: isDone)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Backstitch
+import BackstitchStore
+
+extension SimulationWorld {
+    /// Compacts a device's log in small chunks, up to any of its operations; the device may end
+    /// between two of them. Nothing but the log may change.
+    func compact(_ index: Int, isNested: Bool = false) async throws {
+        guard !devices[index].isCrashed else { return }
+        let account = try account(of: devices[index])
+        guard account.problems.isEmpty else {
+            throw failure(
+                "The log of \(devices[index].name) does not add up before a compaction",
+                account.problems)
+        }
+        devices[index].account = account
+        let store = devices[index].store
+        let before = try state(of: store)
+        let head = try store.read { try $0.lastSequence }
+        let horizon = UInt64(generator.below(Int(head) + 1))
+        let crashes = !isNested && !setting.isQuiet && generator.chance(0.3)
+        if crashes { devices[index].crashBeforeCommit(after: generator.below(3)) }
+        do {
+            let removed = try await store.compact(
+                through: horizon, operationsPerChunk: 1 + generator.below(30)
+            ).removed
+            note("\(devices[index].name) compacts through \(horizon): \(removed) are gone")
+        } catch {
+            guard devices[index].isCrashed else { throw error }
+            count(.crashInCompaction)
+            note("\(devices[index].name) crashes in a compaction through \(horizon)")
+        }
+        guard try state(of: store) == before else {
+            throw failure("A compaction of \(devices[index].name) changed more than its log", [])
+        }
+        if devices[index].isCrashed {
+            try await restart(index)
+        } else {
+            if crashes { store.setCommitFault(nil) }
+            try check(index)
+        }
+    }
+
+    /// What a compaction must leave alone.
+    private struct State: Equatable {
+        let tables: UInt64
+        let outbox: Outbox
+        let lastSequence: UInt64
+    }
+
+    private func state(of store: Store) throws -> State {
+        try store.read { transaction in
+            State(
+                tables: try transaction.reader.hashOfTables,
+                outbox: try transaction.reader.foldOutbox(recordsMax: .max),
+                lastSequence: try transaction.lastSequence)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Backstitch
+import BackstitchTesting
+import Foundation
+import Testing
+
+@Suite struct CompactCommandTests {
+    let fixture: StoreFixture
+
+    init() throws { fixture = try StoreFixture() }
+
+    /// Three notes with three operations each, and all but the last operation synced.
+    private func fill() async throws {
+        let store = try fixture.open()
+        defer { store.close() }
+        for round in 0..<3 {
+            for number in 0..<3 { try store.save("n\(number)", "Note \(number), \(round)") }
+        }
+        let engine = SyncEngine(
+            store: store, service: SimulatedCloud().connection(device: "a"),
+            configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))
+        _ = try await engine.sync()
+        try store.save("n0", "Note 0, later")
+    }
+
+    private func object(_ text: String) throws -> [String: Any] {
+        let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+        return try #require(value as? [String: Any])
+    }
+
+    @Test func `compact takes synced operations out`() async throws {
+        try await fill()
+        let before = try Runner.run("inspect", fixture.path).output
+        #expect(before.contains("13 operations, the last is 13\n"))
+        let result = try Runner.run("compact", fixture.path)
+        #expect(result.code == 0)
+        #expect(result.complaint.isEmpty)
+        #expect(result.output.contains("9 operations taken out, 4 of 13 are left."))
+        let after = try Runner.run("inspect", fixture.path).output
+        #expect(after.contains("4 operations, the last is 13, compacted up to 12"))
+        let verified = try Runner.run("verify", fixture.path)
+        #expect(verified.code == 0, "\(verified.output)")
+        #expect(try Runner.run("rebuild", fixture.path).output.contains("identical"))
+        let log = try Runner.run("log", fixture.path).output
+        #expect(log.contains("baseline"))
+        #expect(log.contains("\"Note 1, 2\""))
+    }
+
+    @Test func `compact writes one JSON object with its documented keys`() async throws {
+        try await fill()
+        let result = try Runner.run("compact", fixture.path, "--keep", "unsynced", "--json")
+        let document = try object(result.output)
+        #expect(
+            document.keys.sorted() == [
+                "bytesAfter", "bytesBefore", "compactedThrough", "operationsAfter",
+                "operationsBefore", "removed", "store",
+            ])
+        #expect(document["removed"] as? Int == 9)
+        #expect(document["operationsBefore"] as? Int == 13)
+        #expect(document["operationsAfter"] as? Int == 4)
+        let again = try object(Runner.run("compact", fixture.path, "--json").output)
+        #expect(again["removed"] as? Int == 0)
+    }
+
+    @Test func `what is not synced stays, and what the option wants`() async throws {
+        try fixture.fill()
+        let unsynced = try Runner.run("compact", fixture.path)
+        #expect(unsynced.code == 0)
+        #expect(unsynced.output.contains("Nothing may go: 3 operations stay."))
+        let all = try object(Runner.run("compact", fixture.path, "--keep=all", "--json").output)
+        #expect(all["removed"] as? Int == 0)
+    }
+
+    @Test(arguments: ["", "-1", "1.5", "some", "36501", "99999999999999999999"])
+    func `another value of the option is refused`(value: String) throws {
+        try fixture.fill()
+        let image = try fixture.snapshot()["store/data.mdb"]
+        let result = try Runner.run("compact", fixture.path, "--keep=" + value)
+        #expect(result.code == 2)
+        #expect(result.complaint.contains("a number of days from 0 to 36500"))
+        #expect(try fixture.snapshot()["store/data.mdb"] == image)
+    }
+
+    @Test func `a path without a store is refused`() throws {
+        let result = try Runner.run("compact", fixture.path)
+        #expect(result.code == 2)
+        #expect(!result.complaint.isEmpty)
+    }
+
+    @Test func `a damaged log is left alone`() async throws {
+        try await fill()
+        try fixture.damage { access, databases in
+            guard let log = databases["log"] else { return }
+            try access.change([0, 0, 0, 0, 0, 0, 0, 5], in: log) { $0[$0.count / 2] ^= 1 }
+        }
+        let result = try Runner.run("compact", fixture.path)
+        #expect(result.code == 2)
+        #expect(result.complaint.contains("Operation 5"))
+    }
+}

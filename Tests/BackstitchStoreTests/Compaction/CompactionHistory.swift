@@ -1,0 +1,189 @@
+import Backstitch
+import BackstitchCore
+import LMDB
+
+@testable import BackstitchStore
+
+/// A random history of a store: edits, and what a service may say of them. The same seed gives the
+/// same one.
+final class CompactionHistory {
+    let store: Store
+    private var model: StoreModel
+    private let clock: ManualClock
+
+    init(seed: UInt64) throws {
+        let clock = ManualClock()
+        self.clock = clock
+        store = try Store.inMemory(
+            schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
+        model = StoreModel(seed: seed)
+    }
+
+    /// A history of another store that goes on as this one would.
+    private init(_ store: Store, _ model: StoreModel, _ clock: ManualClock) {
+        self.store = store
+        self.model = model
+        self.clock = clock
+    }
+
+    private func below(_ count: Int) -> Int { Int.random(in: 0..<count, using: &model.generator) }
+
+    /// Edits and replies, so many times.
+    func run(_ rounds: Int) async throws {
+        for _ in 0..<rounds {
+            clock.set(clock.milliseconds + Int64(below(10_000)))
+            let steps = model.steps()
+            try await store.write { transaction in
+                for step in steps { try step.perform(transaction) }
+            }
+            model.perform(steps)
+            try await reply(seed: model.generator.next(), refusesNone: false)
+            try await raiseFloor()
+        }
+    }
+
+    /// Lets the service take everything that is not parked, and leaves a few edits behind it.
+    func settle() async throws {
+        for _ in 0..<3 { try await reply(seed: model.generator.next(), refusesNone: true) }
+        try await raiseFloor()
+        let steps = model.steps() + [.saveProject(Project(id: .init("last"), title: "last"))]
+        try await store.write { transaction in
+            for step in steps { try step.perform(transaction) }
+        }
+        model.perform(steps)
+    }
+
+    private func reply(seed: UInt64, refusesNone: Bool) async throws {
+        try await store.writeContext { context in
+            var random = SeededGenerator(seed: seed)
+            for change in try context.reader.sortedPushes() {
+                let choice = refusesNone ? 0 : Int.random(in: 0..<12, using: &random)
+                try context.answer(change, choice)
+            }
+            switch Int.random(in: 0..<24, using: &random) {
+            case 0: try context.forgetService()
+            case 1, 2:
+                for record in try context.reader.parkedPlaces() {
+                    _ = try context.release(record.entity, record.key)
+                }
+            case 3:
+                for record in try context.reader.parkedPlaces() {
+                    _ = try context.discardParked(record.entity, record.key)
+                }
+            default: break
+            }
+        }
+    }
+
+    private func raiseFloor() async throws {
+        try await store.writeContext { context in
+            let outbox = try context.reader.foldOutbox(recordsMax: .max)
+            if outbox.changes.isEmpty { try context.setOutboxFloor(outbox.through) }
+        }
+    }
+
+    /// The same history on a copy of the store.
+    func copy() throws -> CompactionHistory {
+        let clock = ManualClock(milliseconds: clock.milliseconds)
+        let copy = try Store.inMemory(
+            schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
+        let content = try store.content()
+        try copy.environment.tamper { access, databases in
+            for (name, entries) in content {
+                let database = databases.named(name)
+                for (key, value) in entries where key != Array(MetaName.catalog.utf8) {
+                    try key.withUnsafeBytes { key in
+                        try value.withUnsafeBytes { try access.put(key, $0, in: database) }
+                    }
+                }
+            }
+        }
+        return CompactionHistory(copy, model, clock)
+    }
+}
+
+extension WriteContext {
+    /// Does what a service says to a push.
+    fileprivate func answer(_ change: PendingChange, _ choice: Int) throws {
+        let version = ServerVersion(
+            changeTag: "t\(head)", modifiedMilliseconds: 1_000_000 + Int64(head))
+        let name = change.key.name.description
+        switch choice {
+        case 0..<5:
+            try acknowledge(
+                change.entity, change.key, through: change.through,
+                version: change.push == .delete ? nil : version)
+        case 5, 6: try park(change.entity, change.key, through: change.through, reason: "refused")
+        case 7, 8:
+            // An employee without its e-mail address can't be read.
+            _ = try merge(
+                ServiceRecord(
+                    recordName: name, recordType: change.entityName, changeTag: version.changeTag,
+                    modifiedMilliseconds: version.modifiedMilliseconds,
+                    fields: ["name": .string("server \(head)"), "title": .string("title")]),
+                policy: choice == 7 ? .serverWins : .clientWins)
+        case 9:
+            _ = try mergeAbsent(change.key, recordType: change.entityName, policy: .serverWins)
+        default: break
+        }
+    }
+}
+
+extension TableReader {
+    /// What is to be pushed, in the order of the keys.
+    func sortedPushes() throws -> [PendingChange] {
+        try foldOutbox(recordsMax: .max).changes.sorted {
+            ($0.entity.rawValue, $0.key.description) < ($1.entity.rawValue, $1.key.description)
+        }
+    }
+
+    fileprivate func parkedPlaces() throws -> [RecordPlace] {
+        try parkedRecords().compactMap { record in
+            guard let table = catalog.table(named: record.entity) else { return nil }
+            return RecordPlace(entity: table.number, key: RecordKey(record.recordName))
+        }
+    }
+}
+
+extension Databases {
+    fileprivate func named(_ name: String) -> Database {
+        switch name {
+        case "log": log
+        case "tables": tables
+        default: meta
+        }
+    }
+}
+
+extension Store {
+    typealias Entries = [(key: [UInt8], value: [UInt8])]
+
+    /// The entries of each database.
+    func content() throws -> [String: Entries] {
+        try environment.read { transaction in
+            var content: [String: Entries] = [:]
+            for (name, database) in [
+                ("log", databases.log), ("tables", databases.tables), ("meta", databases.meta),
+            ] {
+                var entries: Entries = []
+                try transaction.access.withCursor(in: database) { cursor in
+                    while try cursor.next() {
+                        entries.append((Array(cursor.key), Array(cursor.value)))
+                    }
+                }
+                content[name] = entries
+            }
+            return content
+        }
+    }
+
+    /// The tables, byte for byte.
+    func tableImage() throws -> [[UInt8]] {
+        try content()["tables"].map { $0.flatMap { [$0.key, $0.value] } } ?? []
+    }
+
+    func pushes() throws -> [PendingChange] { try read { try $0.reader.sortedPushes() } }
+
+    /// The operations of the log in short.
+    func kinds() throws -> [String] { try operations { "\($0.sequence) \($0.kind)" } }
+}
