@@ -32,6 +32,10 @@ import Testing
             writer.reset()
             try writer.write(.null, of: FieldID(1), keepsNull: true)
         }
+        if kind == .baseline {
+            output.append(little: UInt32(0))
+            RowHeader(lastSequence: sequence, changeTag: "tag").append(to: &output)
+        }
         if kind.changesContent { writer.finish(into: &output) }
         if kind == .park { output.append(utf8: "because") }
         OperationEncoder.end(sequence: sequence, into: &output)
@@ -63,7 +67,7 @@ import Testing
             guard kind.changesContent else { return }
             let change: OperationStep.Change =
                 switch kind {
-                case .insert: .insert(Self.fields)
+                case .insert, .baseline: .insert(Self.fields)
                 case .update: .update(before: Self.fields, after: [FieldID(1): .null])
                 default: .delete(before: Self.fields)
                 }
@@ -112,10 +116,11 @@ import Testing
         }
     }
 
-    @Test func `random bytes behind a right checksum throw and never trap`() throws {
+    @Test(arguments: [OperationKind.update, .baseline])
+    func `random bytes behind a right checksum throw and never trap`(kind: OperationKind) throws {
         var generator = SeededGenerator(seed: 5)
-        let bytes = try Self.encoded(.update, conflict: Self.report)
-        for _ in 0..<20_000 {
+        let bytes = try Self.encoded(kind, conflict: Self.report)
+        for _ in 0..<10_000 {
             var damaged = bytes
             for _ in 0..<Int.random(in: 1...6, using: &generator) {
                 let offset = Int.random(in: 0..<damaged.count, using: &generator)
@@ -133,6 +138,7 @@ import Testing
         _ = view.author
         _ = try? view.conflictBytes.map { try ConflictReport(reading: $0) }
         guard view.kind.changesContent else { return }
+        if view.kind == .baseline { _ = view.baseline.map { FoldedRow($0) } }
         _ = try? OperationStep(view)
         _ = try? view.before.isWellFormed
         _ = try? view.after.isWellFormed

@@ -14,7 +14,7 @@ struct CompactCommand: Command {
 
     private static let keep = Syntax.Option(
         "keep", "all|unsynced|DAYS",
-        "What stays besides operations that are not synced; 'unsynced' (nothing) without it.")
+        "What stays: all, the unsynced (default), or also those of DAYS days.")
 
     let name = "compact"
     let summary = "Takes old operations out of a store's log; its records stay as they are."

@@ -45,7 +45,7 @@ struct CompactionRun: Equatable, Sendable {
 /// The most that one chunk works through; then other writers have their turn.
 struct CompactionBudget: Sendable {
     /// Operations that are read.
-    var operations = 8_192
+    var operations = 4_096
     /// Bytes of operations and rows that are read and made.
     var bytes = 4 << 20
 }

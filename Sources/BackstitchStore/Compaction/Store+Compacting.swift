@@ -6,7 +6,7 @@ extension Store {
     ///
     /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
     /// log. Operations that sync may need are kept whatever the policy says: a store that was never
-    /// synced keeps all. Works in chunks of some ten milliseconds, each a commit of its own:
+    /// synced keeps all. Works in chunks of some twenty milliseconds, each a commit of its own:
     /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
     /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
@@ -14,7 +14,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - policy: What to keep. What was taken out before does not come back.
-    ///   - progress: Called after each chunk, on another thread.
+    ///   - progress: Called after each chunk, on another thread. Its total is an upper bound.
     /// - Returns: what was done. Where the task is cancelled it stops between two chunks.
     /// - Throws: `invalidValue` where the policy is impossible; `damaged` where the log is, which
     ///   is then left as it was from that chunk on; `closed`, `full`, `io`.
@@ -61,6 +61,8 @@ extension Store {
             )
         }
         var run = CompactionRun(bounds, horizon: min(horizon, limit))
+        let span = run.isDone ? 0 : run.horizon - run.next + 1
+        let total = min(before.operations, Int(clamping: span))
         while !run.isDone, !Task.isCancelled {
             let begun = run
             run = try await writeContext { context in
@@ -68,7 +70,7 @@ extension Store {
                 try context.compact(&run, budget: budget)
                 return run
             }
-            progress(WorkProgress(done: run.visited, total: max(before.operations, run.visited)))
+            progress(WorkProgress(done: run.visited, total: total))
         }
         let (isDone, removed) = (run.isDone, run.removed)
         return try read { transaction in
