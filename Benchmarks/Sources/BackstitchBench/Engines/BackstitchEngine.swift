@@ -139,7 +139,13 @@ final class BackstitchEngine: Engine {
 
     // MARK: Everything
 
-    func fold() throws -> FoldedChanges? { nil }
+    func fold() throws -> FoldedChanges? {
+        var json: [UInt8] = []
+        let start = peer_nanoseconds()
+        let count = try store.exportOutbox { json.append(contentsOf: $0) }
+        return FoldedChanges(
+            nanoseconds: peer_nanoseconds() - start, count: count, json: json)
+    }
 
     func census() throws -> Census {
         var census = Census()
