@@ -7,12 +7,28 @@ extension ByteBuffer {
     /// Appends text in quotes. What is no UTF-8 is repaired.
     package mutating func append(jsonText bytes: UnsafeRawBufferPointer) {
         append(UInt8(ascii: "\""))
-        if bytes.allSatisfy({ $0 >= 0x20 && $0 < 0x80 && $0 != 0x22 && $0 != 0x5C }) {
-            append(bytes)
+        var isASCII = true
+        for byte in bytes where byte >= 0x80 { isASCII = false }
+        if isASCII {
+            append(escaping: bytes)
         } else {
-            for byte in String(decoding: bytes, as: UTF8.self).utf8 { append(jsonByte: byte) }
+            var text = String(decoding: bytes, as: UTF8.self)
+            text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
         }
         append(UInt8(ascii: "\""))
+    }
+
+    /// Appends runs of bytes that mean themselves as they are.
+    private mutating func append(escaping bytes: UnsafeRawBufferPointer) {
+        var start = 0
+        for index in bytes.indices {
+            let byte = bytes[index]
+            guard byte < 0x20 || byte == 0x22 || byte == 0x5C else { continue }
+            append(bytes.part(start..<index))
+            append(escaped: byte)
+            start = index + 1
+        }
+        append(bytes.part(start..<bytes.count))
     }
 
     package mutating func append(jsonText text: String) {
@@ -20,23 +36,20 @@ extension ByteBuffer {
         text.withUTF8 { append(jsonText: UnsafeRawBufferPointer($0)) }
     }
 
-    private mutating func append(jsonByte byte: UInt8) {
-        switch byte {
-        case 0x22, 0x5C:
+    private mutating func append(escaped byte: UInt8) {
+        if byte >= 0x20 {
             append(UInt8(ascii: "\\"))
             append(byte)
-        case 0..<0x20:
+        } else {
             append(utf8: "\\u00")
-            append(hex: byte)
-        default:
-            append(byte)
+            Self.writeHex(byte, to: extend(by: 2))
         }
     }
 
-    package mutating func append(hex byte: UInt8) {
-        let digits = Self.hexDigits.utf8Start
-        append(digits[Int(byte >> 4)])
-        append(digits[Int(byte & 15)])
+    private static func writeHex(_ byte: UInt8, to target: UnsafeMutableRawPointer) {
+        let digits = hexDigits.utf8Start
+        target.storeBytes(of: digits[Int(byte >> 4)], as: UInt8.self)
+        target.storeBytes(of: digits[Int(byte & 15)], toByteOffset: 1, as: UInt8.self)
     }
 
     package mutating func append(decimal number: Int64) {
@@ -63,16 +76,19 @@ extension ByteBuffer {
             append(jsonText: name.description)
             return
         }
-        append(UInt8(ascii: "\""))
+        // Two quotes, four dashes, 32 digits.
+        let target = extend(by: 38)
+        target.initializeMemory(as: UInt8.self, repeating: UInt8(ascii: "-"), count: 38)
+        target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        target.storeBytes(of: UInt8(ascii: "\""), toByteOffset: 37, as: UInt8.self)
         withUnsafeBytes(of: uuid.uuid) { bytes in
-            for (index, byte) in bytes.enumerated() {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    append(UInt8(ascii: "-"))
-                }
-                append(hex: byte)
+            var offset = 1
+            for index in 0..<16 {
+                if index == 4 || index == 6 || index == 8 || index == 10 { offset += 1 }
+                Self.writeHex(bytes[index], to: target + offset)
+                offset += 2
             }
         }
-        append(UInt8(ascii: "\""))
     }
 
     /// Appends a value in the form that the service has for it.
