@@ -9,6 +9,8 @@ enum Bench {
             switch arguments.next() {
             case "compare":
                 try await CompareCommand.run(CompareCommand.options(&arguments))
+            case "engine":
+                try await EngineCommand.run(EngineCommand.options(&arguments))
             case nil, "help", "--help", "-h":
                 print(help)
             case let word?:
@@ -22,8 +24,10 @@ enum Bench {
     }
 
     private static let help = """
-        usage: backstitch-bench compare [options]
+        usage: backstitch-bench compare|engine [options]
 
         \(CompareCommand.help)
+
+        \(EngineCommand.help)
         """
 }

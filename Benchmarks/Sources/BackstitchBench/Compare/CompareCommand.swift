@@ -60,16 +60,14 @@ enum CompareCommand {
 
     static func run(_ options: CompareOptions) async throws {
         let results = try await Comparison(options).run()
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let json = try encoder.encode(results.measurements)
-        try keep(json, options.output ?? "\(folder)/compare.json")
+        let json = try results.json
+        try json.keep(at: options.output ?? "\(folder)/compare.json")
         let chart = RatioChart(
             results, base: EngineKind.backstitch.rawValue,
             title: "Time and space as a multiple of Backstitch's",
             note: "Right of 1: Backstitch is better. Medians of \(options.rounds) interleaved "
                 + "rounds, \(options.records) records.")
-        try keep(Data(chart.svg.utf8), options.svg ?? "\(folder)/compare.svg")
+        try Data(chart.svg.utf8).keep(at: options.svg ?? "\(folder)/compare.svg")
         if options.isJSON {
             print(String(decoding: json, as: UTF8.self))
         } else {
@@ -81,13 +79,5 @@ enum CompareCommand {
     private static var folder: String {
         FileManager.default.fileExists(atPath: "Benchmarks/Package.swift")
             ? "Benchmarks/results" : "results"
-    }
-
-    /// Writes a file, and the folder that it is in.
-    private static func keep(_ data: Data, _ path: String) throws {
-        let url = URL(fileURLWithPath: path)
-        try FileManager.default.createDirectory(
-            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try data.write(to: url)
     }
 }

@@ -20,6 +20,9 @@ struct Folder {
         return sum
     }
 
+    /// Deletes it, where it is there.
+    func remove() { try? FileManager.default.removeItem(atPath: path) }
+
     /// Whether it is kept in memory, where a sync costs nothing.
     var isInMemory: Bool { peer_is_in_memory(path) }
 }

@@ -44,7 +44,7 @@ public struct Person: Sendable {
     }
 
     /// A UUID of version 7 as if 16 were made in each millisecond.
-    static func identity(_ number: Int, _ random: UInt64) -> IDBytes {
+    public static func identity(_ number: Int, _ random: UInt64) -> IDBytes {
         let milliseconds = epochMilliseconds + UInt64(number / 16)
         let high = (milliseconds << 16) | 0x7000 | UInt64(number % 16)
         let low = random & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
