@@ -11,9 +11,9 @@ struct ChartTests {
     @Test(
         "a scale begins and ends with round numbers around its values",
         arguments: [
-            ([0.3, 4], 0.2, 5.0), ([0.012, 70], 0.01, 100), ([1], 0.5, 2), ([], 0.5, 2),
+            ([0.3, 4], 0.2, 5), ([0.012, 70], 0.01, 100), ([1], 0.5, 2), ([], 0.5, 2),
             ([0.5, 2], 0.5, 2), ([3, 9], 0.5, 10), ([0, .infinity, 1], 0.5, 2),
-        ])
+        ] as [([Double], Double, Double)])
     func ends(values: [Double], low: Double, high: Double) {
         let scale = LogScale(covering: values, width: 100)
         #expect(abs(scale.low - low) < 1e-9)

@@ -37,7 +37,8 @@ struct ResultsTests {
         #expect(first["max"] as? Double == 30)
         #expect(first["unit"] as? String == "ns")
         #expect(first.count == 7)
-        #expect(try JSONDecoder().decode([Measurement].self, from: data) == results.measurements)
+        let read = try JSONDecoder().decode([BenchmarkKit.Measurement].self, from: data)
+        #expect(read == results.measurements)
     }
 
     @Test(
@@ -46,7 +47,7 @@ struct ResultsTests {
             (0.5, "ns", "0.50 ns"), (12.34, "ns", "12.3 ns"), (999.4, "ns", "999 ns"),
             (999.6, "ns", "1.00 µs"), (1_234_567, "ns", "1.23 ms"), (5e12, "ns", "5000 s"),
             (85_000_000, "bytes", "85.0 MB"), (500_000, "operations/s", "500000 operations/s"),
-        ])
+        ] as [(Double, String, String)])
     func figures(value: Double, unit: String, text: String) {
         #expect(Figures.text(value, unit: unit) == text)
     }

@@ -15,7 +15,7 @@ enum Workload: String, CaseIterable {
     case toMany = "d-tomany"
     case update = "e"
     case delete = "f"
-    /// The files, the heap and the compacted files; measured after ``insert``.
+    /// The files; measured after ``insert``, as is the heap.
     case size = "g"
     case fold = "h"
 

@@ -159,7 +159,5 @@ final class BackstitchEngine: Engine {
 
     func settle() {}
 
-    func compact() throws -> Bool { false }
-
     func close() { store.close() }
 }

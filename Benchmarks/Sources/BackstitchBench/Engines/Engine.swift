@@ -27,8 +27,6 @@ protocol Engine: AnyObject {
     func census() throws -> Census
     /// Ends what goes on in the background.
     func settle() throws
-    /// Makes the files as small as the engine can; false where it offers nothing for that.
-    func compact() throws -> Bool
     func close()
 }
 

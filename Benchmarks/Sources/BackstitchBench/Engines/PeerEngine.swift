@@ -148,7 +148,5 @@ final class PeerEngine: Engine {
 
     func settle() throws { try check(operations.settle(engine)) }
 
-    func compact() throws -> Bool { false }
-
     func close() { operations.close(engine) }
 }
