@@ -112,6 +112,15 @@ import Testing
         #expect(compaction.operationsAfter == 1)
     }
 
+    @Test func `what the tour exports is what the service does not have`() throws {
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        try store.write { try $0.save(Department(name: "Engines")) }
+        var output: [UInt8] = []
+        let lines = try store.exportOutbox { part in output.append(contentsOf: part) }
+        #expect(lines == 1)
+        #expect(String(decoding: output, as: UTF8.self).contains("\"Engines\""))
+    }
+
     @Test func `the README shows what is tested here`() throws {
         let here = URL(fileURLWithPath: #filePath)
         let root = here.deletingLastPathComponent().deletingLastPathComponent()

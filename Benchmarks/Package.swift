@@ -1,0 +1,45 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
+
+let package = Package(
+    name: "backstitch-benchmarks",
+    products: [
+        .executable(name: "backstitch-bench", targets: ["BackstitchBench"])
+    ],
+    dependencies: [.package(name: "backstitch", path: "..")],
+    targets: [
+        .target(name: "PeerInterface", cSettings: strict),
+        .target(
+            name: "PeerLMDB", dependencies: ["PeerInterface"], cSettings: strict,
+            linkerSettings: [.linkedLibrary("lmdb")]),
+        .target(
+            name: "PeerSQLite", dependencies: ["PeerInterface"], cSettings: strict,
+            linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(
+            name: "PeerRocksDB", dependencies: ["PeerInterface"], cSettings: strict,
+            linkerSettings: [.linkedLibrary("rocksdb")]),
+        .target(name: "BenchmarkKit", dependencies: ["PeerInterface"]),
+        .executableTarget(
+            name: "BackstitchBench",
+            dependencies: [
+                "BenchmarkKit", "PeerInterface", "PeerLMDB", "PeerSQLite", "PeerRocksDB",
+                .product(name: "Backstitch", package: "backstitch"),
+            ]),
+        .testTarget(
+            name: "BenchmarkKitTests", dependencies: ["BenchmarkKit", "PeerInterface"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .enableUpcomingFeature("ExistentialAny"),  // SE-0335
+            .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
+            .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
+            .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
+            .treatAllWarnings(as: .error),  // SE-0480
+        ]
+}

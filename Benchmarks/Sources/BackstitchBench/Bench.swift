@@ -1,0 +1,33 @@
+import Foundation
+
+/// The command `backstitch-bench`.
+@main
+enum Bench {
+    static func main() async {
+        var arguments = Arguments(CommandLine.arguments.dropFirst())
+        do {
+            switch arguments.next() {
+            case "compare":
+                try await CompareCommand.run(CompareCommand.options(&arguments))
+            case "engine":
+                try await EngineCommand.run(EngineCommand.options(&arguments))
+            case nil, "help", "--help", "-h":
+                print(help)
+            case let word?:
+                throw Arguments.Mistake(description: "There is no command \(word).\n\n\(help)")
+            }
+        } catch {
+            Progress.clear()
+            FileHandle.standardError.write(Data("backstitch-bench: \(error)\n".utf8))
+            exit(error is Arguments.Mistake ? 64 : 1)
+        }
+    }
+
+    private static let help = """
+        usage: backstitch-bench compare|engine [options]
+
+        \(CompareCommand.help)
+
+        \(EngineCommand.help)
+        """
+}

@@ -1,0 +1,109 @@
+import Backstitch
+import BenchmarkKit
+import PeerInterface
+import Synchronization
+
+extension EngineBenchmark {
+    /// Rebuild and verification of a log of which half are inserts and half are updates.
+    mutating func rebuild() async throws {
+        let operations = options.operations
+        let figures = try await withStore(.relaxed) { store in
+            let numbers = 0..<(operations / 2)
+            for part in Self.parts(numbers) { try save(part, in: store) }
+            for part in Self.parts(numbers) { try raise(part, in: store) }
+            let rebuild = try await Work("rebuild", operations) { progress in
+                _ = try await store.rebuild { _ in progress() }
+            }
+            let verify = try await Work("verify", operations) { progress in
+                let report = try store.verify { _ in progress() }
+                guard report.isConsistent else {
+                    throw EngineFailure(
+                        description: report.problems.first ?? "the store is not consistent")
+                }
+            }
+            return [rebuild, verify]
+        }
+        for work in figures {
+            note(work.name, work.operationsPerSecond, "operations/s")
+            note("\(work.name)-heap", work.heapBytes, "bytes")
+            note("\(work.name)-resident", work.residentBytes, "bytes")
+        }
+    }
+
+    /// Opening, and memory in use, by the number of operations in the log, all of them unsynced.
+    mutating func open() throws {
+        var filled = 0
+        for count in [1_000, 10_000, 100_000, 1_000_000] where count <= options.operations {
+            let store = try open(.relaxed)
+            for part in Self.parts(filled..<count) { try save(part, in: store) }
+            filled = count
+            store.close()
+            Progress.show("engine, open, \(count) operations")
+            try open(operations: count)
+        }
+        Folder(folder + "/store").remove()
+    }
+
+    private mutating func open(operations: Int) throws {
+        var times: [Double] = []
+        for _ in 0..<5 {
+            let start = peer_nanoseconds()
+            let store = try open(.full)
+            times.append(Double(peer_nanoseconds() - start))
+            store.close()
+        }
+        note("open-\(operations)", Summary(times)?.median ?? 0)
+        let before = Memory()
+        let store = try open(.full)
+        defer { store.close() }
+        _ = try store.read { try $0.count(Contact.self) }
+        for number in stride(from: 0, to: operations, by: max(1, operations / 1_000)) {
+            _ = try store.read { try $0.find(Contact.self, contact(number).id) }
+        }
+        let after = Memory()
+        note("heap-\(operations)", Double(after.heapBytes - before.heapBytes), "bytes")
+        note(
+            "anonymous-\(operations)", Double(after.anonymousBytes - before.anonymousBytes), "bytes"
+        )
+        note("resident-\(operations)", Double(after.residentBytes - before.residentBytes), "bytes")
+    }
+}
+
+/// A long piece of work, how fast it went and what memory it took at most.
+private struct Work {
+    let name: String
+    let operationsPerSecond: Double
+    let heapBytes: Double
+    let residentBytes: Double
+
+    init(
+        _ name: String, _ operations: Int,
+        _ body: (_ progress: @escaping @Sendable () -> Void) async throws -> Void
+    ) async throws {
+        self.name = name
+        let before = Memory()
+        let heapMax = Peak()
+        let residentMax = Peak()
+        let start = peer_nanoseconds()
+        try await body {
+            let now = Memory()
+            heapMax.offer(now.heapBytes)
+            residentMax.offer(now.residentBytes)
+        }
+        let seconds = Double(peer_nanoseconds() - start) / 1e9
+        operationsPerSecond = Double(operations) / seconds
+        heapBytes = Double(max(0, heapMax.value - before.heapBytes))
+        residentBytes = Double(max(0, residentMax.value - before.residentBytes))
+    }
+}
+
+/// The largest of the numbers that any thread offered.
+private final class Peak: Sendable {
+    private let largest = Atomic(0)
+
+    var value: Int { largest.load(ordering: .relaxed) }
+
+    func offer(_ number: Int) {
+        _ = largest.max(number, ordering: .relaxed)
+    }
+}

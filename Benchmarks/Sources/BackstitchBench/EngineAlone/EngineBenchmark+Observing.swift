@@ -1,0 +1,68 @@
+import Backstitch
+import BenchmarkKit
+import Foundation
+import PeerInterface
+
+extension EngineBenchmark {
+    private static let saves = 500
+    private static let streamedRecords = 100_000
+
+    /// From the call of a save to its return, and to the delivery of a live query that it changes.
+    mutating func live() async throws {
+        let (returned, delivered) = try await withStore { store in
+            try save(0..<1_000, in: store)
+            let low: Int64 = 0
+            let query = Query<Contact>().where(#Predicate { $0.age >= low }).sorted(by: \.age)
+                .limit(10)
+            var iterator = store.observe(query).makeAsyncIterator()
+            _ = try await iterator.next()
+            var returned: [Double] = []
+            var delivered: [Double] = []
+            for number in 0..<Self.saves {
+                var changed = contact(0)
+                // The first of the result, and every save changes it.
+                changed.age = low
+                changed.balance = Double(number)
+                let saved = changed
+                let start = peer_nanoseconds()
+                async let end = Self.save(saved, in: store)
+                _ = try await iterator.next()
+                delivered.append(Double(peer_nanoseconds() - start))
+                returned.append(Double(try await end - start))
+            }
+            return (returned, delivered)
+        }
+        note("live-save-p50", returned.percentile(0.5))
+        note("live-save-p99", returned.percentile(0.99))
+        note("live-delivery-p50", delivered.percentile(0.5))
+        note("live-delivery-p99", delivered.percentile(0.99))
+    }
+
+    /// Saves a contact and returns the time when it was done.
+    private static func save(_ contact: Contact, in store: Store) async throws -> Int64 {
+        try await store.write { tx in _ = try tx.save(contact) }
+        return peer_nanoseconds()
+    }
+
+    /// Change sets from commits of one save and of 1,000 to one reader; what the commits cost is
+    /// part of it.
+    mutating func changes() async throws {
+        for (size, count) in [(1, 5_000), (1_000, Self.streamedRecords / 1_000)] {
+            let nanoseconds = try await withStore(.relaxed) { store in
+                let stream = store.changes()
+                let last = UInt64(size * count)
+                let start = peer_nanoseconds()
+                async let end = Self.read(stream, through: last)
+                for part in Self.parts(0..<(size * count), of: size) { try save(part, in: store) }
+                return await end - start
+            }
+            note("changes-\(size)", Double(nanoseconds) / Double(size * count))
+        }
+    }
+
+    /// Reads change sets up to an operation and returns the time when it came.
+    private static func read(_ stream: ChangeStream, through last: UInt64) async -> Int64 {
+        for await changes in stream where changes.sequences.upperBound > last { break }
+        return peer_nanoseconds()
+    }
+}

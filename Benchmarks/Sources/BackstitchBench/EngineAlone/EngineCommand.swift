@@ -1,0 +1,58 @@
+import BenchmarkKit
+import Foundation
+
+/// `backstitch-bench engine`.
+enum EngineCommand {
+    static let help = """
+        engine: Backstitch against itself
+
+          --only x,y       append,group,rebuild,live,changes,open
+          --operations N   the length of the longest log; 100000 unless given, 1000000 at most
+          --directory DIR  where the store is made; the current folder unless given
+          --json           writes the figures to the standard output, as a list in JSON
+          --output FILE    keeps the same list in a file
+        """
+
+    private static let operationsMax = 1_000_000
+
+    static func options(_ arguments: inout Arguments) throws -> EngineBenchmark.Options {
+        var options = EngineBenchmark.Options()
+        while let word = arguments.next() {
+            switch word {
+            case "--only": options.parts = try arguments.names(of: word)
+            case "--operations":
+                options.operations = min(
+                    try arguments.number(of: word, from: 1_000), operationsMax)
+            case "--directory": options.directory = try arguments.value(of: word)
+            case "--json": options.isJSON = true
+            case "--output": options.output = try arguments.value(of: word)
+            default: throw Arguments.Mistake(description: "engine does not know \(word).")
+            }
+        }
+        return options
+    }
+
+    static func run(_ options: EngineBenchmark.Options) async throws {
+        var benchmark = EngineBenchmark(options)
+        let results = try await benchmark.run()
+        let json = try results.json
+        if let output = options.output { try json.keep(at: output) }
+        guard !options.isJSON else {
+            print(String(decoding: json, as: UTF8.self))
+            return
+        }
+        var table = TextTable(["", "backstitch"])
+        for measurement in results.measurements {
+            table.add([
+                measurement.workload, Figures.text(measurement.median, unit: measurement.unit),
+            ])
+        }
+        for line in table.lines { print(line) }
+        print(
+            """
+
+            append, group: each operation. live: from the call of save. changes: each record.
+            open-N, heap-N: a store with N unsynced operations; anonymous: memory in no file.
+            """)
+    }
+}

@@ -1,0 +1,163 @@
+import Backstitch
+import BenchmarkKit
+import Foundation
+import PeerInterface
+
+/// Backstitch through its public interface.
+final class BackstitchEngine: Engine {
+    private let store: Store
+    private let set: ContactSet
+
+    init(_ directory: String, _ set: ContactSet) throws {
+        store = try Store(at: directory, schema: Schema(Department.self, Contact.self))
+        self.set = set
+    }
+
+    // MARK: Writing
+
+    func insert(_ numbers: Range<Int>) throws {
+        let contacts = set.contacts
+        try store.write { tx in
+            for number in numbers { try tx.save(contacts[number]) }
+        }
+    }
+
+    func saveEach(_ numbers: Range<Int>) throws {
+        let contacts = set.contacts
+        for number in numbers {
+            try store.write { tx in _ = try tx.save(contacts[number]) }
+        }
+    }
+
+    func saveConcurrently(_ numbers: Range<Int>, writers: Int) async throws -> Int64 {
+        let contacts = set.contacts
+        let store = store
+        let start = peer_nanoseconds()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<writers {
+                group.addTask {
+                    for number in stride(
+                        from: numbers.lowerBound + writer, to: numbers.upperBound, by: writers)
+                    {
+                        try await store.write { tx in _ = try tx.save(contacts[number]) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        return peer_nanoseconds() - start
+    }
+
+    func update(_ positions: Range<Int>) throws {
+        let (contacts, data) = (set.contacts, set.data)
+        try store.write { tx in
+            for position in positions {
+                let id = contacts[data.updateOrder[position]].id
+                guard var contact = try tx.find(Contact.self, id) else { throw Self.missing }
+                contact.balance = data.updates[position].balance
+                try tx.save(contact)
+            }
+        }
+    }
+
+    func delete(_ positions: Range<Int>) throws {
+        let (contacts, data) = (set.contacts, set.data)
+        try store.write { tx in
+            for position in positions {
+                guard try tx.delete(contacts[data.updateOrder[position]].id) else {
+                    throw Self.missing
+                }
+            }
+        }
+    }
+
+    private static let missing = EngineFailure(description: "a contact is not there")
+
+    // MARK: Reading
+
+    func get(_ numbers: [Int], inOneSnapshot: Bool) throws -> UInt64 {
+        let contacts = set.contacts
+        var sum: UInt64 = 0
+        guard inOneSnapshot else {
+            for number in numbers {
+                let found = try store.read { try $0.find(Contact.self, contacts[number].id) }
+                guard let found else { throw Self.missing }
+                sum &+= found.touch
+            }
+            return sum
+        }
+        return try store.read { tx in
+            for number in numbers {
+                guard let found = try tx.find(Contact.self, contacts[number].id) else {
+                    throw Self.missing
+                }
+                sum &+= found.touch
+            }
+            return sum
+        }
+    }
+
+    func ask(_ kind: Questions.Kind, _ questions: Questions) throws -> UInt64 {
+        try store.read { tx in
+            var sum: UInt64 = 0
+            for index in 0..<questions.count(kind) {
+                let found = try ask(kind, index, questions, tx)
+                if kind == .sort {
+                    sum &+= found.reduce(0) { Questions.inOrder($0, $1.touch) }
+                } else {
+                    for contact in found { sum &+= contact.touch }
+                }
+            }
+            return sum
+        }
+    }
+
+    private func ask(
+        _ kind: Questions.Kind, _ index: Int, _ questions: Questions,
+        _ tx: borrowing ReadTransaction
+    ) throws -> [Contact] {
+        switch kind {
+        case .equality:
+            let email = set.contacts[questions.emails[index]].email
+            return try tx.fetch(Query<Contact>().where(#Predicate { $0.email == email }))
+        case .range:
+            let low = questions.ages[index]
+            let high = low + Int64(Questions.rowsWanted)
+            return try tx.fetch(
+                Query<Contact>().where(#Predicate { $0.age >= low && $0.age < high }))
+        case .scan:
+            let low = questions.balances[index]
+            return try tx.fetch(Query<Contact>().where(#Predicate { $0.balance >= low }))
+        case .sort:
+            return try tx.fetch(
+                Query<Contact>().sorted(by: \.lastName).limit(Questions.sortLimit))
+        case .toMany:
+            let id = Department.ID(bytes: questions.departments[index])
+            return try tx.fetch(Department(id: id, name: "").contacts)
+        }
+    }
+
+    // MARK: Everything
+
+    func fold() throws -> FoldedChanges? {
+        var json: [UInt8] = []
+        let start = peer_nanoseconds()
+        let count = try store.exportOutbox { json.append(contentsOf: $0) }
+        return FoldedChanges(
+            nanoseconds: peer_nanoseconds() - start, count: count, json: json)
+    }
+
+    func census() throws -> Census {
+        var census = Census()
+        for contact in try store.read({ try $0.fetch(Contact.self) }) {
+            census.rows += 1
+            census.digest &+= try contact.digest
+        }
+        census.changes = Int(try store.info().operations)
+        return census
+    }
+
+    func settle() {}
+
+    func close() { store.close() }
+}
