@@ -15,6 +15,8 @@ public final class Store: Sendable {
     let types: TypeTable
     /// What this has in common with other stores on the same files.
     let shared: SharedState
+    /// Whether this may synchronise the store.
+    let syncLease = SyncLeaseHolder()
     private let queue = CommitQueue()
     private let number: Int
     private let compactionInPassing = Locked(CompactionInPassing())
@@ -49,6 +51,7 @@ public final class Store: Sendable {
     /// closed soon after the read.
     public func close() {
         if environment.isReading { environment.closeSoon() } else { environment.close() }
+        syncLease.close()
         shared.feed.removeStore(number)
     }
 

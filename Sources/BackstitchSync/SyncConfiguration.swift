@@ -12,6 +12,9 @@ public struct SyncConfiguration: Sendable {
     public var syncOnSave: Bool
     /// How long a local write waits for others before its round, in milliseconds.
     public var debounceMilliseconds: Int64
+    /// How long the engine waits before it asks again whether it may take over from another process
+    /// that synchronises the store, in milliseconds.
+    public var standbyMilliseconds: Int64
     /// Whether the records of one request take effect together or not at all.
     public var atomicRequests: Bool
     /// The most records that are folded at once; bounds the memory of a push.
@@ -23,7 +26,8 @@ public struct SyncConfiguration: Sendable {
     public init(
         zoneName: String, subscriptionID: String? = nil,
         conflictPolicy: ConflictPolicy = .serverWins, syncOnSave: Bool = true,
-        debounceMilliseconds: Int64 = 500, atomicRequests: Bool = false,
+        debounceMilliseconds: Int64 = 500, standbyMilliseconds: Int64 = 1_000,
+        atomicRequests: Bool = false,
         recordsPerPass: Int = 10_000, clock: any SyncClock = SystemSyncClock()
     ) {
         self.zoneName = zoneName
@@ -31,6 +35,7 @@ public struct SyncConfiguration: Sendable {
         self.conflictPolicy = conflictPolicy
         self.syncOnSave = syncOnSave
         self.debounceMilliseconds = debounceMilliseconds
+        self.standbyMilliseconds = standbyMilliseconds
         self.atomicRequests = atomicRequests
         self.recordsPerPass = recordsPerPass
         self.clock = clock

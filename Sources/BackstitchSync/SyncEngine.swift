@@ -8,7 +8,9 @@ import LMDB
 /// write: an operation stays in the store's outbox until the service has it, a conflict policy has
 /// decided against it (then the journal keeps its values), or it is parked with a reason.
 ///
-/// One engine per store exchanges at a time. Rounds run one after another; a trigger during a round
+/// One engine per store exchanges at a time, also among processes: the first that runs a round has
+/// the lease until it is stopped, its store is closed, or its process ends. The others stand by,
+/// and their processes' writes are synchronised by the one that has it. Rounds run one after another; a trigger during a round
 /// leads to another round.
 public actor SyncEngine {
     /// The store whose records are exchanged.
@@ -31,6 +33,8 @@ public actor SyncEngine {
     var foldStart: UInt64 = 0
     var hasCheckedAccount = false
     private(set) var isStopped = false
+    /// Whether this engine may exchange.
+    private var hasLease = false
 
     private var isRunning = false
     /// Whether the engine goes on by itself.
@@ -58,6 +62,7 @@ public actor SyncEngine {
     }
 
     deinit {
+        if hasLease { store.giveSyncLeaseBack() }
         listener?.cancel()
         timer?.task.cancel()
         hub.finish()
@@ -81,6 +86,7 @@ public actor SyncEngine {
     /// Runs a first round, then follows local writes and retries until ``stop()``.
     ///
     /// A service that can't be reached is no error: the engine goes on trying, and ``events`` tells.
+    /// Nor is another process that synchronises the store: the engine takes over when that ends.
     /// - Throws: `store` where the store failed; `stopped` after ``stop()``.
     public func start() async throws {
         guard !isStopped else { throw Self.stopped }
@@ -113,6 +119,7 @@ public actor SyncEngine {
     /// is found out by the next engine on the store.
     public func stop() {
         isStopped = true
+        giveLeaseBack()
         listener?.cancel()
         timer?.task.cancel()
         listener = nil
@@ -208,8 +215,9 @@ public actor SyncEngine {
 
     private func round(_ trigger: SyncTrigger) async -> Result<SyncReport, any Error> {
         report = SyncReport(trigger: trigger, changes: ChangeSet())
-        hub.send(.started(trigger))
         do {
+            guard try takeLease() else { return .failure(standBy()) }
+            hub.send(.started(trigger))
             let outcome = try await perform()
             guard let error = conclude(outcome) else {
                 hub.send(.finished(report))
@@ -229,6 +237,34 @@ public actor SyncEngine {
             hub.send(.failed(reported))
             return .failure(reported)
         }
+    }
+
+    // MARK: The lease
+
+    private func takeLease() throws -> Bool {
+        if !hasLease { hasLease = try store.takeSyncLease() }
+        return hasLease
+    }
+
+    private func giveLeaseBack() {
+        guard hasLease else { return }
+        hasLease = false
+        store.giveSyncLeaseBack()
+    }
+
+    /// Waits for the end of whoever synchronises the store.
+    private func standBy() -> SyncError {
+        setStatus(.standby)
+        var due: Int64?
+        if isStarted {
+            let next = configuration.clock.milliseconds + configuration.standbyMilliseconds
+            schedule(.start, atMilliseconds: next)
+            due = next
+        }
+        return SyncError(
+            .standby,
+            "Another process synchronises the store. What is saved here is pushed by it; stop its "
+                + "engine to let this one take over.", retryMilliseconds: due)
     }
 
     /// Turns the end of a round into status, retry and error.

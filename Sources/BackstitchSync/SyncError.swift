@@ -17,6 +17,8 @@ public struct SyncError: Error, Hashable, Sendable {
         public static let suspended = Code("suspended")
         /// The store failed.
         public static let store = Code("store")
+        /// Another process synchronises the store; the engine takes over when that ends.
+        public static let standby = Code("standby")
         /// The engine was stopped.
         public static let stopped = Code("stopped")
     }
@@ -60,6 +62,8 @@ public enum SyncStatus: Hashable, Sendable {
     case blocked(ServiceError.Code)
     /// Nothing is exchanged until the application decides what to do about the lost zone.
     case suspended(ServiceError.Code)
+    /// Another process synchronises the store; this one takes over when that ends.
+    case standby
     /// It was stopped.
     case stopped
 }

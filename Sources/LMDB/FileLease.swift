@@ -1,0 +1,36 @@
+import Glibc
+
+/// A role that one holder at a time has among all processes: a lock on a file, which the system
+/// takes away when its holder ends, however that happens.
+package final class FileLease: Sendable {
+    private let descriptor: Int32
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// Takes the lease if nobody has it. It is given back when the result is released.
+    ///
+    /// - Parameter path: The path of the file, which is made if it isn't there and never removed.
+    /// - Returns: `nil` if somebody else has it.
+    /// - Throws: `permissionDenied`, `readOnlyDirectory`, `notFoundPath` or `io` about the file.
+    package static func take(at path: String) throws(LMDBError) -> FileLease? {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: path) }
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            let reason = errno
+            if reason == EINTR { continue }
+            close(descriptor)
+            if reason == EWOULDBLOCK { return nil }
+            throw LMDBError(errno: reason, "lock", path: path)
+        }
+        return FileLease(descriptor: descriptor)
+    }
+}
+
+extension Environment {
+    /// Whether other processes can open the environment too.
+    package var isOnDisk: Bool { !core.folder.isUnlinked }
+}
