@@ -46,10 +46,12 @@ final class MemorySource: RowSource {
     }
 
     func visitRows(
-        of entity: EntityNumber, reversed: Bool,
+        of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         for row in reversed ? rows.reversed() : rows {
+            if row.key.lexicographicallyPrecedes(range.lower) { continue }
+            if let upper = range.upper, !row.key.lexicographicallyPrecedes(upper) { continue }
             rowReadCount += 1
             let goesOn = try row.key.withUnsafeBytes { key in
                 try row.body.withUnsafeBytes { try visit(key, $0) }
@@ -81,6 +83,7 @@ final class MemorySource: RowSource {
 
     func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        from start: [UInt8],
         _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         for row in rows {
@@ -88,7 +91,7 @@ final class MemorySource: RowSource {
                 let value = try PackedFields(body)?.value(of: attribute.field)
                 return try value?.reference() == target
             }
-            guard isReferrer else { continue }
+            guard isReferrer, !row.key.lexicographicallyPrecedes(start) else { continue }
             entryReadCount += 1
             if try !row.key.withUnsafeBytes({ try visit($0) }) { return }
         }

@@ -61,12 +61,10 @@ extension WriteTransaction {
 
 extension TableReader {
     func plan<Model: Entity>(
-        _ query: Query<Model>, _ binding: TypeBinding
+        _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
     ) throws -> QueryPlan {
-        guard let table = catalog.table(binding.number) else {
-            throw StoreError(.unknownEntity, "\(binding.name) is not in the store's catalog.")
-        }
-        return try QueryPlan(query.lowered(), in: table.binding)
+        try QueryPlan(
+            query.lowered(), in: entityBinding(binding.number), needsRows: needsRows, on: self)
     }
 
     func fetch<Model: Entity>(
@@ -86,7 +84,7 @@ extension TableReader {
     func count<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> Int {
-        try QueryExecutor.count(plan(query, binding), on: self)
+        try QueryExecutor.count(plan(query, binding, needsRows: false), on: self)
     }
 
     /// The keys that a query asks for, in its order, each with its record's last operation.
