@@ -107,8 +107,10 @@ final class MemorySource: RowSource {
     }
 
     /// The answer of a query, decoded.
-    func fetch(_ query: RecordQuery) throws -> [Sample] {
-        let plan = try QueryPlan(query, in: binding)
+    func fetch(_ query: RecordQuery, counting: Bool = false) throws -> [Sample] {
+        let plan =
+            try counting
+            ? QueryPlan(query, in: binding, on: self) : QueryPlan(query, in: binding)
         var result: [Sample] = []
         try QueryExecutor.run(plan, on: self) { key, body in
             let fields = try #require(PackedFields(body))
@@ -121,6 +123,26 @@ final class MemorySource: RowSource {
     }
 
     func fetch(_ query: Query<Sample>) throws -> [Sample] { try fetch(query.lowered()) }
+
+    /// All pages of a query, one behind another; each cursor goes through its stored form.
+    func pages(_ query: RecordQuery, size: Int) throws -> [Sample] {
+        var result: [Sample] = []
+        var cursor: QueryCursor?
+        repeat {
+            let before = result.count
+            let next = try QueryExecutor.page(
+                of: query, in: binding, after: cursor, count: size, on: self
+            ) { key, body in
+                let fields = try #require(PackedFields(body))
+                let key = try #require(RecordKey(reading: key))
+                var reader = FieldReader(fields: fields, layout: Sample.layout)
+                result.append(try Sample(id: EntityID(key: key), fields: &reader))
+            }
+            if next != nil { try #require(result.count == before + size) }
+            cursor = try next.map { try #require(QueryCursor(bytes: $0.bytes)) }
+        } while cursor != nil
+        return result
+    }
 
     func count(_ query: Query<Sample>) throws -> Int {
         try QueryExecutor.count(try QueryPlan(query.lowered(), in: binding), on: self)
