@@ -8,6 +8,7 @@ final class MemorySource: RowSource {
     struct Entry {
         var value: [UInt8]
         var key: [UInt8]
+        var whole: [UInt8]
     }
 
     let binding: EntityBinding
@@ -37,10 +38,10 @@ final class MemorySource: RowSource {
                     try attribute.appendKey(of: fields, to: &buffer)
                     return [UInt8](buffer.bytes)
                 }
-                entries.append(Entry(value: value, key: row.key))
+                entries.append(Entry(value: value, key: row.key, whole: value + row.key))
             }
             indexes[attribute.field] = entries.sorted {
-                ($0.value + $0.key).lexicographicallyPrecedes($1.value + $1.key)
+                $0.whole.lexicographicallyPrecedes($1.whole)
             }
         }
     }
@@ -66,7 +67,7 @@ final class MemorySource: RowSource {
     ) throws {
         let entries = try #require(indexes[attribute.field])
         for entry in reversed ? entries.reversed() : entries {
-            let whole = entry.value + entry.key
+            let whole = entry.whole
             if whole.lexicographicallyPrecedes(range.lower) { continue }
             if let upper = range.upper, !whole.lexicographicallyPrecedes(upper) { continue }
             entryReadCount += 1
@@ -107,10 +108,10 @@ final class MemorySource: RowSource {
     }
 
     /// The answer of a query, decoded.
-    func fetch(_ query: RecordQuery, counting: Bool = false) throws -> [Sample] {
+    func fetch(_ query: RecordQuery, counting costs: PlanningCosts? = nil) throws -> [Sample] {
         let plan =
-            try counting
-            ? QueryPlan(query, in: binding, on: self) : QueryPlan(query, in: binding)
+            try costs.map { try QueryPlan(query, in: binding, costs: $0, on: self) }
+            ?? QueryPlan(query, in: binding)
         var result: [Sample] = []
         try QueryExecutor.run(plan, on: self) { key, body in
             let fields = try #require(PackedFields(body))

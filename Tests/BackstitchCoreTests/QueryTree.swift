@@ -11,7 +11,9 @@ struct QueryTree {
     var condition: RecordCondition
 
     static func and(_ left: QueryTree, _ right: QueryTree) -> QueryTree {
-        func join<Left: StandardPredicateExpression<Bool>, Right: StandardPredicateExpression<Bool>>(
+        func join<
+            Left: StandardPredicateExpression<Bool>, Right: StandardPredicateExpression<Bool>
+        >(
             _ left: Left, _ right: Right
         ) -> Expression { PredicateExpressions.build_Conjunction(lhs: left, rhs: right) }
         return QueryTree(
@@ -20,7 +22,9 @@ struct QueryTree {
     }
 
     static func or(_ left: QueryTree, _ right: QueryTree) -> QueryTree {
-        func join<Left: StandardPredicateExpression<Bool>, Right: StandardPredicateExpression<Bool>>(
+        func join<
+            Left: StandardPredicateExpression<Bool>, Right: StandardPredicateExpression<Bool>
+        >(
             _ left: Left, _ right: Right
         ) -> Expression { PredicateExpressions.build_Disjunction(lhs: left, rhs: right) }
         return QueryTree(

@@ -172,7 +172,9 @@ struct ConditionBuilder {
         if values.contains(where: { attribute.defaultValue.matches(.equal, $0) }) {
             step.outcomes.insert(.absent)
         }
-        keep(numbers.sorted().flatMap { number in withUnsafeBytes(of: number) { Array($0) } }, in: &step)
+        keep(
+            numbers.sorted().flatMap { number in withUnsafeBytes(of: number) { Array($0) } },
+            in: &step)
         step.count = numbers.count
         return step
     }

@@ -98,7 +98,8 @@ extension RecordQuery {
     /// The position that a cursor of this query stands for.
     ///
     /// - Throws: ``QueryError`` with code `foreignCursor` for the cursor of another query.
-    package func position(of cursor: QueryCursor, in entity: EntityBinding) throws -> QueryPosition {
+    package func position(of cursor: QueryCursor, in entity: EntityBinding) throws -> QueryPosition
+    {
         guard cursor.fingerprint == fingerprint(in: entity) else {
             throw QueryError(
                 .foreignCursor,

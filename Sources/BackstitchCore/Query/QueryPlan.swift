@@ -64,9 +64,9 @@ package struct QueryPlan: Sendable {
     /// - Parameter needsRows: Whether the rows of the answer will be read.
     package init<Source: RowSource & ~Copyable>(
         _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool = true,
-        on source: borrowing Source
+        costs: PlanningCosts = PlanningCosts(), on source: borrowing Source
     ) throws {
-        try self.init(query, in: entity, needsRows: needsRows) { planner in
+        try self.init(query, in: entity, needsRows: needsRows, costs: costs) { planner in
             try planner.choice(by: { access, bound in
                 try access.entryCount(upTo: bound, of: entity.number, on: source)
             })
@@ -75,6 +75,7 @@ package struct QueryPlan: Sendable {
 
     private init(
         _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool,
+        costs: PlanningCosts = PlanningCosts(),
         choosing choose: (QueryPlanner) throws -> QueryPlanner.Choice
     ) throws {
         guard query.entity == entity.name else {
@@ -87,7 +88,7 @@ package struct QueryPlan: Sendable {
         let condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
         let planner = QueryPlanner(
             entity: entity, condition: condition.simplified(), steps: steps,
-            limit: query.limitCount, needsRows: needsRows)
+            limit: query.limitCount, needsRows: needsRows, costs: costs)
         let choice = try choose(planner)
         self.entity = entity
         self.steps = steps

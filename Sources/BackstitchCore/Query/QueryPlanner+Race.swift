@@ -4,34 +4,25 @@ extension QueryPlanner {
     /// Counts the entries of an access; gives the bound where there are as many or more.
     typealias Counting = (_ access: QueryPlan.Access, _ bound: Int) throws -> Int
 
-    /// How many rows of a scan take the time of one row that is found by its key (measured: 300 ns
-    /// against 25 ns).
-    static let rowCostInScannedRows = 12
-    /// The bound that counting begins with, and the one that ends it.
-    static let firstBound = 64
-    static let lastBound = 262_144
-    /// From this count on, another index is asked to shorten the list.
-    static let intersectionCountMin = 256
-
     /// The best candidate by count, with that count; nil where a scan is likely to be faster.
     func raced(
         _ candidates: [Candidate], by count: Counting
     ) throws -> (best: Candidate, count: Int)? {
-        var bound = Self.firstBound
-        while bound <= Self.lastBound {
+        var bound = costs.firstBound
+        while bound <= costs.lastBound {
             var best: (best: Candidate, count: Int)?
             for candidate in candidates {
                 let found = try count(candidate.access, best?.count ?? bound)
                 if found < best?.count ?? bound { best = (candidate, found) }
             }
             if let best {
-                let isCheap = best.count < Self.firstBound || !readsRows(with: best.best)
-                let scanned = best.count * Self.rowCostInScannedRows
+                let isCheap = best.count < costs.firstBound || !readsRows(with: best.best)
+                let scanned = best.count * costs.rowCostInScannedRows
                 if isCheap { return best }
                 return try count(.scan(isReversed: false), scanned) < scanned ? nil : best
             }
             if candidates.contains(where: { !readsRows(with: $0) }) { break }
-            let scanned = bound * Self.rowCostInScannedRows
+            let scanned = bound * costs.rowCostInScannedRows
             if try count(.scan(isReversed: false), scanned) < scanned { return nil }
             bound *= 4
         }
@@ -48,7 +39,7 @@ extension QueryPlanner {
     func intersected(
         _ best: Candidate, count: Int, among candidates: [Candidate], by counting: Counting
     ) throws -> Candidate? {
-        guard count >= Self.intersectionCountMin, readsRows(with: best),
+        guard count >= costs.intersectionCountMin, readsRows(with: best),
             let first = best.access.keySource
         else { return nil }
         let others = candidates.filter { $0.positions != best.positions }

@@ -40,15 +40,17 @@ struct QueryPlanner {
     let limit: Int?
     /// Whether the rows of the answer are read, not only counted or found.
     let needsRows: Bool
+    let costs: PlanningCosts
 
     init(
         entity: EntityBinding, condition: Condition, steps: [QueryPlan.Step], limit: Int?,
-        needsRows: Bool = true
+        needsRows: Bool = true, costs: PlanningCosts = PlanningCosts()
     ) {
         self.entity = entity
         self.steps = steps
         self.limit = limit
         self.needsRows = needsRows
+        self.costs = costs
         switch condition {
         case .all(let parts): conditions = parts
         case .constant(true): conditions = []
@@ -97,7 +99,7 @@ struct QueryPlanner {
     }
 
     /// Whether so few entries are read that sorting them costs less than reading in order.
-    private func isShort(_ count: Int) -> Bool { count <= Self.firstBound + 8 * (limit ?? 0) }
+    private func isShort(_ count: Int) -> Bool { count <= costs.firstBound + 8 * (limit ?? 0) }
 
     private func choice(of candidate: Candidate) -> Choice {
         let rest = conditions.indices.filter { !candidate.exactPositions.contains($0) }

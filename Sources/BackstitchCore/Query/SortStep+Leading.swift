@@ -19,7 +19,9 @@ extension QueryPlan.Step {
             else { return nil }
             return leading(first | bytes >> 8)
         case .int16, .int32, .int64:
-            return value.storedInt64.map { leading(first | (UInt64(bitPattern: $0) ^ 1 << 63) >> 8) }
+            return value.storedInt64.map {
+                leading(first | (UInt64(bitPattern: $0) ^ 1 << 63) >> 8)
+            }
         case .date:
             return value.storedMilliseconds.map {
                 leading(first | (UInt64(bitPattern: $0) ^ 1 << 63) >> 8)

@@ -35,8 +35,22 @@ extension ReadTransaction {
     }
 
     /// How a query would be answered: by which index, with which conditions left, sorted how.
-    public func explain<Model: Entity>(_ query: Query<Model>) throws -> QueryExplanation {
-        try reader.plan(query, types.binding(of: Model.self)).explanation
+    ///
+    /// - Parameter running: Whether to run the query, to tell what it reads.
+    public func explain<Model: Entity>(
+        _ query: Query<Model>, running: Bool = false
+    ) throws -> QueryExplanation {
+        let plan = try reader.plan(query, types.binding(of: Model.self))
+        return try running ? plan.explanation(runningOn: reader) : plan.explanation
+    }
+
+    /// How a query by names would be answered.
+    ///
+    /// - Parameter running: Whether to run the query, to tell what it reads.
+    public func explain(_ query: RecordQuery, running: Bool = false) throws -> QueryExplanation {
+        let plan = try QueryPlan(
+            query, in: reader.table(named: query.entity).binding, on: reader)
+        return try running ? plan.explanation(runningOn: reader) : plan.explanation
     }
 }
 

@@ -92,7 +92,8 @@ extension WriteTransaction {
         let isInParts = isWhole && !changesOthers && plan.isOrderedByKey
         var position: QueryPosition?
         while true {
-            let part = isInParts
+            let part =
+                isInParts
                 ? plan.page(after: position, offset: 0, limit: Self.partCountMax) : plan
             var keys = StoredKeys()
             try QueryExecutor.visitKeys(part, on: reader) { key in
