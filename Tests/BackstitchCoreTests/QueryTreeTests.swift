@@ -8,7 +8,7 @@ import Testing
 /// `QUERY_ROUNDS` sets the number of queries.
 @Suite struct QueryTreeTests {
     static let rounds =
-        ProcessInfo.processInfo.environment["QUERY_ROUNDS"].flatMap(Int.init) ?? 200
+        ProcessInfo.processInfo.environment["QUERY_ROUNDS"].flatMap(Int.init) ?? 100
     static let perSeed = 100
 
     struct Failed: Error, CustomStringConvertible {
