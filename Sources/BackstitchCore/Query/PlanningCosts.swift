@@ -1,6 +1,6 @@
 /// What a planner that counts goes by.
 package struct PlanningCosts: Sendable {
-    /// How many rows of a scan take the time of one row that is found by its key (measured: 300 ns
+    /// How many rows of a scan take the time of one row that is found by its key (assumed: 300 ns
     /// against 25 ns).
     package var rowCostInScannedRows = 12
     /// The bound that counting begins with; fewer entries are read without asking further.
