@@ -8,6 +8,7 @@ final class MemorySource: RowSource {
     struct Entry {
         var value: [UInt8]
         var key: [UInt8]
+        var whole: [UInt8]
     }
 
     let binding: EntityBinding
@@ -37,19 +38,21 @@ final class MemorySource: RowSource {
                     try attribute.appendKey(of: fields, to: &buffer)
                     return [UInt8](buffer.bytes)
                 }
-                entries.append(Entry(value: value, key: row.key))
+                entries.append(Entry(value: value, key: row.key, whole: value + row.key))
             }
             indexes[attribute.field] = entries.sorted {
-                ($0.value + $0.key).lexicographicallyPrecedes($1.value + $1.key)
+                $0.whole.lexicographicallyPrecedes($1.whole)
             }
         }
     }
 
     func visitRows(
-        of entity: EntityNumber, reversed: Bool,
+        of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         for row in reversed ? rows.reversed() : rows {
+            if row.key.lexicographicallyPrecedes(range.lower) { continue }
+            if let upper = range.upper, !row.key.lexicographicallyPrecedes(upper) { continue }
             rowReadCount += 1
             let goesOn = try row.key.withUnsafeBytes { key in
                 try row.body.withUnsafeBytes { try visit(key, $0) }
@@ -64,7 +67,7 @@ final class MemorySource: RowSource {
     ) throws {
         let entries = try #require(indexes[attribute.field])
         for entry in reversed ? entries.reversed() : entries {
-            let whole = entry.value + entry.key
+            let whole = entry.whole
             if whole.lexicographicallyPrecedes(range.lower) { continue }
             if let upper = range.upper, !whole.lexicographicallyPrecedes(upper) { continue }
             entryReadCount += 1
@@ -81,6 +84,7 @@ final class MemorySource: RowSource {
 
     func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        from start: [UInt8],
         _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         for row in rows {
@@ -88,7 +92,7 @@ final class MemorySource: RowSource {
                 let value = try PackedFields(body)?.value(of: attribute.field)
                 return try value?.reference() == target
             }
-            guard isReferrer else { continue }
+            guard isReferrer, !row.key.lexicographicallyPrecedes(start) else { continue }
             entryReadCount += 1
             if try !row.key.withUnsafeBytes({ try visit($0) }) { return }
         }
@@ -104,8 +108,10 @@ final class MemorySource: RowSource {
     }
 
     /// The answer of a query, decoded.
-    func fetch(_ query: RecordQuery) throws -> [Sample] {
-        let plan = try QueryPlan(query, in: binding)
+    func fetch(_ query: RecordQuery, counting costs: PlanningCosts? = nil) throws -> [Sample] {
+        let plan =
+            try costs.map { try QueryPlan(query, in: binding, costs: $0, on: self) }
+            ?? QueryPlan(query, in: binding)
         var result: [Sample] = []
         try QueryExecutor.run(plan, on: self) { key, body in
             let fields = try #require(PackedFields(body))
@@ -118,6 +124,26 @@ final class MemorySource: RowSource {
     }
 
     func fetch(_ query: Query<Sample>) throws -> [Sample] { try fetch(query.lowered()) }
+
+    /// All pages of a query, one behind another; each cursor goes through its stored form.
+    func pages(_ query: RecordQuery, size: Int) throws -> [Sample] {
+        var result: [Sample] = []
+        var cursor: QueryCursor?
+        repeat {
+            let before = result.count
+            let next = try QueryExecutor.page(
+                of: query, in: binding, after: cursor, count: size, on: self
+            ) { key, body in
+                let fields = try #require(PackedFields(body))
+                let key = try #require(RecordKey(reading: key))
+                var reader = FieldReader(fields: fields, layout: Sample.layout)
+                result.append(try Sample(id: EntityID(key: key), fields: &reader))
+            }
+            if next != nil { try #require(result.count == before + size) }
+            cursor = try next.map { try #require(QueryCursor(bytes: $0.bytes)) }
+        } while cursor != nil
+        return result
+    }
 
     func count(_ query: Query<Sample>) throws -> Int {
         try QueryExecutor.count(try QueryPlan(query.lowered(), in: binding), on: self)

@@ -156,4 +156,71 @@ import Testing
         #expect(try source.fetch(team.query.sorted(by: \.name)).map(\.id) == ["r2"])
         #expect(try explained(team.query.lowered()) == "inverse boss = r1")
     }
+
+    private func counted(_ query: RecordQuery, count: Int = 2000) throws -> String {
+        let samples = (0..<count).map { number in
+            var sample = Sample(id: EntityID("r\(number)"))
+            sample.age = number % 4
+            sample.grade = Int16(number % 5)
+            sample.size = Int32(number)
+            sample.score = Double(number % 500)
+            sample.isOn = number % 50 == 0
+            return sample
+        }
+        let source = try MemorySource(samples)
+        var costs = PlanningCosts()
+        costs.rowCostInScannedRows = 3
+        let plan = try QueryPlan(query, in: entity, costs: costs, on: source)
+        return try plan.explanation(runningOn: source).steps.joined(separator: ", then ")
+    }
+
+    @Test func `counting finds the index with the fewest entries`() throws {
+        #expect(
+            try counted(
+                samples().where(.equal("age", .int64(0))).where(.less("score", than: .double(3))))
+                == "index score < 3.0, about 12 entries, then filter 1 condition, "
+                + "then sort in memory by record key, "
+                + "then read 12 index entries and 16 rows for 4 records")
+    }
+
+    @Test func `a scan is taken where most rows match`() throws {
+        #expect(
+            try counted(samples().where(.less("age", than: .int64(3))))
+                == "scan Sample, then filter 1 condition, "
+                + "then read 0 index entries and 2000 rows for 1500 records")
+    }
+
+    @Test func `two indexes together read fewer rows`() throws {
+        #expect(
+            try counted(
+                samples().where(.equal("age", .int64(0))).where(.equal("grade", .int64(0))))
+                == "all of (index grade, index age), about 400 entries, "
+                + "then read 900 index entries and 100 rows for 100 records")
+    }
+
+    @Test func `alternatives are put together from their indexes`() throws {
+        #expect(
+            try counted(
+                samples().where(
+                    .any([.less("score", than: .double(2)), .equal("isOn", .bool(true))])))
+                == "any of (index score, index isOn), about 48 entries, "
+                + "then read 48 index entries and 44 rows for 44 records")
+        // One alternative without an index needs every row.
+        #expect(
+            try counted(
+                samples().where(
+                    .any([.equal("age", .int64(0)), .equal("size", .int64(1))])))
+                == "scan Sample, then filter 1 condition, "
+                + "then read 0 index entries and 2000 rows for 501 records")
+    }
+
+    @Test func `elements of captured collections are constants`() throws {
+        let ages = [3, 5]
+        let names = ["a": "x"]
+        let query = try Query<Sample>()
+            .where(#Predicate { $0.age == ages[1] && $0.nick == names["a"] }).lowered()
+        #expect(
+            try explained(query) == "index nick = \"x\", then filter 1 condition"
+                || explained(query) == "index age = 5, then filter 1 condition")
+    }
 }

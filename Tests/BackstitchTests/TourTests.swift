@@ -64,6 +64,32 @@ import Testing
         store.close()
     }
 
+    @Test func `what the tour asks is answered`() async throws {
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        try await store.write { tx in
+            try tx.save(
+                Employee(
+                    name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(),
+                    nickname: nil, department: nil))
+        }
+
+        let pay = try store.read { tx in
+            try tx.groups(Query<Employee>(), by: GroupKeys(\.department), .count(), .sum(\.salary))
+        }
+        let names = try store.read { try $0.select(Query<Employee>(), \.name, \.email) }
+
+        for try await page in store.pages(Query<Employee>().sorted(by: \.email), size: 500) {
+            print(page.count)  // each page is a short read of its own
+        }
+        let changed = try await store.write { tx in
+            let unnamed = Query<Employee>().where(#Predicate { $0.nickname == nil })
+            return try tx.update(unnamed, set: \.nickname, to: "-")
+        }
+        #expect(pay.map(\.values.1) == [4000])
+        #expect(names.map(\.0) == ["Ada"])
+        #expect(changed == 1)
+    }
+
     @Test func `what the tour watches ends with the store`() async throws {
         let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
         let engines = Department(name: "Engines")

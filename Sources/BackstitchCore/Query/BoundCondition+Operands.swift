@@ -37,7 +37,7 @@ extension BoundCondition {
             let operand = try compute(operand, in: entity)
             return { try operand($0) == .bool(true) }
         default:
-            return try test(for: condition, in: entity)
+            preconditionFailure("Only tests of operands are left to closures.")
         }
     }
 

@@ -1,5 +1,5 @@
 /// How two values are compared.
-package enum Comparison: String, Hashable, Sendable, CaseIterable {
+package enum Comparison: String, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     case equal = "="
     case notEqual = "≠"
     case less = "<"

@@ -93,8 +93,24 @@ public struct Query<Model: Entity>: Sendable {
         return result.offset(offsetCount)
     }
 
+    /// The name of the attribute at a key path, which is not `id`.
+    package static func storedAttribute(at keyPath: PartialKeyPath<Model>) throws -> String {
+        guard let name = try attribute(at: keyPath) else {
+            throw QueryError(
+                .unknownAttribute,
+                "\(keyPath) of \(Model.entityName) differs in all records. Aggregates and groups "
+                    + "take stored attributes.")
+        }
+        return name
+    }
+
     /// The name of the attribute at a key path; nil for `id`.
     private static func attribute(at keyPath: PartialKeyPath<Model>) throws -> String? {
+        try position(of: keyPath).map { Model.entitySchema.attributes[$0].name }
+    }
+
+    /// The position in the declaration of the attribute at a key path; nil for `id`.
+    package static func position(of keyPath: PartialKeyPath<Model>) throws -> Int? {
         if Model.isIdentity(keyPath) { return nil }
         guard let index = Model.attributeIndexes[keyPath] else {
             throw QueryError(
@@ -102,7 +118,7 @@ public struct Query<Model: Entity>: Sendable {
                 "\(keyPath) is not a stored attribute of \(Model.entityName). Conditions and sorts "
                     + "take stored attributes and id.")
         }
-        return Model.entitySchema.attributes[index].name
+        return index
     }
 }
 

@@ -16,6 +16,8 @@ public struct QueryError: Error, Hashable, Sendable {
         case unwrappedNil
         /// Arithmetic in a predicate leaves the range of its type, or divides by zero.
         case arithmeticOverflow
+        /// A cursor was made with another query.
+        case foreignCursor
         /// The bytes of a row break the format.
         case damagedRow
     }

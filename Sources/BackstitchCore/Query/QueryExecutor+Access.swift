@@ -11,70 +11,89 @@ extension QueryExecutor {
             UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
         ) throws -> Bool
     ) throws {
+        guard let test = plan.test else {
+            return try matches(plan, nil, on: source, needsBody: needsBody, visit)
+        }
+        try test.withRunner { try matches(plan, $0, on: source, needsBody: needsBody, visit) }
+    }
+
+    private static func matches<Source: RowSource & ~Copyable>(
+        _ plan: QueryPlan, _ runner: ConditionRunner?, on source: borrowing Source,
+        needsBody: Bool,
+        _ visit: (
+            UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
+        ) throws -> Bool
+    ) throws {
         let entity = plan.entity.number
         let noBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        /// Reads the row behind a key where that is needed, and visits it if it matches.
+        func match(
+            _ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer
+        ) throws -> Bool {
+            guard needsBody || runner != nil else { return try visit(value, key, nil) }
+            return try source.withRow(of: entity, key: key) { body in
+                guard try holds(runner, key: key, body: body) else { return true }
+                return try visit(value, key, body)
+            } ?? true
+        }
         switch plan.access {
         case .nothing: return
         case .scan(let isReversed):
-            try source.visitRows(of: entity, reversed: isReversed) { key, body in
-                guard try holds(plan, key: key, body: body) else { return true }
+            try source.visitRows(
+                of: entity, within: plan.rowRange(isReversed: isReversed), reversed: isReversed
+            ) { key, body in
+                guard try holds(runner, key: key, body: body) else { return true }
                 return try visit(noBytes, key, body)
             }
         case .records(let keys):
             for key in keys {
                 let goesOn = try key.bytes.withUnsafeBytes { key in
-                    try source.withRow(of: entity, key: key) { body in
-                        guard try holds(plan, key: key, body: body) else { return true }
+                    if plan.isBehind(key) { return true }
+                    return try source.withRow(of: entity, key: key) { body in
+                        guard try holds(runner, key: key, body: body) else { return true }
                         return try visit(noBytes, key, body)
                     } ?? true
                 }
                 if !goesOn { return }
             }
         case .index(let attribute, let ranges, let isReversed):
+            let ranges = plan.indexRanges(ranges, isReversed: isReversed)
             var goesOn = true
             for at in ranges.indices where goesOn {
                 let range = isReversed ? ranges[ranges.count - 1 - at] : ranges[at]
                 try source.visitIndex(
                     of: entity, attribute: attribute, within: range, reversed: isReversed
                 ) { value, key in
-                    goesOn = try match(plan, on: source, value, key, needsBody: needsBody, visit)
+                    goesOn = try match(value, key)
                     return goesOn
                 }
             }
         case .referrers(let attribute, let targets):
             var goesOn = true
             for target in targets where goesOn {
-                try source.visitReferrers(of: entity, attribute: attribute, target: target) { key in
-                    goesOn = try match(plan, on: source, noBytes, key, needsBody: needsBody, visit)
+                try source.visitReferrers(
+                    of: entity, attribute: attribute, target: target, from: plan.keyStart
+                ) { key in
+                    goesOn = try match(noBytes, key)
                     return goesOn
                 }
+            }
+        case .combined(let keySource):
+            try KeySet(keySource, of: entity, on: source).visit { key in
+                if plan.isBehind(key) { return true }
+                return try match(noBytes, key)
             }
         }
     }
 
-    /// Reads the row behind an index entry where that is needed, and visits it if it matches.
-    private static func match<Source: RowSource & ~Copyable>(
-        _ plan: QueryPlan, on source: borrowing Source, _ value: UnsafeRawBufferPointer,
-        _ key: UnsafeRawBufferPointer, needsBody: Bool,
-        _ visit: (
-            UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
-        ) throws -> Bool
-    ) throws -> Bool {
-        guard needsBody || plan.test != nil else { return try visit(value, key, nil) }
-        return try source.withRow(of: plan.entity.number, key: key) { body in
-            guard try holds(plan, key: key, body: body) else { return true }
-            return try visit(value, key, body)
-        } ?? true
-    }
-
     @inline(__always)
     private static func holds(
-        _ plan: QueryPlan, key: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer
+        _ runner: ConditionRunner?, key: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer
     ) throws -> Bool {
-        guard let test = plan.test else { return true }
+        guard let runner else { return true }
         guard let fields = PackedFields(body) else { throw damaged }
         do {
-            return try test.holds(for: RowBytes(key: key, fields: fields))
+            return try runner.holds(for: RowBytes(key: key, fields: fields))
         } catch is FieldError {
             throw damaged
         }

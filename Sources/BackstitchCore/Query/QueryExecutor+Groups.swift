@@ -11,14 +11,15 @@ extension QueryExecutor {
         guard case .index(let attribute, _, let isReversed) = plan.access else {
             preconditionFailure("Only an index gives groups.")
         }
-        let alwaysSorts = isReversed || plan.steps.count > 1
+        let alwaysSorts = isReversed || plan.steps.count > 1 || plan.position != nil
         let buffer = SortBuffer(countMax: plan.stop)
         var value = ByteBuffer(capacity: OrderedKey.byteCountMax)
+        var isStarted = false
         var goesOn = true
         try matches(plan, on: source, needsBody: needsBody && !alwaysSorts) { found, key, body in
-            if !buffer.isEmpty, found.order(value.bytes) != 0 {
+            if isStarted, found.order(value.bytes) != 0 {
                 goesOn = try buffer.visitSorted { try visit($0, nil) }
-                buffer.reset(countMax: plan.stop)
+                isStarted = false
                 if !goesOn { return false }
             }
             let isCut = OrderedKey.isCut(found, type: attribute.type)
@@ -26,9 +27,12 @@ extension QueryExecutor {
                 goesOn = try visit(key, body)
                 return goesOn
             }
-            if buffer.isEmpty {
+            if !isStarted {
+                isStarted = true
                 value.removeAll()
                 value.append(found)
+                buffer.reset(
+                    countMax: plan.stop, after: plan.position?.start(in: found, isCut: isCut))
             }
             let steps = isCut ? plan.steps[...] : plan.steps.dropFirst()
             if let body {
@@ -42,6 +46,14 @@ extension QueryExecutor {
             }
             return true
         }
-        if goesOn { _ = try buffer.visitSorted { try visit($0, nil) } }
+        if goesOn, isStarted { _ = try buffer.visitSorted { try visit($0, nil) } }
+    }
+}
+
+extension QueryPosition {
+    /// The last bytes that are left out of the group of an index value; nil where none are.
+    fileprivate func start(in value: UnsafeRawBufferPointer, isCut: Bool) -> [UInt8]? {
+        guard indexValue.withUnsafeBytes({ value.order($0) }) == 0 else { return nil }
+        return isCut ? ordered : orderedAfterFirst
     }
 }

@@ -59,7 +59,7 @@ package enum QueryExecutor {
                 try window.pass(key, body, visit)
             }
         case .inMemory:
-            let buffer = SortBuffer(countMax: plan.stop)
+            let buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
             let sortsByRow = plan.steps.contains { $0.attribute != nil }
             try matches(plan, on: source, needsBody: sortsByRow) { _, key, body in
                 try buffer.add(key: key, steps: plan.steps[...], fields: fields(body))

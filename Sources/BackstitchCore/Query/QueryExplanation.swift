@@ -16,7 +16,7 @@ public struct QueryExplanation: Hashable, Sendable, CustomStringConvertible {
 extension QueryPlan {
     /// The plan in words.
     package var explanation: QueryExplanation {
-        var lines = [accessLine]
+        var lines = [accessLine + (estimate.map { ", about \($0) entries" } ?? "")]
         if case .all(let parts) = filter {
             lines.append("filter \(parts.count) conditions")
         } else if filter != nil {
@@ -54,10 +54,24 @@ extension QueryPlan {
             return targets.count == 1
                 ? "inverse \(attribute.name) = \(targets[0])"
                 : "inverse \(attribute.name) of \(targets.count) records"
+        case .combined(let source): return source.text
         case .index(let attribute, _, let isReversed):
             let terms = answered.map(\.rangeText).joined(separator: " and ")
             return "index \(attribute.name)" + (terms.isEmpty ? "" : " \(terms)")
                 + (isReversed ? " backwards" : "")
+        }
+    }
+}
+
+extension KeySource {
+    /// The source in words.
+    fileprivate var text: String {
+        switch self {
+        case .index(let attribute, _): "index \(attribute.name)"
+        case .referrers(let attribute, _): "inverse \(attribute.name)"
+        case .records(let keys): "\(keys.count) records by key"
+        case .union(let parts): "any of (" + parts.map(\.text).joined(separator: ", ") + ")"
+        case .intersection(let parts): "all of (" + parts.map(\.text).joined(separator: ", ") + ")"
         }
     }
 }

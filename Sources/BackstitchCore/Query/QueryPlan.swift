@@ -1,6 +1,6 @@
 /// How a query is answered: which rows are looked at, which are left out, and how they are ordered.
 ///
-/// A plan is made without looking at any data, so the same query always has the same plan.
+/// A plan may be made with a look at the data or without. The answer is the same.
 package struct QueryPlan: Sendable {
     /// Where the rows come from.
     package enum Access: Hashable, Sendable {
@@ -14,6 +14,8 @@ package struct QueryPlan: Sendable {
         case index(AttributeBinding, [KeyRange], isReversed: Bool)
         /// The rows that refer to one of these records.
         case referrers(AttributeBinding, [RecordKey])
+        /// The rows of a set of keys that is collected first, by record key.
+        case combined(KeySource)
     }
 
     /// How the rows get into order.
@@ -39,16 +41,43 @@ package struct QueryPlan: Sendable {
     package let test: BoundCondition?
     package let steps: [Step]
     package let ordering: Ordering
-    package let limit: Int?
-    package let offset: Int
+    package private(set) var limit: Int?
+    package private(set) var offset: Int
+    /// The place behind which the answer begins; nil for its start.
+    package private(set) var position: QueryPosition?
     /// The conditions that the access answers, for the explanation.
     let answered: [Condition]
 
-    /// Plans a query of an entity.
+    /// The entries that the access is known or likely to read; nil where nothing was counted.
+    package let estimate: Int?
+
+    /// Plans a query of an entity by its form.
     ///
     /// - Throws: ``QueryError`` for another entity, unknown attributes, values of a wrong type, and
     ///   negative counts.
     package init(_ query: RecordQuery, in entity: EntityBinding) throws {
+        try self.init(query, in: entity, needsRows: true) { try $0.choice() }
+    }
+
+    /// Plans a query of an entity with a look at what its indexes hold.
+    ///
+    /// - Parameter needsRows: Whether the rows of the answer will be read.
+    package init<Source: RowSource & ~Copyable>(
+        _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool = true,
+        costs: PlanningCosts = PlanningCosts(), on source: borrowing Source
+    ) throws {
+        try self.init(query, in: entity, needsRows: needsRows, costs: costs) { planner in
+            try planner.choice(by: { access, bound in
+                try access.entryCount(upTo: bound, of: entity.number, on: source)
+            })
+        }
+    }
+
+    private init(
+        _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool,
+        costs: PlanningCosts = PlanningCosts(),
+        choosing choose: (QueryPlanner) throws -> QueryPlanner.Choice
+    ) throws {
         guard query.entity == entity.name else {
             throw QueryError(
                 .unknownEntity, "A query of \(query.entity) was planned for \(entity.name).")
@@ -57,23 +86,34 @@ package struct QueryPlan: Sendable {
         try Self.check(query.offsetCount, "offset", of: entity)
         let steps = try Self.steps(query.sortSteps, in: entity)
         let condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
-        let choice = QueryPlanner(
+        let planner = QueryPlanner(
             entity: entity, condition: condition.simplified(), steps: steps,
-            limit: query.limitCount
-        ).choice()
+            limit: query.limitCount, needsRows: needsRows, costs: costs)
+        let choice = try choose(planner)
         self.entity = entity
         self.steps = steps
         limit = query.limitCount
         offset = query.offsetCount
+        position = nil
         access = choice.access
         ordering = choice.ordering
         answered = choice.answered
+        estimate = choice.estimate
         switch choice.rest.count {
         case 0: filter = nil
         case 1: filter = choice.rest[0]
         default: filter = .all(choice.rest)
         }
         test = try filter.map { try BoundCondition($0, in: entity) }
+    }
+
+    /// The plan for a part of the answer: behind a position, and at most `count` records.
+    package func page(after position: QueryPosition?, offset: Int, limit: Int) -> QueryPlan {
+        var plan = self
+        plan.position = position
+        plan.offset = offset
+        plan.limit = limit
+        return plan
     }
 
     private static func check(_ count: Int?, _ name: String, of entity: EntityBinding) throws {

@@ -11,6 +11,7 @@ extension QueryPlanner {
                         exactPositions: [position]))
             }
             if let candidate = referrers(in: condition, at: position) { result.append(candidate) }
+            if let candidate = union(of: condition, at: position) { result.append(candidate) }
             guard let attribute = indexedAttribute(in: condition) else { continue }
             if let known = positionsByAttribute.firstIndex(where: { $0.attribute == attribute }) {
                 positionsByAttribute[known].positions.append(position)
@@ -22,6 +23,30 @@ extension QueryPlanner {
             result.append(indexed(attribute, positions: positions))
         }
         return result
+    }
+
+    /// The alternatives of a condition, each by its own access, where all of them have one.
+    private func union(of condition: Condition, at position: Int) -> Candidate? {
+        guard case .any(let parts) = condition else { return nil }
+        var sources: [KeySource] = []
+        var isExact = true
+        var rank = Rank.values
+        for part in parts {
+            let planner = QueryPlanner(entity: entity, condition: part, steps: [], limit: nil)
+            guard let best = planner.bestByRank(planner.candidates()), best.rank != .notNull else {
+                return nil
+            }
+            if best.access == .nothing { continue }
+            guard let source = best.access.keySource else { return nil }
+            sources.append(source)
+            rank = max(rank, best.rank)
+            if best.exactPositions.count < planner.conditions.count { isExact = false }
+        }
+        let access: QueryPlan.Access =
+            sources.isEmpty ? .nothing : .combined(.union(sources))
+        return Candidate(
+            rank: rank, access: access, positions: [position],
+            exactPositions: isExact ? [position] : [])
     }
 
     /// The keys of the only records for which a condition on the record key can hold.

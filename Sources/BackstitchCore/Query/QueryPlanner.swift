@@ -1,9 +1,11 @@
 /// Chooses where the rows of an answer come from.
 ///
-/// Without statistics, the choice follows the form of the conditions. In this order: one record or
-/// a list of them by key, one value of an index or reference, several values, a range with both
-/// ends, a range with one end. A range with one end gives way to the index of the first sort key
-/// where a limit ends the reading early, and a scan does where no order is asked for.
+/// Where it can count, it takes the access with the fewest entries, or a scan where that is likely
+/// to be faster (`QueryPlanner+Race`). Without, and among accesses that are all large, the choice
+/// follows the form of the conditions. In this order: one record or a list of them by key, one
+/// value of an index or reference, several values, a range with both ends, a range with one end. A
+/// range with one end gives way to the index of the first sort key where a limit ends the reading
+/// early, and a scan does where no order is asked for.
 struct QueryPlanner {
     struct Choice {
         var access: QueryPlan.Access
@@ -12,6 +14,8 @@ struct QueryPlanner {
         var answered: [Condition] = []
         /// The conditions that each row is still asked for.
         var rest: [Condition]
+        /// The entries that the access is known or likely to read; nil where nothing was counted.
+        var estimate: Int?
     }
 
     /// How many rows an access is likely to give, fewest first.
@@ -34,13 +38,19 @@ struct QueryPlanner {
     let conditions: [Condition]
     let steps: [QueryPlan.Step]
     let limit: Int?
+    /// Whether the rows of the answer are read, not only counted or found.
+    let needsRows: Bool
+    let costs: PlanningCosts
 
     init(
-        entity: EntityBinding, condition: Condition, steps: [QueryPlan.Step], limit: Int?
+        entity: EntityBinding, condition: Condition, steps: [QueryPlan.Step], limit: Int?,
+        needsRows: Bool = true, costs: PlanningCosts = PlanningCosts()
     ) {
         self.entity = entity
         self.steps = steps
         self.limit = limit
+        self.needsRows = needsRows
+        self.costs = costs
         switch condition {
         case .all(let parts): conditions = parts
         case .constant(true): conditions = []
@@ -48,22 +58,61 @@ struct QueryPlanner {
         }
     }
 
-    func choice() -> Choice {
-        if conditions == [.constant(false)] || limit == 0 {
-            return Choice(access: .nothing, ordering: .asRead, rest: [])
+    /// The choice by the form of the conditions.
+    func choice() throws -> Choice {
+        if let choice = impossible { return choice }
+        guard let best = bestByRank(candidates()), !yieldsToOrder(best) else {
+            return unrestricted()
         }
-        guard let best = bestCandidate(), !yieldsToOrder(best) else { return unrestricted() }
-        let rest = conditions.indices.filter { !best.exactPositions.contains($0) }
-            .map { conditions[$0] }
-        let access = directed(best.access)
-        return Choice(
-            access: access, ordering: ordering(of: access),
-            answered: best.positions.map { conditions[$0] }, rest: rest)
+        return choice(of: best)
     }
 
-    private func bestCandidate() -> Candidate? {
+    /// The choice by what the data holds.
+    func choice(by count: Counting) throws -> Choice {
+        if let choice = impossible { return choice }
+        let candidates = candidates()
+        guard let first = bestByRank(candidates), isWorthCounting(first, among: candidates) else {
+            return try choice()
+        }
+        // Where most rows match, they are read in order: a limit is reached soon then.
+        guard let (best, found) = try raced(candidates, by: count) else { return unrestricted() }
+        if yieldsToOrder(best), !isShort(found) { return unrestricted() }
+        let isInOrder = limit != nil && isOfFirstStep(best.access)
+        let both =
+            isInOrder
+            ? nil : try intersected(best, count: found, among: candidates, by: count)
+        var choice = choice(of: both ?? best)
+        choice.estimate = found
+        return choice
+    }
+
+    private var impossible: Choice? {
+        conditions == [.constant(false)] || limit == 0
+            ? Choice(access: .nothing, ordering: .asRead, rest: []) : nil
+    }
+
+    /// Whether counting can lead to another choice than the form of the conditions does.
+    private func isWorthCounting(_ best: Candidate, among candidates: [Candidate]) -> Bool {
+        if best.access == .nothing || best.rank == .records { return false }
+        if candidates.count > 1 { return true }
+        return best.rank > .value && (readsRows(with: best) || yieldsToOrder(best))
+    }
+
+    /// Whether so few entries are read that sorting them costs less than reading in order.
+    private func isShort(_ count: Int) -> Bool { count <= costs.firstBound + 8 * (limit ?? 0) }
+
+    private func choice(of candidate: Candidate) -> Choice {
+        let rest = conditions.indices.filter { !candidate.exactPositions.contains($0) }
+            .map { conditions[$0] }
+        let access = directed(candidate.access)
+        return Choice(
+            access: access, ordering: ordering(of: access),
+            answered: candidate.positions.map { conditions[$0] }, rest: rest)
+    }
+
+    func bestByRank(_ candidates: [Candidate]) -> Candidate? {
         var best: Candidate?
-        for candidate in candidates() {
+        for candidate in candidates {
             guard let other = best else {
                 best = candidate
                 continue
@@ -121,7 +170,7 @@ struct QueryPlanner {
             if steps.isEmpty { return isReversed ? .inMemory : .asRead }
             return steps[0].attribute == nil && steps[0].isReversed == isReversed
                 ? .asRead : .inMemory
-        case .records: return steps.isEmpty ? .asRead : .inMemory
+        case .records, .combined: return steps.isEmpty ? .asRead : .inMemory
         case .referrers(_, let targets):
             let isOrdered = targets.count == 1 && !targets[0].isCutInKeys
             return steps.isEmpty && isOrdered ? .asRead : .inMemory

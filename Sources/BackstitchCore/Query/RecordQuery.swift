@@ -53,6 +53,13 @@ public struct RecordQuery: Hashable, Sendable {
         return query
     }
 
+    /// The query without an order of its own.
+    package var unsorted: RecordQuery {
+        var query = self
+        query.sortSteps = []
+        return query
+    }
+
     package func adding(_ condition: Condition) -> RecordQuery {
         var query = self
         query.conditions.append(condition)

@@ -3,11 +3,11 @@
 /// Bytes that a closure gets are valid only inside it. A closure returns whether to go on; an error
 /// that it throws ends the visit and is passed on. A visit may call the source again.
 package protocol RowSource: ~Copyable {
-    /// Visits the rows of an entity in the order of their record keys.
+    /// Visits the rows of an entity whose stored record keys are within a range, in their order.
     ///
     /// - Parameter visit: Gets the stored record key and the packed fields of the row.
     borrowing func visitRows(
-        of entity: EntityNumber, reversed: Bool,
+        of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws
 
@@ -26,8 +26,11 @@ package protocol RowSource: ~Copyable {
     ///
     /// Where the target's stored key is longer than ``OrderedKey/referenceBytesMax``, records that
     /// refer to another one may be among them.
+    ///
+    /// - Parameter start: The first stored record key to visit, or bytes in front of it.
     borrowing func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        from start: [UInt8],
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws
 

@@ -17,16 +17,20 @@ final class SortBuffer {
     private var entries: [Entry] = []
     private var data = ByteBuffer(capacity: 4096)
     private var liveByteCount = 0
+    /// Entries up to these bytes are left out.
+    private var after: [UInt8]?
 
-    init(countMax: Int?) {
+    init(countMax: Int?, after: [UInt8]? = nil) {
         self.countMax = countMax ?? .max
+        self.after = after
     }
 
     var isEmpty: Bool { entries.isEmpty }
 
     /// Forgets all entries and keeps the room.
-    func reset(countMax: Int?) {
+    func reset(countMax: Int?, after: [UInt8]? = nil) {
         self.countMax = countMax ?? .max
+        self.after = after
         entries.removeAll(keepingCapacity: true)
         data.removeAll()
         liveByteCount = 0
@@ -36,19 +40,20 @@ final class SortBuffer {
     func add(
         key: UnsafeRawBufferPointer, steps: ArraySlice<QueryPlan.Step>, fields: PackedFields?
     ) throws {
-        let start = data.count
-        for step in steps {
-            let stepStart = data.count
-            if let attribute = step.attribute {
-                guard let fields else { preconditionFailure("A sort key needs the row.") }
-                try attribute.appendKey(of: fields, to: &data, textBytesMax: .max)
-            } else {
-                data.append(key)
-            }
-            if step.isReversed { data.invert(from: stepStart) }
+        if let last = entries.first, entries.count >= countMax, let fields,
+            let first = steps.first,
+            let least = try first.leastLeading(of: fields), least > last.prefix
+        {
+            return
         }
+        let start = data.count
+        for step in steps { try step.append(key: key, fields: fields, to: &data) }
         let keyStart = data.count
         data.append(key)
+        if let after, data.bytes.part(start..<data.count).isAtOrBefore(after) {
+            data.truncate(to: start)
+            return
+        }
         let entry = Entry(
             prefix: data.bytes.leading(from: start), start: start, keyStart: keyStart,
             end: data.count)
@@ -123,16 +128,11 @@ final class SortBuffer {
     }
 }
 
-extension ByteBuffer {
-    /// Inverts each byte from a position on, which turns their order round.
-    fileprivate mutating func invert(from start: Int) {
-        for offset in start..<count {
-            base.storeBytes(of: ~bytes[offset], toByteOffset: offset, as: UInt8.self)
-        }
-    }
-}
-
 extension UnsafeRawBufferPointer {
+    fileprivate func isAtOrBefore(_ other: [UInt8]) -> Bool {
+        other.withUnsafeBytes { order($0) <= 0 }
+    }
+
     /// The eight bytes from a position on, or fewer and zeros, as a number that sorts as they do.
     fileprivate func leading(from start: Int) -> UInt64 {
         if start + 8 <= count {

@@ -1,7 +1,7 @@
 /// The type of a stored attribute.
 ///
 /// The raw values are part of the stored catalog and never change.
-public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable {
+public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, BitwiseCopyable {
     /// `String`; STRING on the service.
     case string = 1
     /// `Bool`; INT64 on the service, 0 or 1.

@@ -35,8 +35,22 @@ extension ReadTransaction {
     }
 
     /// How a query would be answered: by which index, with which conditions left, sorted how.
-    public func explain<Model: Entity>(_ query: Query<Model>) throws -> QueryExplanation {
-        try reader.plan(query, types.binding(of: Model.self)).explanation
+    ///
+    /// - Parameter running: Whether to run the query, to tell what it reads.
+    public func explain<Model: Entity>(
+        _ query: Query<Model>, running: Bool = false
+    ) throws -> QueryExplanation {
+        let plan = try reader.plan(query, types.binding(of: Model.self))
+        return try running ? plan.explanation(runningOn: reader) : plan.explanation
+    }
+
+    /// How a query by names would be answered.
+    ///
+    /// - Parameter running: Whether to run the query, to tell what it reads.
+    public func explain(_ query: RecordQuery, running: Bool = false) throws -> QueryExplanation {
+        let plan = try QueryPlan(
+            query, in: reader.table(named: query.entity).binding, on: reader)
+        return try running ? plan.explanation(runningOn: reader) : plan.explanation
     }
 }
 
@@ -61,12 +75,10 @@ extension WriteTransaction {
 
 extension TableReader {
     func plan<Model: Entity>(
-        _ query: Query<Model>, _ binding: TypeBinding
+        _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
     ) throws -> QueryPlan {
-        guard let table = catalog.table(binding.number) else {
-            throw StoreError(.unknownEntity, "\(binding.name) is not in the store's catalog.")
-        }
-        return try QueryPlan(query.lowered(), in: table.binding)
+        try QueryPlan(
+            query.lowered(), in: entityBinding(binding.number), needsRows: needsRows, on: self)
     }
 
     func fetch<Model: Entity>(
@@ -86,7 +98,7 @@ extension TableReader {
     func count<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> Int {
-        try QueryExecutor.count(plan(query, binding), on: self)
+        try QueryExecutor.count(plan(query, binding, needsRows: false), on: self)
     }
 
     /// The keys that a query asks for, in its order, each with its record's last operation.

@@ -5,17 +5,19 @@ import LMDB
 /// are left out.
 extension TableReader: RowSource {
     package func visitRows(
-        of entity: EntityNumber, reversed: Bool,
+        of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         var prefix = ByteBuffer(capacity: 8)
         prefix.append(TableKey.rows)
         prefix.append(big: entity.rawValue)
-        try visitEntries(prefix: prefix.bytes, lower: [], upper: nil, reversed: reversed) {
-            key, value in
+        let prefixCount = prefix.count
+        try visitEntries(
+            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
+        ) { key, value in
             guard let row = RowView(value) else { throw Self.damagedRow }
             guard row.isReadable else { return true }
-            return try visit(key.part(prefix.count..<key.count), row.bodyBytes)
+            return try visit(key.part(prefixCount..<key.count), row.bodyBytes)
         }
     }
 
@@ -44,10 +46,11 @@ extension TableReader: RowSource {
 
     package func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        from start: [UInt8],
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let hasUnreadable = try hasUnreadableRows(entity)
-        try visitInverse(entity, attribute.field, target) { key in
+        try visitInverse(entity, attribute.field, target, from: start) { key in
             if hasUnreadable, try row(entity, keyBytes: key)?.isReadable != true { return true }
             return try visit(key)
         }
@@ -101,7 +104,7 @@ extension TableReader: RowSource {
                     }
                     while isThere {
                         let key = cursor.key
-                        if reversed ? key.precedes(first) : !key.precedes(end) { return }
+                        if reversed ? key.order(first) < 0 : key.order(end) >= 0 { return }
                         guard try visit(key, cursor.value) else { return }
                         isThere = reversed ? try cursor.previous() : try cursor.next()
                     }
@@ -124,16 +127,5 @@ extension [UInt8] {
             if last < .max { return bytes + [last + 1] }
         }
         preconditionFailure("A prefix of a table is never the last of all keys.")
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    /// Whether these bytes sort before others, as LMDB sorts keys.
-    fileprivate func precedes(_ other: UnsafeRawBufferPointer) -> Bool {
-        let common = Swift.min(count, other.count)
-        for index in 0..<common where self[index] != other[index] {
-            return self[index] < other[index]
-        }
-        return count < other.count
     }
 }

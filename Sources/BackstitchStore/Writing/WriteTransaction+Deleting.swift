@@ -162,15 +162,21 @@ extension TableReader {
         return keys
     }
 
-    /// Visits the stored keys of the records whose reference may point to a record.
+    /// Visits the stored keys of the records whose reference may point to a record, from a stored
+    /// key on.
     func visitInverse(
-        _ entity: EntityNumber, _ field: FieldID, _ target: RecordKey,
+        _ entity: EntityNumber, _ field: FieldID, _ target: RecordKey, from start: [UInt8] = [],
         _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         var prefix = ByteBuffer(capacity: 300)
         TableKey.appendIndexPrefix(TableKey.inverses, entity, field, to: &prefix)
         target.bytes.withUnsafeBytes { TableKey.appendTarget($0, to: &prefix) }
         let count = prefix.count
-        try self.visit(prefix: prefix.bytes) { key, _ in try visit(key.part(count..<key.count)) }
+        var first = ByteBuffer(capacity: 512)
+        first.append(prefix.bytes)
+        start.withUnsafeBytes { first.append($0) }
+        try self.visit(prefix: prefix.bytes, from: first.bytes) { key, _ in
+            try visit(key.part(count..<key.count))
+        }
     }
 }

@@ -38,6 +38,8 @@ extension PredicateExpressions.SequenceContains: LowerableExpression {
             }
             values.append(value)
         }
+        // A set has another order in each process; the same query is the same condition.
+        if !(elements is any RandomAccessCollection) { values.sort { "\($0)" < "\($1)" } }
         return .condition(.membership(element, values))
     }
 }

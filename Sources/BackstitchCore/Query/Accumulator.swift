@@ -1,0 +1,144 @@
+import Foundation
+
+/// Calculates one aggregate from one row after another.
+final class Accumulator {
+    private let function: RecordAggregate.Function
+    private let attribute: AttributeBinding?
+    private var count = 0
+    private var integers: Int128 = 0
+    private var doubles = 0.0
+    /// What the sum of doubles lost to rounding so far (Neumaier's method).
+    private var lost = 0.0
+    private var decimals = Decimal(0)
+    private var bestKey = ByteBuffer(capacity: 32)
+    private var best = Value.null
+
+    init(_ aggregate: RecordAggregate, in entity: EntityBinding) throws {
+        function = aggregate.function
+        attribute = try aggregate.attribute.map { try entity.attribute(named: $0) }
+        guard function == .sum || function == .average, let type = attribute?.type else { return }
+        guard type.isNumber else {
+            throw QueryError(
+                .typeMismatch,
+                "A query of \(entity.name) asks for the \(function.rawValue) of "
+                    + "\(aggregate.attribute ?? ""), which is a \(type). Only numbers have one.")
+        }
+    }
+
+    /// Takes a row in.
+    ///
+    /// - Parameter scratch: A buffer that may be overwritten.
+    func add(_ fields: PackedFields?, scratch: inout ByteBuffer) throws {
+        guard let attribute else {
+            count += 1
+            return
+        }
+        guard let fields else { preconditionFailure("An aggregate of an attribute needs rows.") }
+        let stored = try fields.value(of: attribute.field)
+        switch function {
+        case .count:
+            if try attribute.value(of: fields) != .null { count += 1 }
+        case .sum, .average:
+            if let stored, let number = stored.storedInt64, attribute.type.isInteger {
+                integers += Int128(number)
+                count += 1
+            } else {
+                try add(attribute.value(of: fields), attribute)
+            }
+        case .minimum, .maximum:
+            scratch.removeAll()
+            try attribute.appendKey(of: fields, to: &scratch, textBytesMax: .max)
+            guard scratch.bytes[0] != OrderedKey.null else { return }
+            let order = count == 0 ? 0 : scratch.bytes.order(bestKey.bytes)
+            count += 1
+            guard count == 1 || (function == .minimum ? order < 0 : order > 0) else { return }
+            bestKey.removeAll()
+            bestKey.append(scratch.bytes)
+            best = try attribute.value(of: fields)
+        }
+    }
+
+    private func add(_ value: Value, _ attribute: AttributeBinding) throws {
+        switch value {
+        case .int64(let number): integers += Int128(number)
+        case .double(let number):
+            let sum = doubles + number
+            lost +=
+                abs(doubles) >= abs(number)
+                ? (doubles - sum) + number : (number - sum) + doubles
+            doubles = sum
+        case .decimal(var number):
+            var sum = Decimal()
+            let failure = NSDecimalAdd(&sum, &decimals, &number, .plain)
+            guard failure == .noError else { throw Self.inexact(attribute) }
+            decimals = sum
+        default: return
+        }
+        count += 1
+    }
+
+    /// What was calculated.
+    ///
+    /// - Throws: ``QueryError`` with code `arithmeticOverflow` where a sum leaves its type.
+    func result() throws -> Value {
+        switch function {
+        case .count: return .int64(Int64(count))
+        case .minimum, .maximum: return best
+        case .sum: return try sum()
+        case .average:
+            guard count > 0, let attribute else { return .null }
+            switch attribute.type {
+            case .decimal: return .decimal(decimals / Decimal(count))
+            case .float, .double: return .double(doublesSum / Double(count))
+            default: return .double(Double(integers) / Double(count))
+            }
+        }
+    }
+
+    private func sum() throws -> Value {
+        guard let attribute else { return .null }
+        switch attribute.type {
+        case .decimal: return .decimal(decimals)
+        case .float, .double: return .double(doublesSum)
+        default:
+            guard let sum = Int64(exactly: integers) else {
+                throw QueryError(
+                    .arithmeticOverflow,
+                    "The sum of \(attribute.name) leaves the range of 64 bits. Ask for the "
+                        + "average and the count, or sum up parts of the records.")
+            }
+            return .int64(sum)
+        }
+    }
+
+    private var doublesSum: Double { lost.isFinite ? doubles + lost : doubles }
+
+    private static func inexact(_ attribute: AttributeBinding) -> QueryError {
+        QueryError(
+            .arithmeticOverflow,
+            "The sum of \(attribute.name) needs more than the 38 digits of a Decimal. Sum up parts "
+                + "of the records.")
+    }
+}
+
+extension AttributeType {
+    var isInteger: Bool {
+        switch self {
+        case .int16, .int32, .int64: true
+        default: false
+        }
+    }
+
+    /// Whether values can be summed up.
+    var isNumber: Bool { isInteger || self == .double || self == .float || self == .decimal }
+}
+
+extension AttributeBinding {
+    /// The effective value of the attribute in a row.
+    package func value(of fields: PackedFields) throws(FieldError) -> Value {
+        guard let value = try fields.value(of: field), value.tag != .null else {
+            return defaultValue
+        }
+        return value.stored(as: type)
+    }
+}

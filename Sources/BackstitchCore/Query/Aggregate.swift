@@ -1,0 +1,100 @@
+/// Something calculated from the records of an answer, with the type of its result.
+///
+/// Nil takes no part in it. A sum of integers that leaves 64 bits is an error, and so is a sum of
+/// decimals that needs more than 38 digits: no result is rounded silently, but for the mean.
+public struct Aggregate<Model: Entity, Result: Sendable>: Sendable {
+    private let function: RecordAggregate.Function
+    private let keyPath: (any PartialKeyPath<Model> & Sendable)?
+    package let convert: @Sendable (Value) throws -> Result
+
+    private init(
+        _ function: RecordAggregate.Function, _ keyPath: (any PartialKeyPath<Model> & Sendable)?,
+        _ convert: @escaping @Sendable (Value) throws -> Result
+    ) {
+        self.function = function
+        self.keyPath = keyPath
+        self.convert = convert
+    }
+
+    /// The same by names.
+    ///
+    /// - Throws: ``QueryError`` for a key path that is no stored attribute.
+    package func lowered() throws -> RecordAggregate {
+        RecordAggregate(function, try keyPath.map { try Query<Model>.storedAttribute(at: $0) })
+    }
+}
+
+extension Aggregate where Result == Int {
+    /// The number of records.
+    public static func count() -> Self { Self(.count, nil) { try Int(value: $0) } }
+
+    /// The number of records that have a value of an attribute.
+    public static func count<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) -> Self {
+        Self(.count, keyPath) { try Int(value: $0) }
+    }
+}
+
+extension Aggregate {
+    /// The sum of an attribute; zero of no records.
+    public static func sum<Number: SummableValue>(
+        _ keyPath: any KeyPath<Model, Number> & Sendable
+    ) -> Self where Result == Number.Sum {
+        Self(.sum, keyPath) { try Result(value: $0) }
+    }
+
+    /// The mean of an attribute; nil of no records.
+    public static func average<Number: SummableValue>(
+        _ keyPath: any KeyPath<Model, Number> & Sendable
+    ) -> Self where Result == Number.Average? {
+        Self(.average, keyPath) { try Result(value: $0) }
+    }
+
+    /// The value of an attribute that sorts first; nil of no records.
+    public static func minimum<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) -> Self where Result == Attribute? {
+        Self(.minimum, keyPath) { try Result(value: $0) }
+    }
+
+    /// The value of an optional attribute that sorts first; nil where there is none.
+    public static func minimum<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute?> & Sendable
+    ) -> Self where Result == Attribute? {
+        Self(.minimum, keyPath) { try Result(value: $0) }
+    }
+
+    /// The value of an attribute that sorts last; nil of no records.
+    public static func maximum<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) -> Self where Result == Attribute? {
+        Self(.maximum, keyPath) { try Result(value: $0) }
+    }
+
+    /// The value of an optional attribute that sorts last; nil where there is none.
+    public static func maximum<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute?> & Sendable
+    ) -> Self where Result == Attribute? {
+        Self(.maximum, keyPath) { try Result(value: $0) }
+    }
+}
+
+/// The attributes that the records of a group have in common.
+public struct GroupKeys<Model: Entity, each Key: AttributeValue>: Sendable {
+    private let keyPaths: [any PartialKeyPath<Model> & Sendable]
+
+    /// Groups by one or several attributes.
+    public init(_ keyPaths: repeat any KeyPath<Model, each Key> & Sendable) {
+        var all: [any PartialKeyPath<Model> & Sendable] = []
+        for keyPath in repeat each keyPaths { all.append(keyPath) }
+        self.keyPaths = all
+    }
+
+    /// The names of the attributes.
+    ///
+    /// - Throws: ``QueryError`` for a key path that is no stored attribute.
+    package func names() throws -> [String] {
+        try keyPaths.map { try Query<Model>.storedAttribute(at: $0) }
+    }
+}

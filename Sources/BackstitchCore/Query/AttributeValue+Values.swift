@@ -1,0 +1,19 @@
+extension AttributeValue {
+    /// The value that a `Value` stands for.
+    ///
+    /// - Throws: `FieldError` where it is none of the type.
+    package init(value: Value) throws {
+        guard value != .null else {
+            self = try Self.absent(at: -1)
+            return
+        }
+        var writer = FieldWriter()
+        try writer.write(value, of: FieldID(1))
+        var buffer = ByteBuffer(capacity: 64)
+        writer.finish(into: &buffer)
+        guard let field = try PackedFields(buffer.bytes)?.value(of: FieldID(1)) else {
+            throw FieldError(.damaged)
+        }
+        self = try Self(field: field)
+    }
+}

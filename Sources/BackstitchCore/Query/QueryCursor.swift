@@ -1,0 +1,111 @@
+import Foundation
+
+/// Where the next page of a query's answer begins: behind the last record of the page before.
+///
+/// It may be kept, sent and used in another process or on a later day, with the same query. What it
+/// holds is no part of the interface; it is about as large as the values that the query sorts by.
+public struct QueryCursor: Hashable, Sendable, Codable {
+    /// The version of the stored form.
+    static let version: UInt8 = 1
+
+    package let position: QueryPosition
+    /// The hash of the query that the place belongs to.
+    package let fingerprint: UInt64
+    /// The records of the answer in front of the place.
+    package let count: Int
+
+    package init(position: QueryPosition, fingerprint: UInt64, count: Int) {
+        self.position = position
+        self.fingerprint = fingerprint
+        self.count = count
+    }
+
+    /// The stored form: version, lengths, parts, and the hash of all that.
+    package var bytes: [UInt8] {
+        var buffer = ByteBuffer()
+        buffer.append(Self.version)
+        buffer.append(little: fingerprint)
+        buffer.append(little: UInt64(count))
+        buffer.append(little: UInt32(position.firstEnd))
+        for part in [position.values, position.indexValue, position.key] {
+            buffer.append(little: UInt32(part.count))
+            part.withUnsafeBytes { buffer.append($0) }
+        }
+        buffer.append(little: Checksum.xxh64(buffer.bytes))
+        return [UInt8](buffer.bytes)
+    }
+
+    /// Reads the stored form; nil where the bytes are none of this version.
+    package init?(bytes: [UInt8]) {
+        let parsed: QueryCursor? = bytes.withUnsafeBytes { bytes in
+            let end = bytes.count - 8
+            guard end >= 33, bytes[0] == Self.version,
+                bytes.little(UInt64.self, at: end) == Checksum.xxh64(bytes.part(0..<end)),
+                let count = Int(exactly: bytes.little(UInt64.self, at: 9))
+            else { return nil }
+            var offset = 21
+            var parts: [[UInt8]] = []
+            for _ in 0..<3 {
+                guard offset + 4 <= end else { return nil }
+                let size = Int(bytes.little(UInt32.self, at: offset))
+                guard offset + 4 + size <= end else { return nil }
+                parts.append([UInt8](bytes.part((offset + 4)..<(offset + 4 + size))))
+                offset += 4 + size
+            }
+            let firstEnd = Int(bytes.little(UInt32.self, at: 17))
+            guard firstEnd <= parts[0].count, !parts[2].isEmpty else { return nil }
+            return QueryCursor(
+                position: QueryPosition(
+                    values: parts[0], firstEnd: firstEnd, indexValue: parts[1], key: parts[2]),
+                fingerprint: bytes.little(UInt64.self, at: 1), count: count)
+        }
+        guard let parsed else { return nil }
+        self = parsed
+    }
+
+    /// Reads a cursor; throws `dataCorrupted` where it is damaged or of another version.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let data = Data(base64Encoded: text), let cursor = QueryCursor(bytes: [UInt8](data))
+        else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "The cursor is damaged or of another version of Backstitch. "
+                    + "Begin the query again without a cursor.")
+        }
+        self = cursor
+    }
+
+    /// Writes the cursor as one string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Data(bytes).base64EncodedString())
+    }
+}
+
+extension RecordQuery {
+    /// A hash that is the same in every process for the same query of the same attributes.
+    package func fingerprint(in entity: EntityBinding) -> UInt64 {
+        var text = "\(self.entity)|\(conditions)|\(limitCount ?? -1)|\(offsetCount)"
+        for step in sortSteps {
+            let type = step.attribute.flatMap { try? entity.attribute(named: $0).type }
+            text += "|\(step.attribute ?? "")|\(step.isReversed)|\(type.map { "\($0)" } ?? "")"
+        }
+        return text.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// The position that a cursor of this query stands for.
+    ///
+    /// - Throws: ``QueryError`` with code `foreignCursor` for the cursor of another query.
+    package func position(of cursor: QueryCursor, in entity: EntityBinding) throws -> QueryPosition
+    {
+        guard cursor.fingerprint == fingerprint(in: entity) else {
+            throw QueryError(
+                .foreignCursor,
+                "The cursor belongs to another query than this one of \(self.entity). Pass the "
+                    + "query that the cursor was made with, or begin without a cursor.")
+        }
+        return cursor.position
+    }
+}

@@ -1,0 +1,26 @@
+extension QueryPlan.Access {
+    /// The number of entries that the access reads, or `bound` where there are as many or more.
+    func entryCount<Source: RowSource & ~Copyable>(
+        upTo bound: Int, of entity: EntityNumber, on source: borrowing Source
+    ) throws -> Int {
+        var count = 0
+        let step = {
+            count += 1
+            return count < bound
+        }
+        switch self {
+        case .nothing: return 0
+        case .records(let keys): return min(keys.count, bound)
+        case .scan:
+            try source.visitRows(of: entity, within: .all, reversed: false) { _, _ in step() }
+        case .index(let attribute, let ranges, _):
+            _ = try KeySource.index(attribute, ranges).visit(of: entity, on: source) { _ in step() }
+        case .referrers(let attribute, let targets):
+            _ = try KeySource.referrers(attribute, targets)
+                .visit(of: entity, on: source) { _ in step() }
+        case .combined(let keySource):
+            _ = try keySource.visit(of: entity, on: source) { _ in step() }
+        }
+        return count
+    }
+}

@@ -1,0 +1,120 @@
+/// A place between two records of an answer: behind one of them.
+///
+/// The order of an answer is total, so a place means the same whatever plan reads the answer, and
+/// whatever was written in between.
+package struct QueryPosition: Hashable, Sendable {
+    /// The sort values of the record in front, as the sort compares them, one after another.
+    package var values: [UInt8]
+    /// Where the first of them ends.
+    package var firstEnd: Int
+    /// The first sort value as an index holds it; empty without a sort.
+    package var indexValue: [UInt8]
+    /// The stored key of the record in front.
+    package var key: [UInt8]
+
+    package init(values: [UInt8], firstEnd: Int, indexValue: [UInt8], key: [UInt8]) {
+        self.values = values
+        self.firstEnd = firstEnd
+        self.indexValue = indexValue
+        self.key = key
+    }
+
+    /// The place behind a record of an answer.
+    ///
+    /// - Throws: `FieldError` where a value's bounds are damaged.
+    init(
+        behind key: UnsafeRawBufferPointer, _ fields: PackedFields, steps: [QueryPlan.Step]
+    ) throws(FieldError) {
+        var buffer = ByteBuffer()
+        firstEnd = 0
+        indexValue = []
+        for (position, step) in steps.enumerated() {
+            try step.append(key: key, fields: fields, to: &buffer)
+            if position == 0 { firstEnd = buffer.count }
+        }
+        values = [UInt8](buffer.bytes)
+        self.key = [UInt8](key)
+        if let attribute = steps.first?.attribute {
+            buffer.removeAll()
+            try attribute.appendKey(of: fields, to: &buffer)
+            indexValue = [UInt8](buffer.bytes)
+        }
+    }
+
+    /// All that the order compares: the values, then the key.
+    var ordered: [UInt8] { values + key }
+
+    /// What the order compares among records with the same first value.
+    var orderedAfterFirst: [UInt8] { Array(values[firstEnd...]) + key }
+}
+
+extension QueryPlan.Step {
+    /// Appends what the order compares in this step.
+    func append(
+        key: UnsafeRawBufferPointer, fields: PackedFields?, to output: inout ByteBuffer
+    ) throws(FieldError) {
+        let start = output.count
+        if let attribute {
+            guard let fields else { preconditionFailure("A sort key needs the row.") }
+            try attribute.appendKey(of: fields, to: &output, textBytesMax: .max)
+        } else {
+            output.append(key)
+        }
+        if isReversed { output.invert(from: start) }
+    }
+}
+
+extension ByteBuffer {
+    /// Inverts each byte from a position on, which turns their order round.
+    fileprivate mutating func invert(from start: Int) {
+        for offset in start..<count {
+            base.storeBytes(of: ~bytes[offset], toByteOffset: offset, as: UInt8.self)
+        }
+    }
+}
+
+/// What of an access is in front of the place where an answer goes on.
+extension QueryPlan {
+    /// Whether records come in the ascending order of their keys, and the answer is not sorted.
+    package var isOrderedByKey: Bool { steps.isEmpty && ordering == .asRead }
+
+    /// The first record key that is of interest, where the access gives them in their order.
+    var keyStart: [UInt8] {
+        guard let position, ordering == .asRead else { return [] }
+        return position.key + [0]
+    }
+
+    /// Whether a record lies in front of the place, where the access gives the keys in order.
+    @inline(__always)
+    func isBehind(_ key: UnsafeRawBufferPointer) -> Bool {
+        guard let position, ordering == .asRead else { return false }
+        return position.key.withUnsafeBytes { key.order($0) <= 0 }
+    }
+
+    /// The record keys that a scan has to read.
+    func rowRange(isReversed: Bool) -> KeyRange {
+        guard let position, ordering == .asRead else { return .all }
+        return isReversed
+            ? KeyRange(lower: [], upper: position.key)
+            : KeyRange(lower: position.key + [0], upper: nil)
+    }
+
+    /// What an index read has to read of its ranges.
+    func indexRanges(_ ranges: [KeyRange], isReversed: Bool) -> [KeyRange] {
+        guard let position else { return ranges }
+        let rest: KeyRange
+        switch ordering {
+        case .inMemory: return ranges
+        case .asRead:
+            // Without steps the range is one value, whose entries are in the order of their keys.
+            let value = steps.isEmpty ? ranges[0].lower : position.indexValue
+            rest = KeyRange(lower: value + position.key + [0], upper: nil)
+        case .groups:
+            rest =
+                isReversed
+                ? KeyRange(lower: [], upper: position.indexValue.successor)
+                : KeyRange(lower: position.indexValue, upper: nil)
+        }
+        return ranges.map { $0.intersection(rest) }.filter { !$0.isEmpty }
+    }
+}

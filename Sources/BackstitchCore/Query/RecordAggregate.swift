@@ -1,0 +1,52 @@
+/// Something calculated from the records of an answer, by attribute names.
+public struct RecordAggregate: Hashable, Sendable {
+    /// What is calculated.
+    public enum Function: String, Hashable, Sendable, CaseIterable {
+        /// The number of records, or of those that have a value.
+        case count
+        /// The sum of numbers; zero of none.
+        case sum
+        /// The value that sorts first; none of none.
+        case minimum
+        /// The value that sorts last; none of none.
+        case maximum
+        /// The mean of numbers; none of none.
+        case average
+    }
+
+    /// What is calculated.
+    public let function: Function
+    /// The attribute; nil where records are counted.
+    public let attribute: String?
+
+    package init(_ function: Function, _ attribute: String?) {
+        self.function = function
+        self.attribute = attribute
+    }
+
+    /// The number of records.
+    public static let count = Self(.count, nil)
+
+    /// The number of records that have a value of an attribute.
+    public static func count(_ attribute: String) -> Self { Self(.count, attribute) }
+
+    /// The exact sum of an attribute, which is a number; a decimal sum has 38 digits at most.
+    public static func sum(_ attribute: String) -> Self { Self(.sum, attribute) }
+
+    /// The value of an attribute that sorts first.
+    public static func minimum(_ attribute: String) -> Self { Self(.minimum, attribute) }
+
+    /// The value of an attribute that sorts last.
+    public static func maximum(_ attribute: String) -> Self { Self(.maximum, attribute) }
+
+    /// The mean of an attribute: a double, of decimals a decimal.
+    public static func average(_ attribute: String) -> Self { Self(.average, attribute) }
+}
+
+/// The records of an answer that have the same values, and what was calculated from them.
+public struct RecordGroup: Hashable, Sendable {
+    /// The values that the records have in common, in the order of the attributes asked for.
+    public let keys: [Value]
+    /// What was calculated, in the order of the aggregates.
+    public let values: [Value]
+}

@@ -1,0 +1,58 @@
+public import Foundation
+
+/// A number that an attribute can have, or an optional of one: what can be summed up.
+public protocol SummableValue: AttributeValue {
+    /// The type of a sum.
+    associatedtype Sum: AttributeValue
+    /// The type of a mean.
+    associatedtype Average: AttributeValue
+}
+
+extension Int: SummableValue {
+    /// A sum is an `Int`.
+    public typealias Sum = Int
+    /// A mean is a `Double`.
+    public typealias Average = Double
+}
+extension Int64: SummableValue {
+    /// A sum is an `Int64`.
+    public typealias Sum = Int64
+    /// A mean is a `Double`.
+    public typealias Average = Double
+}
+extension Int32: SummableValue {
+    /// A sum is an `Int`.
+    public typealias Sum = Int
+    /// A mean is a `Double`.
+    public typealias Average = Double
+}
+extension Int16: SummableValue {
+    /// A sum is an `Int`.
+    public typealias Sum = Int
+    /// A mean is a `Double`.
+    public typealias Average = Double
+}
+extension Double: SummableValue {
+    /// A sum is a `Double`.
+    public typealias Sum = Double
+    /// A mean is a `Double`.
+    public typealias Average = Double
+}
+extension Float: SummableValue {
+    /// A sum is a `Double`.
+    public typealias Sum = Double
+    /// A mean is a `Double`.
+    public typealias Average = Double
+}
+extension Decimal: SummableValue {
+    /// A sum is a `Decimal`.
+    public typealias Sum = Decimal
+    /// A mean is a `Decimal`.
+    public typealias Average = Decimal
+}
+extension Optional: SummableValue where Wrapped: SummableValue {
+    /// The sum of the values that there are.
+    public typealias Sum = Wrapped.Sum
+    /// The mean of the values that there are.
+    public typealias Average = Wrapped.Average
+}

@@ -1,0 +1,86 @@
+public import BackstitchCore
+
+/// A part of a query's answer, in its order.
+public struct Page<Row: Sendable>: Sendable {
+    /// The records of the page.
+    public let rows: [Row]
+    /// Where the next page begins; nil where this one is the last.
+    public let next: QueryCursor?
+}
+
+extension Page: Equatable where Row: Equatable {}
+
+extension ReadTransaction {
+    /// A page of the records that a query asks for, in its order.
+    ///
+    /// For answers that are too large to hold, or to read in one transaction: each page may be read
+    /// in a transaction of its own. A record that is part of the answer all along, with the same
+    /// values in what the query sorts by, is given exactly once, whatever is written between the
+    /// pages. Records that come, go or move in the order meanwhile are given or not, as each page
+    /// finds them. Offset and limit of the query count over all pages.
+    ///
+    /// A page of a query that is sorted by the record key or by an index is found where the one
+    /// before ended. Any other order reads the whole answer again for each page.
+    ///
+    /// - Parameters:
+    ///   - cursor: ``Page/next`` of the page before; nil for the first page.
+    ///   - count: The most records of the page, at least one.
+    /// - Throws: `invalidQuery` for the cursor of another query, a count below one, and where the
+    ///   query can't be answered.
+    public func page<Model: Entity>(
+        _ query: Query<Model>, after cursor: QueryCursor? = nil, count: Int
+    ) throws -> Page<Model> {
+        let binding = try types.binding(of: Model.self)
+        var rows: [Model] = []
+        let next = try QueryExecutor.page(
+            of: query.lowered(), in: reader.entityBinding(binding.number), after: cursor,
+            count: count, on: reader
+        ) { keyBytes, body in
+            rows.append(try reader.decode(body, EntityID(key: RecordKey.stored(keyBytes)), binding))
+        }
+        return Page(rows: rows, next: next)
+    }
+
+    /// A page of the records that a query by names asks for, in its order.
+    ///
+    /// Everything is as for typed queries.
+    public func page(
+        _ query: RecordQuery, after cursor: QueryCursor? = nil, count: Int
+    ) throws -> Page<DynamicRecord> {
+        let table = try reader.table(named: query.entity)
+        var rows: [DynamicRecord] = []
+        let next = try QueryExecutor.page(
+            of: query, in: table.binding, after: cursor, count: count, on: reader
+        ) { keyBytes, _ in
+            rows.append(try reader.dynamicRecord(RecordKey.stored(keyBytes), in: table))
+        }
+        return Page(rows: rows, next: next)
+    }
+}
+
+extension TableReader {
+    /// What queries must know of an entity.
+    func entityBinding(_ number: EntityNumber) throws -> EntityBinding {
+        guard let table = catalog.table(number) else {
+            throw StoreError(.unknownEntity, "An entity is not in the store's catalog.")
+        }
+        return table.binding
+    }
+
+    func dynamicRecord(_ key: RecordKey, in table: EntityTable) throws -> DynamicRecord {
+        guard let row = try row(table.number, key) else {
+            throw StoreError(.damaged, "An index entry has no row. Run rebuild.")
+        }
+        return try DynamicRecord(row, key: key, table: table)
+    }
+}
+
+extension RecordKey {
+    /// The key that stored bytes spell.
+    static func stored(_ bytes: UnsafeRawBufferPointer) throws -> RecordKey {
+        guard let key = RecordKey(reading: bytes) else {
+            throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
+        }
+        return key
+    }
+}

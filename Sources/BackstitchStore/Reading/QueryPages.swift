@@ -1,0 +1,58 @@
+public import BackstitchCore
+
+/// The answer of a query, page by page, each read in a short transaction of its own.
+///
+/// What is written meanwhile is treated as ``ReadTransaction/page(_:after:count:)`` says.
+public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
+    /// The records of a page; never none.
+    public typealias Element = [Model]
+
+    let store: Store
+    let query: Query<Model>
+    let size: Int
+    let start: QueryCursor?
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
+
+    /// Reads pages one after another.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let pages: QueryPages
+        /// Where the next page begins; nil before the first page and behind the last.
+        public private(set) var cursor: QueryCursor?
+        private var isAtEnd = false
+
+        init(pages: QueryPages) {
+            self.pages = pages
+            cursor = pages.start
+        }
+
+        /// The next page; nil behind the last one.
+        ///
+        /// - Throws: what reading the page throws; after that the same page can be asked for again.
+        public mutating func next() async throws -> [Model]? {
+            if isAtEnd { return nil }
+            let cursor = cursor
+            let page = try pages.store.read {
+                try $0.page(pages.query, after: cursor, count: pages.size)
+            }
+            self.cursor = page.next
+            isAtEnd = page.next == nil
+            return page.rows.isEmpty ? nil : page.rows
+        }
+    }
+}
+
+extension Store {
+    /// The answer of a query in pages, for exports and other long reads that must not keep one
+    /// transaction open.
+    ///
+    /// - Parameters:
+    ///   - cursor: Where to go on; nil for the start of the answer.
+    ///   - size: The most records of a page, at least one.
+    public func pages<Model: Entity>(
+        _ query: Query<Model>, after cursor: QueryCursor? = nil, size: Int = 1000
+    ) -> QueryPages<Model> {
+        QueryPages(store: self, query: query, size: size, start: cursor)
+    }
+}

@@ -1,0 +1,107 @@
+public import BackstitchCore
+
+extension ReadTransaction {
+    /// Some attributes of the records that a query asks for, in its order; nothing else is decoded.
+    ///
+    /// ```swift
+    /// let names = try transaction.select(query, \.name, \.age)
+    /// ```
+    ///
+    /// - Throws: `invalidQuery` where the query can't be answered or a key path is neither a stored
+    ///   attribute nor `id`; `unreadable` where a value does not fit its type.
+    public func select<Model: Entity, each Attribute: AttributeValue>(
+        _ query: Query<Model>, _ keyPaths: repeat any KeyPath<Model, each Attribute> & Sendable
+    ) throws -> [(repeat each Attribute)] {
+        let binding = try types.binding(of: Model.self)
+        let columns = (repeat try Column(each keyPaths, binding))
+        var rows: [(repeat each Attribute)] = []
+        try QueryExecutor.run(reader.plan(query, binding), on: reader) { keyBytes, body in
+            guard let fields = PackedFields(body) else {
+                throw StoreError(.damaged, "A row of \(binding.name) can't be read. Run rebuild.")
+            }
+            rows.append((repeat try (each columns).value(keyBytes, fields, reader)))
+            return true
+        }
+        return rows
+    }
+
+    /// Some attributes of the records that a query by names asks for, in its order.
+    ///
+    /// - Returns: for each record the values in the order of the attributes, null for none.
+    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered.
+    public func select(_ query: RecordQuery, _ attributes: [String]) throws -> [[Value]] {
+        let entity = try reader.table(named: query.entity).binding
+        let bindings = try attributes.map { try entity.attribute(named: $0) }
+        var rows: [[Value]] = []
+        let plan = try QueryPlan(query, in: entity, on: reader)
+        try QueryExecutor.run(plan, on: reader) { _, body in
+            guard let fields = PackedFields(body) else {
+                throw StoreError(.damaged, "A row of \(entity.name) can't be read. Run rebuild.")
+            }
+            rows.append(try bindings.map { try $0.value(of: fields) })
+            return true
+        }
+        return rows
+    }
+
+    /// The records that a query by names asks for, in its order.
+    ///
+    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered.
+    public func fetch(_ query: RecordQuery) throws -> [DynamicRecord] {
+        let table = try reader.table(named: query.entity)
+        var records: [DynamicRecord] = []
+        let plan = try QueryPlan(query, in: table.binding, on: reader)
+        try QueryExecutor.visitKeys(plan, on: reader) { keyBytes in
+            records.append(try reader.dynamicRecord(RecordKey.stored(keyBytes), in: table))
+            return true
+        }
+        return records
+    }
+
+    /// The number of records that a query by names asks for.
+    ///
+    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered.
+    public func count(_ query: RecordQuery) throws -> Int {
+        let table = try reader.table(named: query.entity)
+        let plan = try QueryPlan(query, in: table.binding, needsRows: false, on: reader)
+        return try QueryExecutor.count(plan, on: reader)
+    }
+}
+
+/// How one attribute is read from the rows of one store.
+private struct Column<Model: Entity, Attribute: AttributeValue> {
+    private let keyPath: KeyPath<Model, Attribute>
+    private let binding: TypeBinding
+    /// The position of the attribute in the declaration; nil for `id`.
+    private let index: Int?
+
+    init(_ keyPath: any KeyPath<Model, Attribute> & Sendable, _ binding: TypeBinding) throws {
+        self.keyPath = keyPath
+        self.binding = binding
+        index = try Query<Model>.position(of: keyPath)
+    }
+
+    func value(
+        _ keyBytes: UnsafeRawBufferPointer, _ fields: PackedFields, _ reader: TableReader
+    ) throws -> Attribute {
+        let key = try index == nil ? RecordKey.stored(keyBytes) : nil
+        if let key, let id = EntityID<Model>(key: key) as? Attribute { return id }
+        guard let index else { preconditionFailure("A column without an attribute is the id.") }
+        guard let field = try fields.value(of: binding.layout.fields[index]) else {
+            // Only the type itself knows its default.
+            guard binding.schema.attributes[index].hasDefault else {
+                return try Attribute.absent(at: index)
+            }
+            let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
+            return try reader.decode(fields.bytes, id, binding)[keyPath: keyPath]
+        }
+        do {
+            return try Attribute(field: field)
+        } catch let error as FieldError {
+            throw StoreError(
+                .unreadable,
+                "\(binding.name).\(binding.schema.attributes[index].name) of the record "
+                    + "\(try RecordKey.stored(keyBytes)) can't be read: \(error).")
+        }
+    }
+}

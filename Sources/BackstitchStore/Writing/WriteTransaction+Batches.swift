@@ -1,0 +1,133 @@
+public import BackstitchCore
+
+extension WriteTransaction {
+    /// Changes each record that a query asks for, as a save of each would: records that change get
+    /// an operation each, the others none.
+    ///
+    /// The query is answered as if nothing were changed before all of it is: a record is changed
+    /// once, also where the change makes it match again. Keys are collected in parts where the
+    /// query is read in the order of its records; otherwise 20 to 40 bytes are held for each.
+    ///
+    /// ```swift
+    /// let count = try transaction.update(query) { $0.age += 1 }
+    /// ```
+    ///
+    /// - Parameter change: Changes a record; it must keep the id.
+    /// - Returns: the number of records that changed.
+    /// - Throws: what ``save(_:)`` and `change` throw; `invalidValue` where a change replaces the id;
+    ///   `invalidQuery` where the query can't be answered. If it throws, throw on: what was changed
+    ///   before is kept where the transaction ends well.
+    @discardableResult
+    public func update<Model: Entity>(
+        _ query: Query<Model>, set change: (inout Model) throws -> Void
+    ) throws -> Int {
+        let binding = try types.binding(of: Model.self)
+        var count = 0
+        try forEachKey(of: query.lowered(), binding, changesOthers: false) { key in
+            let id = EntityID<Model>(key: key)
+            guard var model = try reader.find(id, binding) else { return }
+            try change(&model)
+            guard model.id == id else {
+                throw StoreError(
+                    .invalidValue,
+                    "An update by query replaced the id of the \(binding.name) record \(key). "
+                        + "Delete the record and insert another one instead.")
+            }
+            if try update(model) { count += 1 }
+        }
+        return count
+    }
+
+    /// Sets an attribute of each record that a query asks for.
+    ///
+    /// Everything is as in the update with a closure.
+    ///
+    /// - Returns: the number of records that had another value.
+    @discardableResult
+    public func update<Model: Entity, Attribute: AttributeValue>(
+        _ query: Query<Model>,
+        set keyPath: any WritableKeyPath<Model, Attribute> & Sendable, to value: Attribute
+    ) throws -> Int {
+        try update(query) { $0[keyPath: keyPath] = value }
+    }
+
+    /// Deletes each record that a query asks for, one after another in the order of the answer, and
+    /// does to the records that refer to it what their delete rules say.
+    ///
+    /// - Returns: the number of records of the answer, also of those that went with one of the
+    ///   others; records of other entities and others that a rule deletes don't count.
+    /// - Throws: `deleteDenied` where a rule forbids one of the deletes. Throw on then: what was
+    ///   deleted before is kept where the transaction ends well.
+    @discardableResult
+    public func delete<Model: Entity>(_ query: Query<Model>) throws -> Int {
+        let binding = try types.binding(of: Model.self)
+        var count = 0
+        let changesOthers = binding.schema.attributes.contains { $0.reference != nil }
+        try forEachKey(of: query.lowered(), binding, changesOthers: changesOthers) { key in
+            count += 1
+            _ = try context.delete(binding.number, key)
+        }
+        return count
+    }
+}
+
+extension WriteTransaction {
+    /// The most keys that are collected before they are worked on, where parts are possible.
+    static var partCountMax: Int { 4096 }
+
+    /// Calls `body` with the key of each record of an answer. No cursor is open meanwhile, so that
+    /// it may write.
+    ///
+    /// - Parameter changesOthers: Whether `body` may change other records of the entity, so that
+    ///   the whole answer has to be known before the first call.
+    private func forEachKey(
+        of query: RecordQuery, _ binding: TypeBinding, changesOthers: Bool,
+        _ body: (RecordKey) throws -> Void
+    ) throws {
+        let isWhole = query.limitCount == nil && query.offsetCount == 0
+        let plan = try QueryPlan(
+            isWhole && !changesOthers ? query.unsorted : query,
+            in: reader.entityBinding(binding.number), needsRows: false, on: reader)
+        // Parts are behind one another by record key, which a change of a record keeps.
+        let isInParts = isWhole && !changesOthers && plan.isOrderedByKey
+        var position: QueryPosition?
+        while true {
+            let part =
+                isInParts
+                ? plan.page(after: position, offset: 0, limit: Self.partCountMax) : plan
+            var keys = StoredKeys()
+            try QueryExecutor.visitKeys(part, on: reader) { key in
+                keys.append(key)
+                return true
+            }
+            try keys.forEach(body)
+            guard isInParts, keys.count == Self.partCountMax else { return }
+            position = QueryPosition(values: [], firstEnd: 0, indexValue: [], key: keys.last)
+        }
+    }
+}
+
+/// Record keys one behind another, in 18 bytes each where the name is a UUID.
+private struct StoredKeys: ~Copyable {
+    private var data = ByteBuffer(capacity: 4096)
+    private(set) var count = 0
+    private var lastStart = 0
+
+    mutating func append(_ key: UnsafeRawBufferPointer) {
+        lastStart = data.count
+        data.append(key)
+        count += 1
+    }
+
+    /// The stored bytes of the last key.
+    var last: [UInt8] { [UInt8](data.bytes.part(lastStart..<data.count)) }
+
+    func forEach(_ body: (RecordKey) throws -> Void) throws {
+        var offset = 0
+        while offset < data.count {
+            let key = try RecordKey.stored(data.bytes.part(offset..<data.count))
+            offset += key.byteCount
+            try body(key)
+        }
+    }
+}
