@@ -1,3 +1,4 @@
+import XXHash
 import Foundation
 
 /// Where the next page of a query's answer begins: behind the last record of the page before.
