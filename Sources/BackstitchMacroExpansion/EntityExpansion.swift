@@ -90,12 +90,25 @@ struct EntityExpansion {
             """
     }
 
+    /// Delegates to the memberwise initialiser: one that assigns to `self` counts as one that sets
+    /// every property, and begins with all their initial values.
     private var decodingInitializer: String {
-        """
-        \(access)init(\(Self.readerParameters)) throws {
-            self = try Self.decode(id: id, fields: &fields)
-        }
-        """
+        let read = "try Self.decode(id: id, fields: &fields)"
+        var arguments = attributes.map { "\($0.label): value.\($0.identifier)" }
+        arguments.insert("id: value.id", at: isBroken ? 0 : entity.idPosition)
+        let body =
+            isBroken
+            ? "self = \(read)"
+            : """
+            let value = \(read)
+                self.init(
+                    \(arguments.joined(separator: ",\n        ")))
+            """
+        return """
+            \(access)init(\(Self.readerParameters)) throws {
+                \(body)
+            }
+            """
     }
 
     /// For a struct with initialisers of its own: sets the attributes one by one.

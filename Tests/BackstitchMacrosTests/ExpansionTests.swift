@@ -60,7 +60,12 @@ import Testing
 
                 nonisolated extension Employee: Backstitch.Entity {
                     init(id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader) throws {
-                        self = try Self.decode(id: id, fields: &fields)
+                        let value = try Self.decode(id: id, fields: &fields)
+                        self.init(
+                            id: value.id,
+                            email: value.email,
+                            department: value.department,
+                            note: value.note)
                     }
                 }
                 """#)

@@ -5,7 +5,9 @@
 public struct FieldReader: ~Copyable {
     private let fields: PackedFields
     private let layout: FieldLayout
+    /// The position in the row behind the field that was read last, and where its value begins.
     private var next = 0
+    private var nextStart = 0
     /// The position of the attribute that was read last.
     package private(set) var lastIndex = -1
 
@@ -44,8 +46,8 @@ public struct FieldReader: ~Copyable {
         if next < fields.count {
             let found = fields.field(at: next)
             if found == field {
-                next += 1
-                return try fields.value(at: next - 1)
+                defer { next += 1 }
+                return try fields.value(at: next, startingAt: &nextStart)
             }
             if layout.isAscending, field < found { return nil }
         } else if layout.isAscending {
@@ -53,6 +55,7 @@ public struct FieldReader: ~Copyable {
         }
         guard let position = fields.position(of: field) else { return nil }
         next = position + 1
-        return try fields.value(at: position)
+        nextStart = position == 0 ? 0 : fields.end(at: position - 1)
+        return try fields.value(at: position, startingAt: &nextStart)
     }
 }

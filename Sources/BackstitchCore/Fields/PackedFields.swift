@@ -32,7 +32,8 @@ package struct PackedFields {
         FieldID(bytes.little(UInt16.self, at: 4 + position * entrySize))
     }
 
-    private func end(at position: Int) -> Int {
+    @inline(__always)
+    func end(at position: Int) -> Int {
         let offset = 4 + position * entrySize + 2
         return entrySize == 4
             ? Int(bytes.little(UInt16.self, at: offset))
@@ -41,8 +42,16 @@ package struct PackedFields {
 
     /// The value at a position of the directory; damaged where its bounds don't fit.
     package func value(at position: Int) throws(FieldError) -> FieldValue {
-        let start = dataStart + (position == 0 ? 0 : end(at: position - 1))
-        let end = dataStart + end(at: position)
+        var start = position == 0 ? 0 : end(at: position - 1)
+        return try value(at: position, startingAt: &start)
+    }
+
+    /// The value at a position of the directory, whose predecessor ends at `next`, and then its end.
+    @inline(__always)
+    func value(at position: Int, startingAt next: inout Int) throws(FieldError) -> FieldValue {
+        let start = dataStart + next
+        next = end(at: position)
+        let end = dataStart + next
         guard start < end, end <= bytes.count, let tag = FieldTag(rawValue: bytes[start]) else {
             throw FieldError(.damaged)
         }

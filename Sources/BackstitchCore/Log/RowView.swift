@@ -22,6 +22,8 @@ package struct RowView {
         package static let isDeleted = Flags(rawValue: 1)
         /// The record can't be read as its Swift type.
         package static let isUnreadable = Flags(rawValue: 2)
+        /// What keeps a record out of queries.
+        package static let notReadable = Flags(rawValue: 3)
         /// The record's unsynced operations are parked.
         package static let isParked = Flags(rawValue: 4)
         /// The record was synced when the service lost its zone, and was not edited since: what the

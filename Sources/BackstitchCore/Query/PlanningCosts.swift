@@ -5,6 +5,9 @@ package struct PlanningCosts: Sendable {
     package var rowCostInScannedRows = 12
     /// The bound that counting begins with; fewer entries are read without asking further.
     package var firstBound = 64
+    /// From this count on, the rows of the entity are counted too, for a scan may be faster. Below,
+    /// counting them takes as long as reading what was found.
+    package var scanBound = 1_024
     /// The bound that counting ends with.
     package var lastBound = 262_144
     /// From this count on, another index is asked to shorten the list.

@@ -12,7 +12,7 @@ extension QueryExecutor {
             preconditionFailure("Only an index gives groups.")
         }
         let alwaysSorts = isReversed || plan.steps.count > 1 || plan.position != nil
-        let buffer = SortBuffer(countMax: plan.stop)
+        var buffer = SortBuffer(countMax: plan.stop)
         var value = ByteBuffer(capacity: OrderedKey.byteCountMax)
         var isStarted = false
         var goesOn = true
@@ -35,13 +35,14 @@ extension QueryExecutor {
                     countMax: plan.stop, after: plan.position?.start(in: found, isCut: isCut))
             }
             let steps = isCut ? plan.steps[...] : plan.steps.dropFirst()
+            let leading = steps.first?.leading
             if let body {
-                try buffer.add(key: key, steps: steps, fields: fields(body))
+                try buffer.add(key: key, steps: steps, leading: leading, fields: fields(body))
             } else if steps.isEmpty {
-                try buffer.add(key: key, steps: steps, fields: nil)
+                try buffer.add(key: key, steps: steps, leading: nil, fields: nil)
             } else {
                 _ = try source.withRow(of: plan.entity.number, key: key) { body in
-                    try buffer.add(key: key, steps: steps, fields: fields(body))
+                    try buffer.add(key: key, steps: steps, leading: leading, fields: fields(body))
                 }
             }
             return true

@@ -59,10 +59,12 @@ package enum QueryExecutor {
                 try window.pass(key, body, visit)
             }
         case .inMemory:
-            let buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
+            var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
+            let leading = plan.steps.first?.leading
             let sortsByRow = plan.steps.contains { $0.attribute != nil }
             try matches(plan, on: source, needsBody: sortsByRow) { _, key, body in
-                try buffer.add(key: key, steps: plan.steps[...], fields: fields(body))
+                try buffer.add(
+                    key: key, steps: plan.steps[...], leading: leading, fields: fields(body))
                 return true
             }
             _ = try buffer.visitSorted { key in try window.pass(key, nil, visit) }

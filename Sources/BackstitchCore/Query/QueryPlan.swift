@@ -56,7 +56,7 @@ package struct QueryPlan: Sendable {
     /// - Throws: ``QueryError`` for another entity, unknown attributes, values of a wrong type, and
     ///   negative counts.
     package init(_ query: RecordQuery, in entity: EntityBinding) throws {
-        try self.init(query, in: entity, needsRows: true) { try $0.choice() }
+        try self.init(query, in: entity, needsRows: true) { $0.choice() }
     }
 
     /// Plans a query of an entity with a look at what its indexes hold.

@@ -16,14 +16,16 @@ extension QueryPlanner {
                 if found < best?.count ?? bound { best = (candidate, found) }
             }
             if let best {
-                let isCheap = best.count < costs.firstBound || !readsRows(with: best.best)
+                let isCheap = best.count < costs.scanBound || !readsRows(with: best.best)
                 let scanned = best.count * costs.rowCostInScannedRows
                 if isCheap { return best }
                 return try count(.scan(isReversed: false), scanned) < scanned ? nil : best
             }
             if candidates.contains(where: { !readsRows(with: $0) }) { break }
             let scanned = bound * costs.rowCostInScannedRows
-            if try count(.scan(isReversed: false), scanned) < scanned { return nil }
+            if bound >= costs.scanBound, try count(.scan(isReversed: false), scanned) < scanned {
+                return nil
+            }
             bound *= 4
         }
         return bestByRank(candidates).map { ($0, bound) }

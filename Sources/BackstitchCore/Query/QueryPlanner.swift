@@ -59,9 +59,12 @@ struct QueryPlanner {
     }
 
     /// The choice by the form of the conditions.
-    func choice() throws -> Choice {
-        if let choice = impossible { return choice }
-        guard let best = bestByRank(candidates()), !yieldsToOrder(best) else {
+    func choice() -> Choice {
+        impossible ?? choice(among: candidates())
+    }
+
+    private func choice(among candidates: [Candidate]) -> Choice {
+        guard let best = bestByRank(candidates), !yieldsToOrder(best) else {
             return unrestricted()
         }
         return choice(of: best)
@@ -72,7 +75,7 @@ struct QueryPlanner {
         if let choice = impossible { return choice }
         let candidates = candidates()
         guard let first = bestByRank(candidates), isWorthCounting(first, among: candidates) else {
-            return try choice()
+            return choice(among: candidates)
         }
         // Where most rows match, they are read in order: a limit is reached soon then.
         guard let (best, found) = try raced(candidates, by: count) else { return unrestricted() }

@@ -2,7 +2,7 @@
 ///
 /// An entry's bytes are its sort keys (`OrderedKey`, whole, inverted where the order is reversed)
 /// and its record key, so that comparing bytes is comparing records, and no two are equal.
-final class SortBuffer {
+struct SortBuffer: ~Copyable {
     private struct Entry {
         /// The first eight bytes, as a number that compares as they do.
         var prefix: UInt64
@@ -28,7 +28,7 @@ final class SortBuffer {
     var isEmpty: Bool { entries.isEmpty }
 
     /// Forgets all entries and keeps the room.
-    func reset(countMax: Int?, after: [UInt8]? = nil) {
+    mutating func reset(countMax: Int?, after: [UInt8]? = nil) {
         self.countMax = countMax ?? .max
         self.after = after
         entries.removeAll(keepingCapacity: true)
@@ -37,12 +37,14 @@ final class SortBuffer {
     }
 
     /// Adds a record with its sort keys, which are read from its row.
-    func add(
-        key: UnsafeRawBufferPointer, steps: ArraySlice<QueryPlan.Step>, fields: PackedFields?
+    ///
+    /// - Parameter leading: The first of the steps, where its first bytes are cheap to make.
+    mutating func add(
+        key: UnsafeRawBufferPointer, steps: ArraySlice<QueryPlan.Step>, leading: SortLeading?,
+        fields: PackedFields?
     ) throws {
-        if let last = entries.first, entries.count >= countMax, let fields,
-            let first = steps.first,
-            let least = try first.leastLeading(of: fields), least > last.prefix
+        if let leading, entries.count >= countMax, let fields,
+            let least = try leading.least(of: fields), least > entries[0].prefix
         {
             return
         }
@@ -60,14 +62,14 @@ final class SortBuffer {
         insert(entry)
     }
 
-    private func insert(_ entry: Entry) {
+    private mutating func insert(_ entry: Entry) {
         if entries.count < countMax {
             entries.append(entry)
             liveByteCount += entry.end - entry.start
             if entries.count == countMax { makeHeap() }
             return
         }
-        guard let last = entries.first, precedes(entry, last) else {
+        guard let last = entries.first, Self.precedes(entry, last, in: data.bytes) else {
             data.truncate(to: entry.start)
             return
         }
@@ -80,32 +82,35 @@ final class SortBuffer {
     /// Calls `visit` with each record key in order, until it returns false.
     ///
     /// - Returns: false where `visit` did.
-    func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
-        if entries.count > 1 { entries.sort { precedes($0, $1) } }
+    mutating func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
+        let bytes = data.bytes
+        if entries.count > 1 { entries.sort { Self.precedes($0, $1, in: bytes) } }
         for entry in entries {
-            if try !visit(data.bytes.part(entry.keyStart..<entry.end)) { return false }
+            if try !visit(bytes.part(entry.keyStart..<entry.end)) { return false }
         }
         return true
     }
 
-    private func precedes(_ left: Entry, _ right: Entry) -> Bool {
+    private static func precedes(
+        _ left: Entry, _ right: Entry, in bytes: UnsafeRawBufferPointer
+    ) -> Bool {
         if left.prefix != right.prefix { return left.prefix < right.prefix }
-        let bytes = data.bytes
         return bytes.part(left.start..<left.end).order(bytes.part(right.start..<right.end)) < 0
     }
 
     // MARK: The heap, whose first entry sorts last
 
-    private func makeHeap() {
+    private mutating func makeHeap() {
         for at in stride(from: entries.count / 2 - 1, through: 0, by: -1) { siftDown(from: at) }
     }
 
-    private func siftDown(from position: Int) {
+    private mutating func siftDown(from position: Int) {
+        let bytes = data.bytes
         var at = position
         while true {
             var largest = at
             for child in [2 * at + 1, 2 * at + 2] where child < entries.count {
-                if precedes(entries[largest], entries[child]) { largest = child }
+                if Self.precedes(entries[largest], entries[child], in: bytes) { largest = child }
             }
             if largest == at { return }
             entries.swapAt(at, largest)
@@ -114,7 +119,7 @@ final class SortBuffer {
     }
 
     /// Drops the bytes of entries that are kept no more.
-    private func compact() {
+    private mutating func compact() {
         var live = ByteBuffer(capacity: 2 * liveByteCount)
         for at in entries.indices {
             let entry = entries[at]

@@ -116,7 +116,7 @@ extension TableReader: RowSource {
 
 extension RowView {
     /// Whether the row is a live record that its Swift type can read.
-    var isReadable: Bool { flags.isDisjoint(with: [.isDeleted, .isUnreadable]) }
+    var isReadable: Bool { flags.isDisjoint(with: .notReadable) }
 }
 
 extension [UInt8] {

@@ -9,7 +9,15 @@ extension LoweringContext {
         guard let type = (type as? any AttributeValue.Type)?.attributeType else {
             throw unsupported(expression)
         }
-        return .arithmetic(operation, try lower(left), try lower(right), type)
+        let (left, right) = (try lower(left), try lower(right))
+        // What captured values add up to can be looked up in an index. One that overflows fails when
+        // it is asked for, not before.
+        if case .constant(let one) = left, case .constant(let other) = right,
+            let result = try? operation.result(one, other, as: type)
+        {
+            return .constant(result)
+        }
+        return .arithmetic(operation, left, right, type)
     }
 }
 
