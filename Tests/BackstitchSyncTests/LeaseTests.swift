@@ -1,0 +1,99 @@
+import Backstitch
+import BackstitchStore
+import BackstitchTesting
+import Foundation
+import Testing
+
+/// One process at a time synchronises a store.
+@Suite struct LeaseTests {
+    @Entity("Leased") struct Leased {
+        var id = ID()
+        var name: String
+    }
+
+    let cloud = SimulatedCloud()
+
+    static func schema() -> Schema { Schema(Leased.self) }
+
+    private func engine(_ store: Store, _ device: String) -> SyncEngine {
+        SyncEngine(
+            store: store, service: cloud.connection(device: device),
+            configuration: SyncConfiguration(
+                zoneName: "Leases", syncOnSave: false, standbyMilliseconds: 20))
+    }
+
+    private func withFolder(_ body: (String) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/lease-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await body(path)
+    }
+
+    @Test func `a second process stands by, and takes over when the first one is killed`()
+        async throws
+    {
+        try await withFolder { path in
+            try Store(at: path, schema: Self.schema()).close()
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+                let store = try Store(at: path, schema: LeaseTests.schema())
+                #expect(try store.takeSyncLease())
+                kill(getpid(), SIGKILL)
+            }
+            let store = try Store(at: path, schema: Self.schema())
+            defer { store.close() }
+            let engine = engine(store, "a")
+            try await engine.sync()
+            await #expect(processExitsWith: .success) { [path = path as String] in
+                let store = try Store(at: path, schema: LeaseTests.schema())
+                #expect(try !store.takeSyncLease())
+            }
+            await engine.stop()
+            #expect(try store.takeSyncLease())
+        }
+    }
+
+    @Test func `an engine on another handle stands by, keeps nothing from syncing, and takes over`()
+        async throws
+    {
+        try await withFolder { path in
+            let first = try Store(at: path, schema: Self.schema())
+            let second = try Store(at: path, schema: Self.schema())
+            defer { second.close() }
+            let one = engine(first, "a")
+            let other = engine(second, "a")
+            try await one.sync()
+            await #expect { try await other.sync() } throws: {
+                ($0 as? SyncError)?.code == .standby
+            }
+            #expect(other.status == .standby)
+            var events = other.events.makeAsyncIterator()
+            try await other.start()
+            try await second.write { try $0.save(Leased(name: "saved on standby")) }
+            #expect(try await one.sync().pushedRecords == 1)
+            first.close()
+            // It takes over by itself.
+            while let event = await events.next() {
+                if case .finished = event { break }
+            }
+            #expect(other.status != .standby)
+            await other.stop()
+        }
+    }
+
+    @Test func `engines of one store object share the role`() async throws {
+        try await withFolder { path in
+            let store = try Store(at: path, schema: Self.schema())
+            defer { store.close() }
+            let one = engine(store, "a")
+            let other = engine(store, "a")
+            try await one.sync()
+            try await other.sync()
+            await one.stop()
+            try await other.sync()
+            let third = try Store(at: path, schema: Self.schema())
+            defer { third.close() }
+            #expect(try !third.takeSyncLease())
+            await other.stop()
+            #expect(try third.takeSyncLease())
+        }
+    }
+}
