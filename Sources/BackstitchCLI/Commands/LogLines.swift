@@ -17,7 +17,7 @@ enum LogLines {
             [change.attribute.printable, text(change, of: operation.kind)]
         }
         if !operation.context.isEmpty {
-            details.insert(["context", operation.context.printable.shortened(to: valueCountMax)], at: 0)
+            details.insert(["context", text(.string(operation.context))], at: 0)
         }
         if let through = operation.acknowledgedThrough {
             details.append(["acknowledged", "through operation \(through)"])

@@ -1,4 +1,5 @@
 import BackstitchCore
+import Foundation
 
 /// A record that a transaction changed.
 struct TransactionStep {
@@ -76,7 +77,8 @@ extension ReadTransaction {
                 found.append(
                     TransactionSummary(
                         id: transaction, author: operation.author, context: operation.context,
-                        milliseconds: Int64(operation.clock >> 16), operationCount: count))
+                        date: Date(milliseconds: Int64(operation.clock >> 16)),
+                        operationCount: count))
             }
             return found.count < limit
         }

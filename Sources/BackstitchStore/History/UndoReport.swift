@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import Foundation
 
 /// What an undo does where a record is not any more what the transaction left.
 public enum UndoPolicy: Hashable, Sendable, CaseIterable {
@@ -36,8 +37,8 @@ public struct TransactionSummary: Hashable, Sendable, Identifiable {
     public let author: String
     /// What it was for; empty where the write did not say.
     public let context: String
-    /// The time of its first operation, in milliseconds since 1970.
-    public let milliseconds: Int64
+    /// The time of its first operation.
+    public let date: Date
     /// The number of its operations.
     public let operationCount: Int
 }
