@@ -71,7 +71,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["Nothing", "n"], "It has: Note."), (["Note", "nobody"], "no operation of a record nobody"),
+        (["Nothing", "n"], "It has: Note."),
+        (["Note", "nobody"], "no operation of a record nobody"),
         (["Note"], "NAME is missing"), (["Note", "n", "--limit", "0"], "--limit takes"),
         (["Note", String(repeating: "x", count: 256)], "255"),
     ])

@@ -7,7 +7,13 @@ import Testing
 
 /// Unsynced edits that are given up, also while they are on their way.
 @Suite struct RevertTests {
-    let cloud = SimulatedCloud()
+    let cloud: SimulatedCloud
+
+    init() {
+        var options = SimulatedCloud.Options()
+        options.keepsVersions = true
+        cloud = SimulatedCloud(options: options)
+    }
 
     /// Checks that nothing waits, that the store holds what the service has, and that the log accounts
     /// for every operation.

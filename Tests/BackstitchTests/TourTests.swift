@@ -123,7 +123,7 @@ import Testing
         let staffBefore = try store.read(at: before) { try $0.fetch(Employee.self) }  // then
 
         let last = try store.read { try $0.transactions(limit: 10, by: "ada") }
-        let undo = try await store.undo(transaction: last[0].id)  // by new operations, synced as any
+        let undo = try await store.undo(transaction: last[0].id)  // by new operations
         try await store.redo(undo)
         #expect(try store.read { try $0.find(Employee.self, ada.id) }?.salary == 4200)
 

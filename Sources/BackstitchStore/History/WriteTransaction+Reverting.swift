@@ -13,7 +13,8 @@ extension WriteTransaction {
     ///   meanwhile; `busy` where the service lost the record's zone and has to get it anew first.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
-        try context.revert(RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key))
+        try context.revert(
+            RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key))
     }
 
     /// As ``revert(_:)``, by the record's key and the name of its entity.

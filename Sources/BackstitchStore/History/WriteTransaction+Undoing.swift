@@ -115,7 +115,8 @@ extension WriteContext {
         return StoreError(
             .changedSince,
             "Transaction \(id) can't be undone, because other writes changed what it left: "
-                + "\(names.joined(separator: ", "))\(more). Undo those first, or skip these records.")
+                + "\(names.joined(separator: ", "))\(more). Undo those first, or skip these records."
+        )
     }
 }
 
