@@ -9,8 +9,8 @@ struct Program {
 
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
-        InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(), CompactCommand(),
-        SimulateCommand(), DemoCommand(),
+        InspectCommand(), LogCommand(), HistoryCommand(), VerifyCommand(), RebuildCommand(),
+        CompactCommand(), SimulateCommand(), DemoCommand(),
     ]
 
     static func main() async {

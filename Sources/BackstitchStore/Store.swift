@@ -89,15 +89,19 @@ public final class Store: Sendable {
     /// **The closure may run more than once** before it counts: when the file has to grow, or when
     /// another write of the same commit fails. Change nothing outside of it.
     ///
-    /// - Parameter author: What the operations carry as their author; nil takes the configuration's.
-    /// - Throws: what the closure throws; `closed`, `full`, `io` or `outcomeUnknown`.
+    /// - Parameters:
+    ///   - author: What the operations carry as their author; nil takes the configuration's.
+    ///   - context: What the write is for, such as a request's id or a reason, in at most 4 KiB. It is
+    ///     kept once for the transaction, and read back from the log and from change sets.
+    /// - Throws: what the closure throws; `invalidValue` for an author or a context that is too long;
+    ///   `closed`, `full`, `io` or `outcomeUnknown`.
     @discardableResult
     public func write<Result: Sendable>(
-        author: String? = nil,
+        author: String? = nil, context: String = "",
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
     ) async throws -> Result {
         let types = types
-        return try await writeContext(author: author) { context in
+        return try await writeContext(author: author, context: context) { context in
             try body(WriteTransaction(context: context, types: types))
         }
     }
@@ -109,7 +113,7 @@ public final class Store: Sendable {
     /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
     public func write<Result: Sendable>(
-        author: String? = nil,
+        author: String? = nil, context: String = "",
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
         if environment.writer.isCurrent {
@@ -122,7 +126,7 @@ public final class Store: Sendable {
                 .nestedWrite,
                 "A read can't wait for a write. End the read, then write.")
         }
-        try check(author)
+        try check(author, context)
         let types = types
         return try withoutActuallyEscaping(body) { body in
             // The queue holds the job a moment longer than this call, so the closure is taken away.
@@ -134,7 +138,7 @@ public final class Store: Sendable {
             let done = DispatchSemaphore(value: 0)
             submit(
                 WriteJob(
-                    author: author,
+                    author: author, context: context,
                     run: { context in
                         guard let run = work.withLock({ $0 }) else { throw StoreError.closed }
                         let value = try run(context)
@@ -155,15 +159,16 @@ public final class Store: Sendable {
     /// Writes with the context itself, for the sync engine.
     @discardableResult
     package func writeContext<Result: Sendable>(
-        author: String? = nil, _ body: @escaping @Sendable (WriteContext) throws -> Result
+        author: String? = nil, context: String = "",
+        _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
-        try check(author)
+        try check(author, context)
         let result = Locked<Result?>(nil)
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<Void, any Error>) in
             submit(
                 WriteJob(
-                    author: author,
+                    author: author, context: context,
                     run: { context in
                         let value = try body(context)
                         result.withLock { $0 = value }
@@ -180,12 +185,16 @@ public final class Store: Sendable {
         return value
     }
 
-    private func check(_ author: String?) throws {
-        guard let author, author.utf8.count > StoreConfiguration.authorBytesMax else { return }
-        throw StoreError(
-            .invalidValue,
-            "The author of a write has \(StoreConfiguration.authorBytesMax) bytes at most; this "
-                + "one has \(author.utf8.count). Shorten it.")
+    private func check(_ author: String?, _ context: String) throws {
+        func check(_ text: String, _ name: String, bytesMax: Int) throws {
+            guard text.utf8.count > bytesMax else { return }
+            throw StoreError(
+                .invalidValue,
+                "The \(name) of a write has \(bytesMax) bytes at most; this one has "
+                    + "\(text.utf8.count). Shorten it.")
+        }
+        try check(author ?? "", "author", bytesMax: StoreConfiguration.authorBytesMax)
+        try check(context, "context", bytesMax: StoreConfiguration.contextBytesMax)
     }
 
     private func submit(_ job: WriteJob) {
@@ -237,7 +246,7 @@ public final class Store: Sendable {
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             for (index, job) in jobs.enumerated() where failures[index] == nil {
-                context.begin(author: job.author)
+                context.begin(author: job.author, context: job.context)
                 do {
                     try job.run(context)
                     if let failure = context.failure { throw failure }

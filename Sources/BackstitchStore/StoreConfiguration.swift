@@ -16,6 +16,8 @@ public struct StoreConfiguration: Sendable {
     public var author: String
     /// The most bytes of an author's name.
     public static let authorBytesMax = 255
+    /// The most bytes of the context that a write can name: 4 KiB.
+    public static let contextBytesMax = OperationEncoder.contextByteCountMax
     /// The most bytes that the store may grow to; its file grows only as needed.
     public var bytesMax: Int
     /// Whether a store on a network file system is opened, whose locks may not work.

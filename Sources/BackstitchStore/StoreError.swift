@@ -32,6 +32,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let unknownEntity = Code("unknownEntity")
         /// There is no record of that id.
         public static let notFound = Code("notFound")
+        /// The operation or transaction is not in the log: it was compacted, or never was there.
+        public static let notInLog = Code("notInLog")
         /// There is a record of that id already.
         public static let alreadyExists = Code("alreadyExists")
         /// The record name is not possible.
@@ -40,6 +42,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let invalidValue = Code("invalidValue")
         /// A record can't be read as its Swift type.
         public static let unreadable = Code("unreadable")
+        /// Records were changed since, so that a transaction can't be undone as a whole.
+        public static let changedSince = Code("changedSince")
         /// A delete rule forbids the delete.
         public static let deleteDenied = Code("deleteDenied")
         /// A query can't be answered.

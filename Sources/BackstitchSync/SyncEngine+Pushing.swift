@@ -131,12 +131,14 @@ private struct PushStep: Sendable {
         let name = change.key.name.description
         switch kind {
         case .acknowledge(let version):
-            try context.acknowledge(
-                change.entity, change.key, through: change.through, version: version)
+            results.note(
+                try context.acknowledgePush(change, version: version, policy: policy), name,
+                change.entityName)
         case .acknowledgePart(let version):
-            try context.acknowledgePart(
-                change.entity, change.key, through: change.through, version: version,
-                without: deferred)
+            results.note(
+                try context.acknowledgePush(
+                    change, version: version, without: deferred, policy: policy), name,
+                change.entityName)
         case .merge(let record):
             results.note(
                 try context.merge(record, policy: policy, isAuthoritative: true), name,

@@ -13,14 +13,14 @@ import Testing
 
     static func encoded(
         _ kind: OperationKind, stamp: SyncStamp? = nil, conflict: ConflictReport? = nil,
-        sequence: UInt64 = 9
+        context: String = "", sequence: UInt64 = 9
     ) throws -> [UInt8] {
         var output = ByteBuffer()
         try OperationEncoder.begin(
             OperationHeader(
                 kind: kind, origin: .remote, flags: .isUnreadable, entity: EntityNumber(7),
                 transaction: 8, clock: 77, previous: 3, key: RecordKey(.text("key"), zone: 1),
-                author: "me"),
+                author: "me", context: context),
             stamp: stamp, conflict: conflict, into: &output)
         var writer = FieldWriter()
         if kind.changesContent { try fields.write(to: &writer) }
@@ -47,10 +47,12 @@ import Testing
         let stamp = SyncStamp(
             changeTag: "tag", modifiedMilliseconds: -5, acknowledgedThrough: .max)
         let bytes = try Self.encoded(
-            kind, stamp: isFull ? stamp : nil, conflict: isFull ? Self.report : nil)
+            kind, stamp: isFull ? stamp : nil, conflict: isFull ? Self.report : nil,
+            context: isFull ? "because" : "")
         try bytes.withUnsafeBytes { raw in
             let view = try OperationView(raw, sequence: 9)
             #expect(view.kind == kind)
+            #expect(view.context == (isFull ? "because" : ""))
             #expect(view.origin == .remote)
             #expect(view.flags.contains(.isUnreadable))
             #expect(view.entity == EntityNumber(7))
@@ -96,7 +98,8 @@ import Testing
     @Test(arguments: OperationKind.allCases)
     func `damage at every offset is found`(kind: OperationKind) throws {
         let stamp = SyncStamp(changeTag: "t", modifiedMilliseconds: 1, acknowledgedThrough: 1)
-        let bytes = try Self.encoded(kind, stamp: stamp, conflict: Self.report)
+        let bytes = try Self.encoded(
+            kind, stamp: stamp, conflict: Self.report, context: "why")
         for offset in bytes.indices {
             for value in Set([0, 1, 0x7F, 0x80, 0xFF, bytes[offset] ^ 4] as [UInt8]) {
                 guard value != bytes[offset] else { continue }
@@ -119,7 +122,7 @@ import Testing
     @Test(arguments: [OperationKind.update, .baseline])
     func `random bytes behind a right checksum throw and never trap`(kind: OperationKind) throws {
         var generator = SeededGenerator(seed: 5)
-        let bytes = try Self.encoded(kind, conflict: Self.report)
+        let bytes = try Self.encoded(kind, conflict: Self.report, context: "why")
         for _ in 0..<10_000 {
             var damaged = bytes
             for _ in 0..<Int.random(in: 1...6, using: &generator) {
@@ -136,6 +139,7 @@ import Testing
         _ = try? view.key
         _ = view.stamp
         _ = view.author
+        _ = view.context
         _ = try? view.conflictBytes.map { try ConflictReport(reading: $0) }
         guard view.kind.changesContent else { return }
         if view.kind == .baseline { _ = view.baseline.map { FoldedRow($0) } }

@@ -128,6 +128,37 @@ import Testing
         await engine.stop()
     }
 
+    @Test func `what the tour takes back is as it was`() async throws {
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let ada = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        try await store.write { _ = try $0.save(ada) }
+        let before = try store.read { try $0.lastSequence }
+        var raised = ada
+        raised.salary = 4200
+        let promoted = raised
+
+        try await store.write(author: "ada", context: "request 17") { tx in
+            try tx.save(promoted)
+        }
+        for step in try store.history(of: ada.id) {  // newest first
+            print(step.date, step.author, step.context, step.changes)
+            print(try step.model(Employee.self)?.salary ?? 0)  // the record after that step
+        }
+        let staffBefore = try store.read(at: before) { try $0.fetch(Employee.self) }  // then
+
+        let last = try store.read { try $0.transactions(limit: 10, by: "ada") }
+        let undo = try await store.undo(transaction: last[0].id)  // by new operations
+        try await store.redo(undo)
+        #expect(try store.read { try $0.find(Employee.self, ada.id) }?.salary == 4200)
+
+        try await store.revert(ada.id)  // gives up what was not synced
+
+        #expect(staffBefore.map(\.salary) == [4000])
+        #expect(try store.read { try $0.count(Employee.self) } == 0)
+    }
+
     @Test func `what the tour keeps short has all its records`() async throws {
         let configuration = StoreConfiguration(retention: .keepUnsynced(days: 30))
         let store = try Store.inMemory(

@@ -31,6 +31,7 @@ struct LogCommand: Command {
                                    place of compacted ones: baseline, journal
               origin               local, remote, rebase
               author               who wrote it; may be empty
+              context              what its transaction was for; may be empty
               transaction          the sequence of the first operation of the same transaction
               date                 the time of its clock, in UTC
               entity, record       whose it is

@@ -21,6 +21,7 @@ struct LogDocument: Encodable {
     let kind: String
     let origin: String
     let author: String
+    let context: String
     let transaction: UInt64
     let date: String
     let entity: String
@@ -37,6 +38,7 @@ struct LogDocument: Encodable {
         kind = "\(operation.kind)"
         origin = "\(operation.origin)"
         author = operation.author
+        context = operation.context
         transaction = operation.transaction
         date = operation.date.utc
         entity = operation.entity

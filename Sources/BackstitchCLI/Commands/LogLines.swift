@@ -16,6 +16,9 @@ enum LogLines {
         var details = operation.changes.map { change -> [String] in
             [change.attribute.printable, text(change, of: operation.kind)]
         }
+        if !operation.context.isEmpty {
+            details.insert(["context", text(.string(operation.context))], at: 0)
+        }
         if let through = operation.acknowledgedThrough {
             details.append(["acknowledged", "through operation \(through)"])
         }

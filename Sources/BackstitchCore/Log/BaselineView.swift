@@ -12,7 +12,7 @@ package struct BaselineView {
     /// The value of the record's entry among the parked ones; nil where there is none.
     package let parkBytes: UnsafeRawBufferPointer?
 
-    init?(_ bytes: UnsafeRawBufferPointer) {
+    package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 4 else { return nil }
         let count = Int(bytes.little(UInt32.self, at: 0))
         guard count == 0 || count >= 8, 4 + count <= bytes.count,

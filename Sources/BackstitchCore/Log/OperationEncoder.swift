@@ -10,6 +10,7 @@ import XXHash
 /// | 8, 8, 8 | transaction, clock, previous sequence of the record |
 /// | 18 to 258 | record key |
 /// | 1 + n | author: byte count, UTF-8 |
+/// | 2 + n | with a context: byte count, UTF-8 |
 /// | 1 + n, 8, 8 | with a stamp: change tag, modification time, acknowledged sequence |
 /// | 4 + n | with a conflict: byte count, conflict report |
 /// | 4 + n | update: byte count, changed fields before |
@@ -28,6 +29,7 @@ package enum OperationEncoder {
         var flags = header.flags
         if stamp != nil { flags.insert(.hasStamp) }
         if conflict != nil { flags.insert(.hasConflict) }
+        if !header.context.isEmpty { flags.insert(.hasContext) }
         output.append(formatVersion)
         output.append(header.kind.rawValue)
         output.append(header.origin.rawValue)
@@ -39,6 +41,7 @@ package enum OperationEncoder {
         output.append(little: header.previous)
         output.append(header.key)
         appendShort(header.author, to: &output)
+        if !header.context.isEmpty { appendContext(header.context, to: &output) }
         if let stamp {
             appendShort(stamp.changeTag, to: &output)
             output.append(little: stamp.modifiedMilliseconds)
@@ -53,13 +56,14 @@ package enum OperationEncoder {
     }
 
     /// Appends everything up to the payload of an operation that takes the place of another in the
-    /// log: its time, author, transaction and conflict report stay.
+    /// log: its time, author, context, transaction and conflict report stay.
     package static func begin(
         _ kind: OperationKind, inPlaceOf old: OperationView, flags: OperationHeader.Flags = [],
         into output: inout ByteBuffer
     ) {
         var flags = flags
         if old.conflictBytes != nil { flags.insert(.hasConflict) }
+        if old.contextBytes.count > 0 { flags.insert(.hasContext) }
         output.append(formatVersion)
         output.append(kind.rawValue)
         output.append(old.origin.rawValue)
@@ -72,6 +76,10 @@ package enum OperationEncoder {
         output.append(old.keyBytes)
         output.append(UInt8(old.authorBytes.count))
         output.append(old.authorBytes)
+        if old.contextBytes.count > 0 {
+            output.append(little: UInt16(old.contextBytes.count))
+            output.append(old.contextBytes)
+        }
         if let conflict = old.conflictBytes {
             output.append(little: UInt32(conflict.count))
             output.append(conflict)
@@ -89,6 +97,16 @@ package enum OperationEncoder {
         let count = text.utf8.count
         precondition(count <= 255, "An author or change tag is too long.")
         output.append(UInt8(count))
+        output.append(utf8: text)
+    }
+
+    /// The most bytes of a context.
+    package static let contextByteCountMax = 4096
+
+    private static func appendContext(_ text: String, to output: inout ByteBuffer) {
+        let count = text.utf8.count
+        precondition(count <= contextByteCountMax, "A context is too long.")
+        output.append(little: UInt16(count))
         output.append(utf8: text)
     }
 }

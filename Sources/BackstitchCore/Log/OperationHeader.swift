@@ -14,6 +14,8 @@ package struct OperationHeader: Hashable, Sendable {
         package static let hasConflict = Flags(rawValue: 2)
         /// The record can't be read as its Swift type.
         package static let isUnreadable = Flags(rawValue: 4)
+        /// A context follows the author.
+        package static let hasContext = Flags(rawValue: 8)
     }
 
     package var kind: OperationKind
@@ -28,10 +30,13 @@ package struct OperationHeader: Hashable, Sendable {
     package var previous: UInt64
     package var key: RecordKey
     package var author: String
+    /// What the transaction was for; only its first operation carries it.
+    package var context: String
 
     package init(
         kind: OperationKind, origin: OperationOrigin, flags: Flags = [], entity: EntityNumber,
-        transaction: UInt64, clock: UInt64, previous: UInt64, key: RecordKey, author: String = ""
+        transaction: UInt64, clock: UInt64, previous: UInt64, key: RecordKey, author: String = "",
+        context: String = ""
     ) {
         self.kind = kind
         self.origin = origin
@@ -42,5 +47,6 @@ package struct OperationHeader: Hashable, Sendable {
         self.previous = previous
         self.key = key
         self.author = author
+        self.context = context
     }
 }

@@ -13,6 +13,7 @@ package struct OperationView {
     /// The stored form of the record key.
     package let keyBytes: UnsafeRawBufferPointer
     let authorBytes: UnsafeRawBufferPointer
+    let contextBytes: UnsafeRawBufferPointer
     private let tagBytes: UnsafeRawBufferPointer
     private let modifiedMilliseconds: Int64
     private let acknowledgedThrough: UInt64
@@ -49,6 +50,11 @@ package struct OperationView {
         var scanner = ByteScanner(bytes, from: OperationEncoder.fixedByteCount, to: end)
         keyBytes = try scanner.key()
         authorBytes = try scanner.short()
+        if flags.contains(.hasContext) {
+            contextBytes = try scanner.take(Int(scanner.integer(UInt16.self)))
+        } else {
+            contextBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        }
         if flags.contains(.hasStamp) {
             tagBytes = try scanner.short()
             modifiedMilliseconds = Int64(bitPattern: try scanner.integer(UInt64.self))
@@ -79,6 +85,9 @@ package struct OperationView {
     }
 
     package var author: String { String(decoding: authorBytes, as: UTF8.self) }
+
+    /// What the transaction was for; empty for all but its first operation.
+    package var context: String { String(decoding: contextBytes, as: UTF8.self) }
 
     /// What the service said, for operations that come from it.
     package var stamp: SyncStamp? {

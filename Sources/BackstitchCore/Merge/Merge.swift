@@ -270,24 +270,14 @@ package struct Merge: Sendable {
     private static func states(of local: LocalState) -> [PrefixState] {
         // Undo the operations from the last to the first to find the base, then redo them.
         var current = local.fields
-        for step in local.unsynced.reversed() {
-            switch step.change {
-            case .insert: current = nil
-            case .update(let before, _): current?.overlay(before)
-            case .delete(let before): current = before
-            }
-        }
+        for step in local.unsynced.reversed() { current = step.change.undone(from: current) }
         var states = [
             PrefixState(sequence: 0, fields: current?.withoutNulls, changed: Fields())
         ]
         var fold = RecordFold()
         for step in local.unsynced {
             fold.add(step)
-            switch step.change {
-            case .insert(let fields): current = fields
-            case .update(_, let after): current?.overlay(after)
-            case .delete: current = nil
-            }
+            current = step.change.applied(to: current)
             states.append(
                 PrefixState(
                     sequence: step.sequence, fields: current?.withoutNulls, changed: fold.changed))

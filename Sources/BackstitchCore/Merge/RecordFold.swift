@@ -103,6 +103,18 @@ package struct OperationStep: Equatable, Sendable {
                 return fields
             }
         }
+
+        /// The record as it is afterwards; nil where it does not exist.
+        package func applied(to before: Fields?) -> Fields? {
+            switch self {
+            case .insert(let fields): return fields
+            case .delete: return nil
+            case .update(_, let after):
+                var fields = before
+                fields?.overlay(after)
+                return fields
+            }
+        }
     }
 
     package var sequence: UInt64

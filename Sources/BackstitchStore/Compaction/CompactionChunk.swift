@@ -76,13 +76,7 @@ struct CompactionChunk: ~Copyable {
         let position = try position(of: operation)
         guard !keeps(operation, ofRecordAt: position) else { return }
         records[position].entries.append(Entry(operation))
-        do {
-            try folder.apply(operation, to: &records[position].row)
-        } catch let contradiction as RowContradiction {
-            throw StoreError(
-                .damaged,
-                "Operation \(sequence) \(contradiction.what): the log is damaged. Run verify.")
-        }
+        try folder.fold(operation, into: &records[position].row)
         bytes += records[position].row?.body.count ?? 0
     }
 
@@ -135,5 +129,19 @@ struct CompactionChunk: ~Copyable {
         else { return false }
         records[position].firstKept = operation.sequence
         return true
+    }
+}
+
+extension RowFolder {
+    /// Applies the next operation of a record to its row, and says which one does not fit.
+    mutating func fold(_ operation: OperationView, into row: inout FoldedRow?) throws {
+        do {
+            try apply(operation, to: &row)
+        } catch let contradiction as RowContradiction {
+            throw StoreError(
+                .damaged,
+                "Operation \(operation.sequence) \(contradiction.what): the log is damaged. Run "
+                    + "verify.")
+        }
     }
 }

@@ -84,7 +84,10 @@ extension TableReader {
             var isThere = isBehind ? try cursor.previous() : try cursor.last()
             while isThere, cursor.key.first == TableKey.journal {
                 let key = cursor.key
-                guard try visit(key.part(1..<key.count).sequence, cursor.value) else { return }
+                let sequence = key.part(1..<key.count).sequence
+                if sequence <= lastVisible {
+                    guard try visit(sequence, cursor.value) else { return }
+                }
                 isThere = try cursor.previous()
             }
         }

@@ -21,6 +21,9 @@ public struct LoggedOperation: Hashable, Sendable {
     public let origin: OperationOrigin
     /// Who wrote it, as the write named itself; empty where it did not.
     public let author: String
+    /// What its transaction was for, as the write said; empty where it did not, or where compaction
+    /// took out the transaction's first operation, which carries it.
+    public let context: String
     /// The sequence of the first operation of the same transaction.
     public let transaction: UInt64
     /// The time of the operation's clock, which is never behind that of the operation before.
@@ -46,12 +49,13 @@ public struct LoggedOperation: Hashable, Sendable {
 }
 
 extension LoggedOperation {
-    init(_ view: OperationView, catalog: CatalogSnapshot) throws {
+    init(_ view: OperationView, context: String, catalog: CatalogSnapshot) throws {
         let table = catalog.table(view.entity)
         sequence = view.sequence
         kind = view.kind
         origin = view.origin
         author = view.author
+        self.context = context
         transaction = view.transaction
         date = Date(milliseconds: Int64(view.clock >> 16))
         entity = table?.name ?? "entity \(view.entity.rawValue)"

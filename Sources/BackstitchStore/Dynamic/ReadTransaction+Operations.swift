@@ -47,7 +47,7 @@ extension ReadTransaction {
         while sequence > 0, operations.count < limit {
             let found = try reader.withDescribedDamage(at: sequence) {
                 try reader.withOperation(sequence) { view in
-                    try LoggedOperation(view, catalog: reader.catalog)
+                    try reader.logged(view)
                 }
             }
             guard let found, found.previous < sequence else {
@@ -92,7 +92,7 @@ extension TableReader {
                 try withDescribedDamage(at: sequence) {
                     let view = try OperationView(bytes, sequence: sequence)
                     guard filter.matches(view) else { return }
-                    operations.append(try LoggedOperation(view, catalog: catalog))
+                    operations.append(try logged(view))
                 }
             } catch {
                 if operations.isEmpty { throw error }
@@ -101,6 +101,14 @@ extension TableReader {
             return operations.count < limit
         }
         return operations
+    }
+
+    /// Decodes an operation, with the context of its transaction; that of a damaged one is left out.
+    func logged(_ view: OperationView) throws -> LoggedOperation {
+        let context =
+            view.sequence == view.transaction
+            ? view.context : (try? withOperation(view.transaction, \.context)) ?? ""
+        return try LoggedOperation(view, context: context, catalog: catalog)
     }
 
     /// Says of which operation something is wrong.
@@ -123,7 +131,10 @@ extension TableReader {
         try access.withCursor(in: databases.log) { cursor in
             var isThere = try cursor.last()
             while isThere {
-                guard try visit(cursor.key.sequence, cursor.value) else { return }
+                let sequence = cursor.key.sequence
+                if sequence <= lastVisible {
+                    guard try visit(sequence, cursor.value) else { return }
+                }
                 isThere = try cursor.previous()
             }
         }

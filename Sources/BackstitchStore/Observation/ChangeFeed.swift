@@ -158,7 +158,7 @@ extension TableReader {
             guard isKnown else { return true }
             if operation.transaction != transaction {
                 close()
-                changes = ChangeSet(author: operation.author)
+                changes = ChangeSet(author: operation.author, context: operation.context)
                 transaction = operation.transaction
             }
             changes.note(

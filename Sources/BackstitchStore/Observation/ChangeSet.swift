@@ -22,6 +22,8 @@ public struct ChangeSet: Hashable, Sendable {
     public internal(set) var sequences: Range<UInt64> = 0..<0
     /// The author of the writes; of the last one where several were joined.
     public internal(set) var author: String
+    /// What the writes were for; of the last one where several were joined. Empty where it did not say.
+    public internal(set) var context: String
     /// Where the changes come from.
     public internal(set) var origins: Set<OperationOrigin> = []
     /// The changed records by the names of their entities.
@@ -35,13 +37,15 @@ public struct ChangeSet: Hashable, Sendable {
     private var recordCount = 0
 
     /// A change set that names nothing.
-    package init(author: String = "") {
+    package init(author: String = "", context: String = "") {
         self.author = author
+        self.context = context
     }
 
     /// A change set for operations that are not there any more.
     init(lost sequences: Range<UInt64>) {
         author = ""
+        context = ""
         self.sequences = sequences
         isComplete = false
     }
@@ -108,6 +112,7 @@ public struct ChangeSet: Hashable, Sendable {
             sequences.isEmpty
             ? later.sequences : sequences.lowerBound..<later.sequences.upperBound
         author = later.author
+        context = later.context
         origins.formUnion(later.origins)
         isComplete = isComplete && later.isComplete
         for (name, changed) in later.records {

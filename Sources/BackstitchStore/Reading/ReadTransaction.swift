@@ -26,25 +26,28 @@ extension TableReader {
     func decode<Model: Entity>(
         _ row: RowView, _ id: EntityID<Model>, _ binding: TypeBinding
     ) throws -> Model {
-        try decode(row.bodyBytes, id, binding)
+        try binding.decode(row.bodyBytes, id)
     }
+}
 
+extension TypeBinding {
+    /// Reads packed fields as the Swift type.
     func decode<Model: Entity>(
-        _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>, _ binding: TypeBinding
+        _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model {
         guard let fields = PackedFields(body) else {
-            throw StoreError(.damaged, "A row of \(binding.name) can't be read. Run rebuild.")
+            throw StoreError(.damaged, "A row of \(name) can't be read. Run rebuild.")
         }
-        var reader = FieldReader(fields: fields, layout: binding.layout)
+        var reader = FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
         } catch let error as FieldError {
             let attribute =
                 error.index >= 0
-                ? binding.attributeName(error) : reader.lastAttribute(binding.schema)
+                ? attributeName(error) : reader.lastAttribute(schema)
             throw StoreError(
                 .unreadable,
-                "The \(binding.name) record \(id) can't be read as its Swift type: of "
+                "The \(name) record \(id) can't be read as its Swift type: of "
                     + "\(attribute), \(error).")
         }
     }

@@ -89,7 +89,7 @@ extension TableReader {
             guard let key = RecordKey(reading: keyBytes) else {
                 throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
             }
-            found.append(try decode(body, EntityID(key: key), binding))
+            found.append(try binding.decode(body, EntityID(key: key)))
             return true
         }
         return found

@@ -90,6 +90,18 @@ extension TableReader: RowSource {
     ) throws {
         let first = Array(prefix) + lower
         let end = upper.map { Array(prefix) + $0 } ?? Array(prefix).next
+        if let past {
+            return try visitPast(
+                past, prefix: prefix, from: first, to: end, reversed: reversed, visit)
+        }
+        try visitStoredEntries(from: first, to: end, reversed: reversed, visit)
+    }
+
+    /// Visits the entries of the tables from a key up to but without another, either way round.
+    func visitStoredEntries(
+        from first: [UInt8], to end: [UInt8], reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
         try access.withCursor(in: databases.tables) { cursor in
             try first.withUnsafeBytes { first in
                 try end.withUnsafeBytes { end in
@@ -121,7 +133,7 @@ extension RowView {
 
 extension [UInt8] {
     /// The first bytes behind everything that starts with these; a table's prefix has one.
-    fileprivate var next: [UInt8] {
+    var next: [UInt8] {
         var bytes = self
         while let last = bytes.popLast() {
             if last < .max { return bytes + [last + 1] }

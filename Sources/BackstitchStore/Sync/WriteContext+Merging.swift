@@ -108,7 +108,7 @@ extension WriteContext {
         return result
     }
 
-    private func mergeAbsent(
+    func mergeAbsent(
         _ table: EntityTable, _ key: RecordKey, policy: ConflictPolicy
     ) throws -> MergeResult {
         guard let row = try reader.row(table.number, key) else { return .unchanged }
@@ -117,7 +117,7 @@ extension WriteContext {
 
     // MARK: Deciding
 
-    private func merge(
+    func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         _ policy: ConflictPolicy, isAuthoritative: Bool = false
     ) throws -> MergeResult {
@@ -170,7 +170,7 @@ extension WriteContext {
     }
 
     /// Appends the operation that makes a record these fields; nil ends it.
-    private func replace(
+    func replace(
         _ key: RecordKey, _ table: EntityTable, with fields: Fields?, origin: OperationOrigin,
         stamp: SyncStamp?, conflict: ConflictReport?
     ) throws {

@@ -238,17 +238,9 @@ struct Projector: ~Copyable {
         _ operation: OperationView, _ attribute: CatalogAttribute, _ value: FieldValue?,
         in table: EntityTable
     ) -> Bool {
-        guard let schema = attribute.schema else { return false }
         indexBuffer.removeAll()
-        TableKey.appendIndexPrefix(
-            TableKey.indexes, table.number, attribute.field, to: &indexBuffer)
-        if let value {
-            OrderedKey.append(value, type: schema.type, to: &indexBuffer)
-        } else {
-            OrderedKey.append(schema.defaultValue, type: schema.type, to: &indexBuffer)
-        }
-        indexBuffer.append(operation.keyBytes)
-        return true
+        return TableKey.appendIndex(
+            of: table, attribute, value, operation.keyBytes, to: &indexBuffer)
     }
 
     private mutating func putIndex(
@@ -272,13 +264,9 @@ struct Projector: ~Copyable {
         _ operation: OperationView, _ attribute: CatalogAttribute, _ target: FieldValue?,
         in table: EntityTable
     ) -> Bool {
-        guard let target, target.tag == .reference else { return false }
         indexBuffer.removeAll()
-        TableKey.appendIndexPrefix(
-            TableKey.inverses, table.number, attribute.field, to: &indexBuffer)
-        TableKey.appendTarget(target.payload, to: &indexBuffer)
-        indexBuffer.append(operation.keyBytes)
-        return true
+        return TableKey.appendInverse(
+            of: table, attribute, target, operation.keyBytes, to: &indexBuffer)
     }
 
     private mutating func putInverse(

@@ -89,6 +89,39 @@ package enum TableKey {
         output.append(key.part(0..<min(key.count, OrderedKey.referenceBytesMax)))
     }
 
+    /// Appends the key of a record's entry in an index.
+    ///
+    /// - Parameter value: The stored value; nil where there is none and the default counts.
+    /// - Returns: whether there is an entry.
+    static func appendIndex(
+        of table: EntityTable, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, to output: inout ByteBuffer
+    ) -> Bool {
+        guard let schema = attribute.schema else { return false }
+        appendIndexPrefix(indexes, table.number, attribute.field, to: &output)
+        if let value {
+            OrderedKey.append(value, type: schema.type, to: &output)
+        } else {
+            OrderedKey.append(schema.defaultValue, type: schema.type, to: &output)
+        }
+        output.append(keyBytes)
+        return true
+    }
+
+    /// Appends the key of a record's entry in an inverse index.
+    ///
+    /// - Returns: whether there is an entry.
+    static func appendInverse(
+        of table: EntityTable, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, to output: inout ByteBuffer
+    ) -> Bool {
+        guard let target, target.tag == .reference else { return false }
+        appendIndexPrefix(inverses, table.number, attribute.field, to: &output)
+        appendTarget(target.payload, to: &output)
+        output.append(keyBytes)
+        return true
+    }
+
     /// Calls `body` with the key of an operation in the log.
     @inline(__always)
     static func withSequence<Result>(

@@ -6,11 +6,16 @@ package struct TableReader {
     let access: Access
     let databases: Databases
     package let catalog: CatalogSnapshot
+    /// What was different at the moment that is read; nil for the present.
+    let past: PastRows?
 
-    init(access: Access, databases: Databases, catalog: CatalogSnapshot) {
+    init(
+        access: Access, databases: Databases, catalog: CatalogSnapshot, past: PastRows? = nil
+    ) {
         self.access = access
         self.databases = databases
         self.catalog = catalog
+        self.past = past
     }
 
     // MARK: Rows
@@ -25,6 +30,7 @@ package struct TableReader {
     }
 
     private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
+        if let past, let record = past.record(at: key) { return past.row(of: record) }
         guard let bytes = try access.get(key, in: databases.tables) else { return nil }
         guard let row = RowView(bytes) else {
             throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
@@ -39,6 +45,11 @@ package struct TableReader {
         prefix: UnsafeRawBufferPointer, from start: UnsafeRawBufferPointer? = nil,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
+        if let past {
+            return try visitPast(
+                past, prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
+                reversed: false, visit)
+        }
         try access.withCursor(in: databases.tables) { cursor in
             var isThere = try cursor.seek(atOrAfter: start ?? prefix)
             while isThere {
@@ -75,16 +86,21 @@ package struct TableReader {
     /// The sequence of the last operation; 0 where there is none.
     package var head: UInt64 {
         get throws {
-            try access.withCursor(in: databases.log) { cursor in
+            if let past { return past.sequence }
+            return try access.withCursor(in: databases.log) { cursor in
                 try cursor.last() ? cursor.key.sequence : 0
             }
         }
     }
 
+    /// Operations behind this sequence are not there yet at the moment that is read.
+    var lastVisible: UInt64 { past?.sequence ?? .max }
+
     /// Calls `body` with the operation at a sequence; nil where there is none.
     package func withOperation<Result>(
         _ sequence: UInt64, _ body: (OperationView) throws -> Result
     ) throws -> Result? {
+        guard sequence <= lastVisible else { return nil }
         let bytes = try TableKey.withSequence(sequence) {
             try access.get($0, in: databases.log)
         }
@@ -108,7 +124,8 @@ package struct TableReader {
         try access.withCursor(in: databases.log) { cursor in
             var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
             while isThere {
-                guard try visit(cursor.key.sequence, cursor.value) else { return }
+                let sequence = cursor.key.sequence
+                guard sequence <= lastVisible, try visit(sequence, cursor.value) else { return }
                 isThere = try cursor.next()
             }
         }

@@ -4,6 +4,7 @@ import LMDB
 /// One write that waits for its commit.
 struct WriteJob: Sendable {
     let author: String?
+    let context: String
     /// Runs the write; may be called more than once.
     let run: @Sendable (WriteContext) throws -> Void
     /// Tells the caller how it ended; called once, after the commit.

@@ -23,9 +23,11 @@ package final class WriteContext {
     var compactionBuffer = ByteBuffer(capacity: 4096)
 
     // The write that is running now.
-    private var transaction: UInt64 = 0
+    private(set) var transaction: UInt64 = 0
     private(set) var changes = ChangeSet()
     var author: String
+    /// What the running write is for; its first operation carries it.
+    private var purpose = ""
     private(set) var operationCount = 0
     /// Whether the write changed anything otherwise than by operations.
     var hasWrittenDirectly = false
@@ -67,10 +69,11 @@ package final class WriteContext {
     }
 
     /// Starts the next write of the commit.
-    func begin(author: String?) {
+    func begin(author: String?, context: String) {
         self.author = author ?? configuration.author
+        purpose = context
         transaction = 0
-        changes = ChangeSet(author: self.author)
+        changes = ChangeSet(author: self.author, context: context)
         operationCount = 0
         hasWrittenDirectly = false
         failure = nil
@@ -107,8 +110,11 @@ package final class WriteContext {
             throw StoreError(.damaged, "The log ends with an impossible sequence. Run verify.")
         }
         let sequence = head + 1
-        if transaction == 0 { transaction = sequence }
         var header = header
+        if transaction == 0 {
+            transaction = sequence
+            header.context = purpose
+        }
         advanceClock()
         operationBuffer.removeAll()
         header.transaction = transaction

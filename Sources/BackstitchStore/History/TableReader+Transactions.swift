@@ -1,0 +1,87 @@
+import BackstitchCore
+import Foundation
+
+/// A record that a transaction changed.
+struct TransactionStep {
+    let place: RecordPlace
+    /// What the transaction did to it.
+    var fold = RecordFold()
+}
+
+extension TableReader {
+    /// The records that a transaction changed, in the order of its last operations of each.
+    ///
+    /// - Throws: `notInLog` where the log has no such transaction, or not all of it any more.
+    func steps(ofTransaction id: UInt64) throws -> [TransactionStep] {
+        var steps: [RecordPlace: TransactionStep] = [:]
+        var expected = id
+        var isWhole = true
+        try visitOperations(from: id) { operation in
+            guard operation.transaction == id else {
+                // What is missing before the next one may have been of this transaction.
+                isWhole = isWhole && operation.sequence == expected
+                return false
+            }
+            isWhole =
+                isWhole && operation.sequence == expected && operation.kind != .baseline
+                && operation.kind != .journal
+            expected = operation.sequence + 1
+            guard isWhole, operation.kind.changesContent else { return isWhole }
+            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            steps[place, default: TransactionStep(place: place)].fold.add(
+                try OperationStep(operation))
+            return true
+        }
+        guard id > 0, expected > id, isWhole else {
+            let isCompacted = id <= (try compaction.through)
+            throw StoreError(
+                .notInLog,
+                "Transaction \(id) \(isCompacted ? "was compacted, at least in part" : "is not in the log"). "
+                    + "A transaction is named by the sequence of its first operation.")
+        }
+        return steps.values.sorted { $0.fold.lastSequence < $1.fold.lastSequence }
+    }
+}
+
+extension ReadTransaction {
+    /// The last transactions that changed records on this device, newest first, as an undo menu lists
+    /// them.
+    ///
+    /// What came from the service or was compacted is not among them.
+    /// - Parameters:
+    ///   - limit: The most transactions.
+    ///   - author: Who wrote them; nil for anybody.
+    /// - Throws: `damaged` where an operation can't be read.
+    /// - Complexity: O(*n*) in the operations back to the last one that is listed.
+    public func transactions(limit: Int, by author: String? = nil) throws -> [TransactionSummary] {
+        guard limit > 0 else { return [] }
+        var found: [TransactionSummary] = []
+        var transaction: UInt64 = 0
+        var count = 0
+        var isLocal = false
+        try reader.visitStoredOperationsBackwards { sequence, bytes in
+            try reader.withDescribedDamage(at: sequence) {
+                let operation = try OperationView(bytes, sequence: sequence)
+                if operation.transaction != transaction {
+                    (transaction, count, isLocal) = (operation.transaction, 0, false)
+                }
+                count += 1
+                if operation.origin == .local, operation.kind.changesContent,
+                    operation.kind != .baseline
+                {
+                    isLocal = true
+                }
+                guard sequence == transaction, isLocal,
+                    author.map({ $0 == operation.author }) ?? true
+                else { return }
+                found.append(
+                    TransactionSummary(
+                        id: transaction, author: operation.author, context: operation.context,
+                        date: Date(milliseconds: Int64(operation.clock >> 16)),
+                        operationCount: count))
+            }
+            return found.count < limit
+        }
+        return found
+    }
+}
