@@ -123,6 +123,12 @@ public struct FieldWriter: ~Copyable {
         try write(reference: reference, of: field(at: index))
     }
 
+    /// Writes a place or a list; throws where it or an element of it can't be stored.
+    package mutating func write(value: Value, at index: Int) throws(FieldError) {
+        guard value.isStorable else { throw FieldError(.outOfRange, index: index) }
+        try write(value, of: field(at: index))
+    }
+
     // MARK: Writing by field id
 
     /// Writes any value but null, which leaves no trace unless `keepsNull` says so.

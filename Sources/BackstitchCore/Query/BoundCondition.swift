@@ -55,6 +55,9 @@ package struct BoundCondition: Sendable {
             return { row in
                 bytes.withUnsafeBytes { comparison.holds(row.key.order($0), 0) }
             }
+        case .contains(.attribute(let name), .constant(let element))
+        where try entity.attribute(named: name).type.element != nil:
+            return elementTest(try entity.attribute(named: name), element)
         case .contains(.attribute(let name), .constant(.string(let part))):
             return containsTest(try entity.attribute(named: name), TextConstant(part))
         case .prefix(.attribute(let name), .constant(.string(let part))):
