@@ -41,6 +41,9 @@ public struct FieldWriter: ~Copyable {
 
     package var isEmpty: Bool { entries.isEmpty }
 
+    /// Whether a field was written.
+    package func contains(_ field: FieldID) -> Bool { entries.contains { $0.field == field } }
+
     /// Writes the attribute at a position of the declaration.
     @inlinable
     public mutating func write<Attribute: AttributeValue>(

@@ -99,4 +99,13 @@ extension Catalog {
             CatalogAttribute(field: field, name: name, schema: nil, isDeclared: false))
         return attributes.count
     }
+
+    /// Notes that the indexes of an entity are complete and its records examined.
+    package mutating func endWork(of entity: EntityNumber) {
+        let index = Int(entity.rawValue) - 1
+        entities[index].needsExamination = nil
+        for position in entities[index].attributes.indices {
+            entities[index].attributes[position].isBuilding = nil
+        }
+    }
 }

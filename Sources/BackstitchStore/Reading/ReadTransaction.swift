@@ -29,6 +29,23 @@ extension TableReader {
         try decode(row.bodyBytes, id, binding)
     }
 
+    /// Reads a record, or nil where its values don't fit the type.
+    func decodeIfReadable<Model: Entity>(
+        _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>, _ binding: TypeBinding
+    ) throws -> Model? {
+        guard let fields = PackedFields(body) else {
+            throw StoreError(.damaged, "A row of \(binding.name) can't be read. Run rebuild.")
+        }
+        var reader = FieldReader(fields: fields, layout: binding.layout)
+        do {
+            return try Model(id: id, fields: &reader)
+        } catch let error as FieldError where error.reason.isOfContent {
+            return nil
+        } catch is FieldError {
+            return try decode(body, id, binding)
+        }
+    }
+
     func decode<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>, _ binding: TypeBinding
     ) throws -> Model {
@@ -56,4 +73,9 @@ extension FieldReader {
         schema.attributes.indices.contains(lastIndex)
             ? schema.attributes[lastIndex].name : "an attribute"
     }
+}
+
+extension FieldError.Reason {
+    /// Whether a value of another version of the app is the likely reason.
+    fileprivate var isOfContent: Bool { self == .unknownCase || self == .notDecodable }
 }

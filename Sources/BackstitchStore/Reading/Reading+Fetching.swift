@@ -77,7 +77,9 @@ extension TableReader {
             guard let key = RecordKey(reading: keyBytes) else {
                 throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
             }
-            found.append(try decode(body, EntityID(key: key), binding))
+            if let model: Model = try decodeIfReadable(body, EntityID(key: key), binding) {
+                found.append(model)
+            }
             return true
         }
         return found
