@@ -108,4 +108,14 @@ extension Catalog {
             entities[index].attributes[position].isBuilding = nil
         }
     }
+
+    /// Notes that all indexes of an entity are to be built and its records examined.
+    package mutating func beginWork(ofEntityAt index: Int) {
+        entities[index].needsExamination = true
+        for position in entities[index].attributes.indices {
+            let attribute = entities[index].attributes[position]
+            guard attribute.isDeclared, attribute.schema?.isIndexed == true else { continue }
+            entities[index].attributes[position].isBuilding = true
+        }
+    }
 }

@@ -6,7 +6,10 @@
 ///
 /// The cases are part of the schema. A record with a raw value that no case has, such as one of a
 /// newer version of the app, is kept and left out of queries, and appears when a schema has the case.
-public protocol EnumAttributeValue: ScalarAttributeValue, RawRepresentable, CaseIterable
+///
+/// Conditions compare it with constants that are captured: write `let open = Status.open` before
+/// `#Predicate { $0.status == open }`. Foundation's predicates ask for `Codable` values.
+public protocol EnumAttributeValue: ScalarAttributeValue, RawRepresentable, CaseIterable, Codable
 where RawValue: ScalarAttributeValue {}
 
 extension EnumAttributeValue {
