@@ -82,7 +82,9 @@ private struct Settings: Codable, Equatable, Sendable {
 
     @Test func `elements that can't be stored are refused`() {
         #expect(throws: FieldError(.notFinite)) { try packed([1, Double.nan]) }
-        #expect(throws: FieldError(.outOfRange, index: 0)) { try packed([Date.distantFuture * 1e9]) }
+        #expect(throws: FieldError(.outOfRange, index: 0)) {
+            try packed([Date.distantFuture * 1e9])
+        }
         #expect(throws: FieldError(.outOfRange, index: 0)) {
             try packed([Location(latitude: 91, longitude: 0)])
         }
@@ -94,7 +96,9 @@ private struct Settings: Codable, Equatable, Sendable {
     ])
     func `a place must be on earth`(location: Location) {
         #expect(throws: FieldError(.outOfRange, index: 0)) { try packed(location) }
-        #expect(!ServiceMapping.storedValue(.location(location), of: .location).fits || !location.latitude.isFinite || !location.longitude.isFinite)
+        #expect(
+            !ServiceMapping.storedValue(.location(location), of: .location).fits
+                || !location.latitude.isFinite || !location.longitude.isFinite)
     }
 
     @Test func `an enum is its raw value, and an unknown one can't be read`() throws {
@@ -113,7 +117,8 @@ private struct Settings: Codable, Equatable, Sendable {
     }
 
     @Test(arguments: [
-        ServiceValue.string("a"), .list([.string("a"), .int64(1)]), .list([.list([])]), .list([.null]),
+        ServiceValue.string("a"), .list([.string("a"), .int64(1)]), .list([.list([])]),
+        .list([.null]),
     ])
     func `what is no list of the type is kept and does not fit`(value: ServiceValue) {
         let (_, fits) = ServiceMapping.storedValue(value, of: .stringList)
@@ -130,7 +135,9 @@ private struct Settings: Codable, Equatable, Sendable {
             try read(packed(CodedValue(forth)), as: CodedValue<Settings>.self).content == forth)
     }
 
-    @Test func `bytes that are no such value can't be read, and no value is written as none`() throws {
+    @Test func `bytes that are no such value can't be read, and no value is written as none`()
+        throws
+    {
         let bytes = try packed(Data("{}".utf8))
         #expect(throws: FieldError(.notDecodable)) {
             try read(bytes, as: CodedValue<Settings>.self)

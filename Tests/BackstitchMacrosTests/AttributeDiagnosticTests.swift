@@ -30,7 +30,8 @@ import Testing
 
     @Test(arguments: [
         "(Int, Int)", "() -> Void", "Any", "any Sendable", "some Sendable", "[String?]",
-        "[String: Int]", "Array<[Int]>", "Set<Int>", "[Team.ID]", "[UInt]", "Dictionary<Int, Int>", "UInt", "UInt8",
+        "[String: Int]", "Array<[Int]>", "Set<Int>", "[Team.ID]", "[UInt]", "Dictionary<Int, Int>",
+        "UInt", "UInt8",
         "UInt64", "Int8", "Character", "[[Int]]?", "UInt?", "(any Sendable)?", "Swift.UInt",
         "Sendable & Hashable", "Int.Type", "AnyObject", "Void",
     ])

@@ -90,7 +90,8 @@ import Testing
         ("Date", ".distantPast", ".distantPast as Date"), ("Int", "-1", "-1"),
         ("Decimal", "Decimal(3)", "Decimal(3) as Decimal"),
         ("UUID", "UUID(uuidString: \"x\")!", "UUID(uuidString: \"x\")! as UUID"),
-        ("String", "String()", "String() as String"), ("String", "Self.none", "Self.none as String"),
+        ("String", "String()", "String() as String"),
+        ("String", "Self.none", "Self.none as String"),
     ])
     func `a default that is the same each time is recorded`(
         type: String, value: String, recorded: String
@@ -99,7 +100,9 @@ import Testing
         #expect(member.expansion.text.contains("hasDefault: true, default: \(recorded))"))
     }
 
-    @Test(arguments: ["Date()", "Date.now", ".now", "UUID()", "make()", "Date(timeIntervalSinceNow: 1)"])
+    @Test(arguments: [
+        "Date()", "Date.now", ".now", "UUID()", "make()", "Date(timeIntervalSinceNow: 1)",
+    ])
     func `a default that may differ is not recorded, and can't be indexed`(value: String) {
         let member = Member("var value: Date = \(value)")
         #expect(member.reports.isEmpty)

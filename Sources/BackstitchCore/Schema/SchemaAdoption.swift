@@ -127,7 +127,8 @@ package struct SchemaAdoption {
                 if !wrong.isEmpty {
                     violations.append(
                         "\(name) holds raw values that its enum has no case for, in "
-                            + "\(Self.list(wrong)): keep the cases, or give the schema an Upcaster.")
+                            + "\(Self.list(wrong)): keep the cases, or give the schema an Upcaster."
+                    )
                 }
             }
         }

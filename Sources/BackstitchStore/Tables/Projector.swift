@@ -159,7 +159,8 @@ struct Projector: ~Copyable {
         let changed = try operation.after
         for attribute in table.indexed {
             guard let after = try changed.value(of: attribute.field) else { continue }
-            try deleteIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+            try deleteIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
             let stored = after.tag == .null ? nil : after
             try putIndex(operation.keyBytes, attribute, stored, in: table)
         }
@@ -211,7 +212,8 @@ struct Projector: ~Copyable {
             try putIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
         for attribute in table.references {
-            try putInverse(operation.keyBytes, attribute, try fields.value(of: attribute.field), in: table)
+            try putInverse(
+                operation.keyBytes, attribute, try fields.value(of: attribute.field), in: table)
         }
     }
 
@@ -220,7 +222,8 @@ struct Projector: ~Copyable {
     ) throws {
         let fields = try copiedFields(of: row, operation)
         for attribute in table.indexed {
-            try deleteIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+            try deleteIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
         for attribute in table.references {
             let before = try fields.value(of: attribute.field)

@@ -55,7 +55,8 @@ struct TicketSettings: Codable, Equatable, Sendable {
 
     @Test func `queries compare enums, lists and their elements`() throws {
         try store.write { transaction in
-            try transaction.save(TypedTicket(id: "a", status: .open, level: .low, tags: ["x", "y"]))
+            try transaction.save(
+                TypedTicket(id: "a", status: .open, level: .low, tags: ["x", "y"]))
             try transaction.save(TypedTicket(id: "b", status: .closed, level: .high, tags: []))
             try transaction.save(TypedTicket(id: "c"))
         }
@@ -101,14 +102,18 @@ struct TicketSettings: Codable, Equatable, Sendable {
         async throws
     {
         try await store.pull("Ticket", "new", ["status": .string("snoozed")])
-        try await store.pull("Ticket", "list", ["status": .string("open"), "levels": .list([.int64(2)])])
+        try await store.pull(
+            "Ticket", "list", ["status": .string("open"), "levels": .list([.int64(2)])])
         try await store.pull("Ticket", "known", ["status": .string("open")])
-        #expect(try store.read { try $0.fetch(TypedTicket.self).map(\.id.description) } == ["known"])
+        #expect(
+            try store.read { try $0.fetch(TypedTicket.self).map(\.id.description) } == ["known"])
         #expect(try store.read { try $0.record("new", of: "Ticket") }?.state == .unreadable)
         #expect(
             try store.read { try $0.record("new", of: "Ticket") }?.values["status"]
                 == .string("snoozed"))
-        #expect(failure { _ = try store.read { try $0.find(TypedTicket.self, "new") } }?.code == .unreadable)
+        #expect(
+            failure { _ = try store.read { try $0.find(TypedTicket.self, "new") } }?.code
+                == .unreadable)
         #expect(try store.pushesByName() == [:])
         try await store.expectConsistent()
     }

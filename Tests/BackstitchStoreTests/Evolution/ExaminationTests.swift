@@ -36,7 +36,8 @@ enum ExaminedNew {
         try await old.pull("Item", "worse", ["title": .string("C"), "mood": .string("odd")])
         try await old.pull("Item", "stars", ["title": .string("D"), "stars": .int64(99_999)])
         try await old.pull("Item", "fine", ["title": .string("E")])
-        #expect(try old.read { try $0.fetch(ExaminedOld.Item.self).map(\.id) } == ["fine", "stars"])
+        #expect(
+            try old.read { try $0.fetch(ExaminedOld.Item.self).map(\.id) } == ["fine", "stars"])
         old.close()
         let store = try folder.open(Schema(ExaminedNew.Item.self))
         try await store.prepareIndexes()

@@ -59,7 +59,9 @@ import Testing
                 ("buried", .deleted),
             ]
             for (name, state) in states {
-                #expect(try transaction.record(.init(name), of: "FormatThing")?.state == state, "\(name)")
+                #expect(
+                    try transaction.record(.init(name), of: "FormatThing")?.state == state,
+                    "\(name)")
             }
             let newer = try transaction.record("n", of: "Newer")
             #expect(newer?.values == ["field": .list([.string("kept")])])

@@ -40,7 +40,9 @@ import Testing
     func `a pull neither clears nor sets it`(policy: ConflictPolicy) async throws {
         try await store.pull("Note", "n", ["text": .string("a"), "scroll": .int64(99)])
         #expect(try note()?.scroll == 0)
-        try await store.write { try $0.save(LocalNote(id: "n", text: "mine", scroll: 7, draft: "d")) }
+        try await store.write {
+            try $0.save(LocalNote(id: "n", text: "mine", scroll: 7, draft: "d"))
+        }
         try await store.pull(
             "Note", "n", tag: "2", at: 2, policy: policy,
             ["text": .string("theirs"), "draft": .string("x")])

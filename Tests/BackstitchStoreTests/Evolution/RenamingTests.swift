@@ -102,7 +102,8 @@ enum RenamingShared {
     }
 
     @Test func `a name that was never another is told so`() throws {
-        let error = try #require(failure { _ = try folder.open(Schema(RenamingNeedless.Item.self)) })
+        let error = try #require(
+            failure { _ = try folder.open(Schema(RenamingNeedless.Item.self)) })
         #expect(error.message.contains("Item.title was stored under its own name"))
     }
 

@@ -107,7 +107,9 @@ enum RetypingFewer {
         try await store.prepareIndexes()
         #expect(
             try store.read { try $0.fetch(RetypingOther.Item.self) }
-                == (1...3).map { RetypingOther.Item(id: .init("i\($0)"), count: "#\($0)", code: $0 * 10) })
+                == (1...3).map {
+                    RetypingOther.Item(id: .init("i\($0)"), count: "#\($0)", code: $0 * 10)
+                })
         let query = Query<RetypingOther.Item>().where(#Predicate { $0.count == "#2" })
         #expect(try store.read { try $0.fetch(query).map(\.code) } == [20])
         let same = failure {
@@ -145,6 +147,9 @@ enum RetypingFewer {
         #expect(error.message.contains("i3"))
         let upcaster = Upcaster(\RetypingFewer.Item.mood) { _ in .string("glad") }
         let store = try folder.open(Schema(RetypingFewer.Item.self, upcasters: [upcaster]))
-        #expect(try store.read { try $0.fetch(RetypingFewer.Item.self).map(\.mood) } == [.glad, .glad, .glad])
+        #expect(
+            try store.read { try $0.fetch(RetypingFewer.Item.self).map(\.mood) } == [
+                .glad, .glad, .glad,
+            ])
     }
 }
