@@ -96,7 +96,7 @@ import Testing
     func `a default that is the same each time is recorded`(
         type: String, value: String, recorded: String
     ) {
-        let member = Member("@Attribute(.indexed) var value: \(type) = \(value)")
+        let member = Member("var value: \(type) = \(value)")
         #expect(member.expansion.text.contains("hasDefault: true, default: \(recorded))"))
     }
 
@@ -110,7 +110,7 @@ import Testing
         let reports = Member("@Attribute(.indexed) var value: Date = \(value)").reports
         #expect(
             reports == [
-                "3:46 The initial value of 'value' may differ each time, so an index can't hold "
+                "3:44 The initial value of 'value' may differ each time, so an index can't hold "
                     + "it. Write a constant, make the attribute optional, or remove the index."
             ])
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// What a store must know of a stored attribute.
 public struct AttributeSchema: Hashable, Sendable, Codable {
     /// The attribute's name, that of the Swift property.
@@ -64,7 +66,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
         self.init(
             name: name, type: Attribute.attributeType, isOptional: Attribute.isOptional,
             hasDefault: hasDefault || isList,
-            defaultValue: value.map(\.value) ?? (isList && !hasDefault ? .list([]) : nil),
+            defaultValue: value?.value.recordable ?? (isList && !hasDefault ? .list([]) : nil),
             isIndexed: options.contains(.indexed),
             isLossless: options.contains(.lossless),
             reference: Attribute.referencedEntity.map {
@@ -81,6 +83,16 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
 }
 
 extension Value {
+    /// The value, if a catalog can hold it: no number that is not finite.
+    fileprivate var recordable: Value? {
+        switch self {
+        case .double(let number): number.isFinite ? self : nil
+        case .decimal(let number): number.isFinite ? self : nil
+        case .list(let elements): elements.allSatisfy { $0.recordable != nil } ? self : nil
+        default: isStorable ? self : nil
+        }
+    }
+
     /// Whether the value, or every element of it, is among values.
     func isAmong(_ values: [Value]) -> Bool {
         if case .list(let elements) = self { return elements.allSatisfy(values.contains) }

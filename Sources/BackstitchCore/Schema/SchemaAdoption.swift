@@ -58,7 +58,7 @@ package struct SchemaAdoption {
         let wasDeclared = catalog.entities[index].attributes.contains { $0.schema != nil }
         let isEmpty = try !wasDeclared || records.isEmpty(catalog.entities[index].number)
         for attribute in entity.attributes {
-            if let violation = renamingViolation(attribute, entity.name, at: index) {
+            if let violation = renamingViolation(attribute, entity, at: index) {
                 violations.append(violation)
                 continue
             }
@@ -85,7 +85,7 @@ package struct SchemaAdoption {
 
     /// What is wrong with an attribute whose field is new though its name was known.
     private func renamingViolation(
-        _ attribute: AttributeSchema, _ entity: String, at index: Int
+        _ attribute: AttributeSchema, _ entity: EntitySchema, at index: Int
     ) -> String? {
         guard before.entities.indices.contains(index) else { return nil }
         let attributes = before.entities[index].attributes
@@ -95,8 +95,9 @@ package struct SchemaAdoption {
         let previous = attributes.first { known in
             known.isDeclared && known.schema.map { names.contains($0.name) } == true
         }
-        guard let previous else { return nil }
-        let name = "\(entity).\(attribute.name)"
+        guard let previous, !entity.attributes.contains(where: { $0.fieldName == previous.name })
+        else { return nil }
+        let name = "\(entity.name).\(attribute.name)"
         return previous.name == attribute.name
             ? "\(name) was stored under its own name: remove its originalName."
             : "\(name) was stored as \(previous.name), its first name: write originalName: "
