@@ -105,7 +105,8 @@ let package = Package(
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
-            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "XXHash"]),
+            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "XXHash"],
+            exclude: ["Fixtures"]),
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: ["BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB"]),

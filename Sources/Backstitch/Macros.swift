@@ -32,11 +32,21 @@
 public macro Entity(_ name: String? = nil) =
     #externalMacro(module: "BackstitchMacros", type: "EntityMacro")
 
-/// Says more of an attribute than its type does: whether it is indexed, or sent as text.
+/// Says more of an attribute than its type does.
+///
+/// ```swift
+/// @Attribute(.unique, originalName: "mail") var email: String
+/// ```
 ///
 /// It is read by `@Entity`, and means nothing elsewhere.
+///
+/// - Parameters:
+///   - options: What ``AttributeOption`` has.
+///   - originalName: The attribute's first name, where the property was renamed. The field on the
+///     service and in stores keeps that name, so that older versions of the app and other devices
+///     go on. It stays the first name through later renames.
 @attached(peer)
-public macro Attribute(_ options: AttributeOption...) =
+public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
     #externalMacro(module: "BackstitchMacros", type: "AttributeMacro")
 
 /// Makes a property the other side of a to-one relationship: the records that refer to this one.

@@ -14,11 +14,19 @@ struct AttributeDeclaration {
 
     /// The type as the source writes it, or the type of the literal that the property starts with.
     var type: String
+    /// The first name, where the property was renamed, as a literal.
+    var originalName: String?
+    /// For a value that is stored as JSON: the type without `?`.
+    var codedType: String?
+    /// Whether nil is a value of the type.
+    var isOptional = false
     /// The initial value, which stands in where a row lacks the attribute.
     ///
     /// Nil for optionals: a row keeps no trace of a nil, so a default would replace it.
     var defaultValue: String?
-    /// Whether the initial value is a literal, which queries can see in the schema.
+    /// Whether the initial value is the same each time, so that queries can see it in the schema.
+    var isDefaultConstant = false
+    /// Whether the initial value is a literal that needs no type beside it.
     var isDefaultLiteral = false
     /// The names of the options.
     var options: [String] = []
@@ -40,6 +48,8 @@ enum AttributeSpelling: Equatable {
     case supported(String, isOptional: Bool)
     /// The id of an entity, with or without `?`.
     case reference(isOptional: Bool)
+    /// A list of a type that can be stored, by its own name, or of one that the macro can't judge.
+    case list(of: String?, isOptional: Bool)
     /// A name the macro can't judge, such as a type alias; the compiler checks its conformance.
     case unknown
     /// A type that can't be stored.
@@ -51,13 +61,13 @@ enum AttributeSpelling: Equatable {
 
     static let supportedNames: Set<String> = [
         "String", "Bool", "Int", "Int16", "Int32", "Int64", "Float", "Double", "Decimal", "Date",
-        "Data", "UUID", "URL",
+        "Data", "UUID", "URL", "Location",
     ]
 
     private static let unsupportedNames: Set<String> = [
         "Int8", "Int128", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "UInt128", "Float16",
         "Float80", "CGFloat", "Character", "Unicode.Scalar", "Substring", "StaticString", "Any",
-        "AnyObject", "AnyHashable", "Void", "Never", "Array", "ContiguousArray", "ArraySlice",
+        "AnyObject", "AnyHashable", "Void", "Never", "ContiguousArray", "ArraySlice",
         "InlineArray", "Set", "Dictionary", "Range", "ClosedRange", "Result",
     ]
 
@@ -77,6 +87,10 @@ enum AttributeSpelling: Equatable {
     }
 
     private init(named type: TypeSyntax, isOptional: Bool) {
+        if let element = type.listElement?.unparenthesized {
+            self = Self(listOf: element, isOptional: isOptional)
+            return
+        }
         guard let name = type.lastName else {
             self = .unsupported
             return
@@ -84,7 +98,8 @@ enum AttributeSpelling: Equatable {
         let isPlain = type.is(IdentifierTypeSyntax.self)
         let module = type.as(MemberTypeSyntax.self)?.baseType.lastName
         if Self.supportedNames.contains(name),
-            isPlain || ["Swift", "Foundation", "FoundationEssentials"].contains(module)
+            isPlain
+                || ["Swift", "Foundation", "FoundationEssentials", "Backstitch"].contains(module)
         {
             self = .supported(name, isOptional: isOptional)
         } else if Self.unsupportedNames.contains(name), isPlain || module == "Swift" {
@@ -93,6 +108,29 @@ enum AttributeSpelling: Equatable {
             self = .reference(isOptional: isOptional)
         } else {
             self = .unknown
+        }
+    }
+
+    /// Lists hold scalars: no optionals, lists or ids.
+    private init(listOf element: TypeSyntax, isOptional: Bool) {
+        guard element.wrappedType == nil, element.listElement == nil else {
+            self = .unsupported
+            return
+        }
+        switch Self(named: element, isOptional: false) {
+        case .supported(let name, _): self = .list(of: name, isOptional: isOptional)
+        case .unknown: self = .list(of: nil, isOptional: isOptional)
+        default: self = .unsupported
+        }
+    }
+
+    /// Whether nil is a value of the type, as far as its spelling tells.
+    var isOptional: Bool {
+        switch self {
+        case .supported(_, let isOptional), .reference(let isOptional), .list(_, let isOptional):
+            isOptional
+        case .unknown, .unsupported, .implicitlyUnwrapped, .nestedOptional:
+            false
         }
     }
 }

@@ -42,16 +42,28 @@ struct EntityExpansion {
     }
 
     private func attributeSchema(_ attribute: AttributeDeclaration) -> String {
-        var text = "Backstitch.AttributeSchema(\(attribute.name.literal), \(attribute.type).self"
+        var text =
+            "Backstitch.AttributeSchema(\(attribute.name.literal), \(storedType(attribute)).self"
         if !attribute.options.isEmpty {
             text += ", options: [\(attribute.options.map { "." + $0 }.joined(separator: ", "))]"
         }
+        if let name = attribute.originalName { text += ", originalName: \(name)" }
         if let value = attribute.defaultValue {
             text += ", hasDefault: true"
-            if attribute.isDefaultLiteral { text += ", default: \(value)" }
+            if attribute.isDefaultConstant, attribute.codedType == nil {
+                // A type beside it, because `.none` alone would be that of the optional parameter.
+                text += ", default: \(value)"
+                if !attribute.isDefaultLiteral { text += " as \(attribute.type)" }
+            }
         }
         if let rule = attribute.deleteRule { text += ", onDelete: \(rule)" }
         return text + ")"
+    }
+
+    /// The type that is stored: for coded values a wrapper.
+    private func storedType(_ attribute: AttributeDeclaration) -> String {
+        guard let coded = attribute.codedType else { return attribute.type }
+        return "Backstitch.CodedValue<\(coded)>\(attribute.isOptional ? "?" : "")"
     }
 
     private func toManySchema(_ relationship: ToManyDeclaration) -> String {
@@ -125,13 +137,24 @@ struct EntityExpansion {
     }
 
     private func read(_ attribute: AttributeDeclaration, at index: Int) -> String {
-        let fallback = attribute.defaultValue.map { ", default: \($0)" } ?? ""
-        return "fields.read(\(attribute.type).self, at: \(index)\(fallback))"
+        let isCoded = attribute.codedType != nil
+        let fallback = attribute.defaultValue.map {
+            ", default: " + (isCoded ? "Backstitch.CodedValue(\($0))" : $0)
+        }
+        let content = isCoded ? (attribute.isOptional ? "?.content" : ".content") : ""
+        return "fields.read(\(storedType(attribute)).self, at: \(index)\(fallback ?? ""))" + content
+    }
+
+    private func written(_ attribute: AttributeDeclaration) -> String {
+        let value = "self.\(attribute.identifier)"
+        guard attribute.codedType != nil else { return value }
+        return attribute.isOptional
+            ? "\(value).map { Backstitch.CodedValue($0) }" : "Backstitch.CodedValue(\(value))"
     }
 
     private var writer: String {
         let lines = attributes.enumerated().map {
-            "\n    try fields.write(self.\($1.identifier), at: \($0))"
+            "\n    try fields.write(\(written($1)), at: \($0))"
         }
         return """
             \(access)func write(to fields: inout Backstitch.FieldWriter) throws {\(lines.joined())

@@ -24,6 +24,7 @@ extension EntityReading {
             report(.lazyProperty(property.name), at: property.variable)
             return
         }
+        if property.isTransient { return readTransient(property) }
         reportConstant(property)
         guard let type = property.type?.trimmedDescription ?? property.initializer?.literalTypeName
         else {
@@ -31,14 +32,18 @@ extension EntityReading {
         }
         let syntax = property.type ?? TypeSyntax("\(raw: type)")
         let spelling = AttributeSpelling(syntax)
-        guard reportUnstorable(spelling, syntax) else { return }
+        let options = readOptions(property, spelling)
+        let isCoded = options.contains("codable")
+        guard reportUnstorable(spelling, syntax, isCoded: isCoded, in: property) else { return }
         var attribute = AttributeDeclaration(
             identifier: property.identifier.text, name: property.name, type: type)
-        if syntax.unparenthesized.wrappedType == nil {
-            attribute.defaultValue = property.initializer?.trimmedDescription
-            attribute.isDefaultLiteral = property.initializer?.isPlainLiteral ?? false
-        }
-        attribute.options = readOptions(property, spelling)
+        let wrapped = syntax.unparenthesized.wrappedType
+        attribute.isOptional = wrapped != nil
+        if wrapped == nil { attribute.takeDefault(property.initializer) }
+        if isCoded { attribute.codedType = (wrapped ?? syntax).trimmedDescription }
+        attribute.options = options.filter { $0 != "codable" }
+        attribute.originalName = readOriginalName(property)
+        reportNeeds(of: attribute, syntax, spelling, property)
         attribute.deleteRule = readRule(property, syntax, spelling)
         append(attribute)
     }
@@ -107,13 +112,18 @@ extension EntityReading {
 
     /// Notes a type that can't be stored; returns whether it can.
     private mutating func reportUnstorable(
-        _ spelling: AttributeSpelling, _ type: TypeSyntax
+        _ spelling: AttributeSpelling, _ type: TypeSyntax, isCoded: Bool,
+        in property: StoredProperty
     ) -> Bool {
         switch spelling {
-        case .supported, .reference, .unknown:
+        case .supported, .reference, .list, .unknown:
+            return true
+        case .unsupported where isCoded:
             return true
         case .unsupported:
-            report(.unsupportedType(type.trimmedDescription), at: type)
+            report(
+                .unsupportedType(type.trimmedDescription), at: type,
+                fixIts: [property.variable.addingOption(".codable")])
         case .implicitlyUnwrapped(let wrapped):
             report(
                 .implicitlyUnwrapped(wrapped), at: type,
@@ -122,37 +132,6 @@ extension EntityReading {
             report(.nestedOptional(inner), at: type, fixIts: [type.replacing(with: inner)])
         }
         return false
-    }
-
-    private mutating func readOptions(
-        _ property: StoredProperty, _ spelling: AttributeSpelling
-    ) -> [String] {
-        var options: [String] = []
-        for argument in property.variable.attributes.named("Attribute").flatMap(\.argumentList) {
-            let expression = argument.expression
-            let text = expression.trimmedDescription
-            let name = expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
-            guard let name, ["indexed", "lossless"].contains(name) else {
-                report(.unknownOption(text), at: expression)
-                continue
-            }
-            if options.contains(name) {
-                report(.duplicateOption(text), at: expression)
-                continue
-            }
-            options.append(name)
-            switch (name, spelling) {
-            case ("lossless", .supported(let type, _)) where type != "Decimal":
-                report(.losslessNeedsDecimal(type), at: expression)
-            case ("lossless", .reference):
-                report(.losslessNeedsDecimal("ID"), at: expression)
-            case ("indexed", .supported("Data", _)):
-                report(.dataIndexed("Data"), at: expression)
-            default:
-                break
-            }
-        }
-        return options
     }
 
     private mutating func readRule(
@@ -178,7 +157,7 @@ extension EntityReading {
                 let remove = property.variable.replacingRule(of: mark, with: ".deny")
                 report(.nullifyNeedsOptional(name), at: rule, fixIts: [fix, remove])
             }
-        case .supported:
+        case .supported, .list:
             if let mark {
                 report(
                     .ruleNeedsReference(name), at: mark,

@@ -21,6 +21,13 @@ enum Problem: DiagnosticMessage, Hashable {
     case markOnUnstored(mark: String, name: String)
     case losslessNeedsDecimal(String)
     case dataIndexed(String)
+    case unordered(option: String, what: String)
+    case indexedDefaultVaries(String)
+    case localOnlyNeedsValue(String)
+    case transientNeedsValue(String)
+    case transientHasOptions(String)
+    case originalNameNotLiteral
+    case originalNameIsName(String)
     case ruleNeedsReference(String)
     case nullifyNeedsOptional(String)
     case ruleNeeded(String)
@@ -66,14 +73,15 @@ enum Problem: DiagnosticMessage, Hashable {
         case .untyped(let name): "Write the type of '\(name)', which is part of the schema."
         case .unsupportedType(let type):
             "'\(type)' can't be stored. An attribute is a \(Self.supportedTypes), or an optional "
-                + "of one of these."
+                + "of one of these. Any Codable value can be stored with '@Attribute(.codable)'."
         case .implicitlyUnwrapped(let type):
             "'\(type)!' can't be stored. Write '\(type)' or '\(type)?'."
         case .nestedOptional(let type):
             "An attribute is nil or not, so an optional of an optional can't be stored. Write "
                 + "'\(type)'."
         case .unknownOption(let option):
-            "'\(option)' is no option of @Attribute. The options are .indexed and .lossless."
+            "'\(option)' is no option of @Attribute. The options are .indexed, .unique, .lossless, "
+                + ".localOnly, .transient and .codable."
         case .duplicateOption(let option): "'\(option)' is given twice. Remove one."
         case .markOnID(let mark):
             "The identity is always there and always found by index. Remove '@\(mark)'."
@@ -83,6 +91,23 @@ enum Problem: DiagnosticMessage, Hashable {
             "'.lossless' is for Decimal; every '\(type)' is kept as it is. Remove it."
         case .dataIndexed(let type):
             "'\(type)' can't be indexed: bytes have no order to search by. Remove '.indexed'."
+        case .unordered(let option, let what):
+            "'.\(option)' keeps an index, and \(what) has no order to search by. Remove it."
+        case .indexedDefaultVaries(let name):
+            "The initial value of '\(name)' may differ each time, so an index can't hold it. Write a "
+                + "constant, make the attribute optional, or remove the index."
+        case .localOnlyNeedsValue(let name):
+            "'\(name)' stays on this device, so records from elsewhere lack it. Make it optional or "
+                + "give it an initial value."
+        case .transientNeedsValue(let name):
+            "'\(name)' is not stored, so every read gives it its initial value. Write one."
+        case .transientHasOptions(let name):
+            "'\(name)' is not stored, so nothing else can be said of it. Leave '.transient' alone."
+        case .originalNameNotLiteral:
+            "Write the original name as a string literal that is not empty."
+        case .originalNameIsName(let name):
+            "'\(name)' is the property's own name. Write the name that it had first, or remove "
+                + "'originalName'."
         case .ruleNeedsReference(let type):
             "'onDelete' is for references to other records. '\(type)' is none: write the ID of an "
                 + "entity, such as 'Department.ID?', or remove the rule."
@@ -115,8 +140,8 @@ enum Problem: DiagnosticMessage, Hashable {
 
     /// The types of attributes, for messages.
     static let supportedTypes =
-        "String, Bool, Int, Int16, Int32, Int64, Float, Double, Decimal, Date, Data, UUID, URL or "
-        + "the ID of an entity"
+        "String, Bool, Int, Int16, Int32, Int64, Float, Double, Decimal, Date, Data, UUID, URL, "
+        + "Location, an enum that conforms to EnumAttributeValue, a list of these, the ID of an entity"
 }
 
 /// The title of a fix-it.

@@ -25,17 +25,26 @@ extension VariableDeclSyntax {
             changes: [.replace(oldNode: Syntax(self), newNode: Syntax(declaration))])
     }
 
+    /// A fix-it that adds `@Attribute` with an option.
+    func addingOption(_ option: String) -> FixIt {
+        adding("@Attribute(\(option))")
+    }
+
     /// A fix-it that adds `@Relationship(onDelete:)`.
     func addingRule(_ rule: String) -> FixIt {
+        adding("@Relationship(onDelete: \(rule))")
+    }
+
+    private func adding(_ mark: String) -> FixIt {
         var declaration = self
         declaration.leadingTrivia = []
-        let attribute = AttributeSyntax("@Relationship(onDelete: \(raw: rule))")
+        let attribute = AttributeSyntax("\(raw: mark)")
         declaration.attributes.insert(
             .attribute(attribute.with(\.trailingTrivia, .space)),
             at: declaration.attributes.startIndex)
         declaration.leadingTrivia = leadingTrivia
         return FixIt(
-            message: Remedy("add '@Relationship(onDelete: \(rule))'"),
+            message: Remedy("add '\(mark)'"),
             changes: [.replace(oldNode: Syntax(self), newNode: Syntax(declaration))])
     }
 

@@ -58,6 +58,12 @@ extension TypeSyntax {
         return element.type.unparenthesized
     }
 
+    /// The `T` of `[T]` or `Array<T>`.
+    var listElement: TypeSyntax? {
+        if let list = self.as(ArrayTypeSyntax.self) { return list.element }
+        return lastName == "Array" ? genericArguments.first : nil
+    }
+
     /// The `T` of `ToMany<T>`.
     var toManyTarget: TypeSyntax? { lastName == "ToMany" ? genericArguments.first : nil }
 }

@@ -18,6 +18,8 @@ public final class Store: Sendable {
     /// Whether this may synchronise the store.
     let syncLease = SyncLeaseHolder()
     private let queue = CommitQueue()
+    /// What goes on in the background after the schema changed.
+    let schemaWork = Locked<Task<Void, Never>?>(nil)
     private let number: Int
     private let compactionInPassing = Locked(CompactionInPassing())
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
@@ -50,6 +52,7 @@ public final class Store: Sendable {
     /// Inside a read of the store it does not wait, for it would wait for that read: the files are
     /// closed soon after the read.
     public func close() {
+        schemaWork.withLock { $0?.cancel() }
         if environment.isReading { environment.closeSoon() } else { environment.close() }
         syncLease.close()
         shared.feed.removeStore(number)
@@ -250,6 +253,7 @@ public final class Store: Sendable {
                 do {
                     try job.run(context)
                     if let failure = context.failure { throw failure }
+                    try context.checkUniques()
                 } catch {
                     // A write that changed nothing can just be left out.
                     if context.hasWritten {

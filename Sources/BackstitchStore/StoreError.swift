@@ -36,6 +36,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let notInLog = Code("notInLog")
         /// There is a record of that id already.
         public static let alreadyExists = Code("alreadyExists")
+        /// Another record has the same value of a unique attribute.
+        public static let notUnique = Code("notUnique")
         /// The record name is not possible.
         public static let invalidName = Code("invalidName")
         /// A value can't be stored.

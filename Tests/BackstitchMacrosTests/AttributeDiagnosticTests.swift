@@ -29,9 +29,10 @@ import Testing
     }
 
     @Test(arguments: [
-        "(Int, Int)", "() -> Void", "Any", "any Sendable", "some Sendable", "[String]",
-        "[String: Int]", "Array<Int>", "Set<Int>", "Dictionary<Int, Int>", "UInt", "UInt8",
-        "UInt64", "Int8", "Character", "[Int]?", "UInt?", "(any Sendable)?", "Swift.UInt",
+        "(Int, Int)", "() -> Void", "Any", "any Sendable", "some Sendable", "[String?]",
+        "[String: Int]", "Array<[Int]>", "Set<Int>", "[Team.ID]", "[UInt]", "Dictionary<Int, Int>",
+        "UInt", "UInt8",
+        "UInt64", "Int8", "Character", "[[Int]]?", "UInt?", "(any Sendable)?", "Swift.UInt",
         "Sendable & Hashable", "Int.Type", "AnyObject", "Void",
     ])
     func `a type that can't be stored is reported with those that can`(type: String) {
@@ -39,8 +40,10 @@ import Testing
         #expect(
             member.reports == [
                 "3:16 '\(type)' can't be stored. An attribute is a String, Bool, Int, Int16, Int32, "
-                    + "Int64, Float, Double, Decimal, Date, Data, UUID, URL or the ID of an entity, "
-                    + "or an optional of one of these."
+                    + "Int64, Float, Double, Decimal, Date, Data, UUID, URL, Location, an enum that "
+                    + "conforms to EnumAttributeValue, a list of these, the ID of an entity, or an "
+                    + "optional of one of these. Any Codable value can be stored with "
+                    + "'@Attribute(.codable)'."
             ])
     }
 
@@ -94,10 +97,11 @@ import Testing
     }
 
     @Test func `options are known`() {
-        let member = Member("@Attribute(.unique) var name: String")
+        let member = Member("@Attribute(.sorted) var name: String")
         #expect(
             member.reports == [
-                "3:16 '.unique' is no option of @Attribute. The options are .indexed and .lossless."
+                "3:16 '.sorted' is no option of @Attribute. The options are .indexed, .unique, "
+                    + ".lossless, .localOnly, .transient and .codable."
             ])
     }
 
@@ -135,7 +139,7 @@ import Testing
     }
 
     @Test func `an entity with errors keeps its conformance`() {
-        let text = Member("var tags: [String]").expansion.text
+        let text = Member("var tags: [[String]]").expansion.text
         #expect(text.contains("extension Model: Backstitch.Entity"))
         #expect(text.contains("fatalError()"))
         #expect(!text.contains("fields.read("))

@@ -83,6 +83,7 @@ enum Retyped {
         let query = Query<Indexed.Item>().sorted(by: \.title)
         let store = try folder.open(Schema(Indexed.Item.self))
         #expect(try store.read { try $0.fetch(query).map(\.title) } == ["A", "B"])
+        try await store.prepareIndexes()
         let withIndex = try store.verify().entries
         try await store.expectConsistent()
         store.close()

@@ -9,6 +9,12 @@ package struct FieldError: Error, Hashable, Sendable {
         case typeMismatch(stored: String)
         /// A stored number is outside the range of the attribute's integer type.
         case integerOverflow
+        /// A stored raw value is that of no case of the attribute's enum.
+        case unknownCase
+        /// A value can't be encoded as JSON.
+        case notEncodable
+        /// Stored bytes are not the JSON of the attribute's type.
+        case notDecodable
         /// The row has no value, and the attribute is neither optional nor has a default.
         case missing
         /// The bytes break the format.
@@ -37,6 +43,9 @@ extension FieldError: CustomStringConvertible {
         case .outOfRange: "it is outside the range that can be stored"
         case .typeMismatch(let stored): "it holds a value of the stored type \(stored)"
         case .integerOverflow: "it holds a number that the attribute's integer type can't hold"
+        case .unknownCase: "it holds a raw value that the attribute's enum has no case for"
+        case .notEncodable: "it can't be encoded as JSON"
+        case .notDecodable: "it holds bytes that its Codable type can't be decoded from"
         case .missing: "it has no value; make the attribute optional or give it a default"
         case .damaged: "its bytes are damaged; run verify and rebuild"
         case .tooLarge(let byteCount):

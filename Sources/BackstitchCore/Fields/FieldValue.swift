@@ -134,6 +134,14 @@ public struct FieldValue {
 
     private func elements() throws(FieldError) -> [Value] {
         var elements: [Value] = []
+        for part in try parts() { elements.append(try part.decoded()) }
+        return elements
+    }
+
+    /// The elements of a list.
+    package func parts() throws(FieldError) -> [FieldValue] {
+        guard tag == .list else { throw mismatch() }
+        var parts: [FieldValue] = []
         var offset = 0
         while offset < payload.count {
             guard offset + 5 <= payload.count else { throw FieldError(.damaged) }
@@ -142,10 +150,10 @@ public struct FieldValue {
             guard count >= 1, start + count <= payload.count,
                 let tag = FieldTag(rawValue: payload[start]), tag != .list
             else { throw FieldError(.damaged) }
-            let part = payload.part((start + 1)..<(start + count))
-            elements.append(try FieldValue(tag: tag, payload: part).decoded())
+            let bytes = payload.part((start + 1)..<(start + count))
+            parts.append(FieldValue(tag: tag, payload: bytes))
             offset = start + count
         }
-        return elements
+        return parts
     }
 }

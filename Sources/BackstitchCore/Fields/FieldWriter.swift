@@ -41,6 +41,9 @@ public struct FieldWriter: ~Copyable {
 
     package var isEmpty: Bool { entries.isEmpty }
 
+    /// Whether a field was written.
+    package func contains(_ field: FieldID) -> Bool { entries.contains { $0.field == field } }
+
     /// Writes the attribute at a position of the declaration.
     @inlinable
     public mutating func write<Attribute: AttributeValue>(
@@ -121,6 +124,12 @@ public struct FieldWriter: ~Copyable {
             throw FieldError(.invalidReference(violation), index: index)
         }
         try write(reference: reference, of: field(at: index))
+    }
+
+    /// Writes a place or a list; throws where it or an element of it can't be stored.
+    package mutating func write(value: Value, at index: Int) throws(FieldError) {
+        guard value.isStorable else { throw FieldError(.outOfRange, index: index) }
+        try write(value, of: field(at: index))
     }
 
     // MARK: Writing by field id

@@ -70,6 +70,21 @@ package struct Fields: Sendable {
         return result
     }
 
+    /// Without some fields.
+    package func without(_ fields: Set<FieldID>) -> Fields {
+        guard !fields.isEmpty else { return self }
+        var result = Fields()
+        result.entries = entries.filter { !fields.contains($0.field) }
+        return result
+    }
+
+    /// Only some fields.
+    package func only(_ fields: Set<FieldID>) -> Fields {
+        var result = Fields()
+        result.entries = entries.filter { fields.contains($0.field) }
+        return result
+    }
+
     /// The fields whose values differ, an absent field being null.
     package func differences(from other: Fields) -> [FieldID] {
         var result: [FieldID] = []

@@ -149,6 +149,19 @@ package struct OperationStep: Equatable, Sendable {
         }
     }
 
+    /// The operation without what it did to some fields.
+    package func without(_ fields: Set<FieldID>) -> OperationStep {
+        guard !fields.isEmpty else { return self }
+        var step = self
+        switch change {
+        case .insert(let after): step.change = .insert(after.without(fields))
+        case .update(let before, let after):
+            step.change = .update(before: before.without(fields), after: after.without(fields))
+        case .delete(let before): step.change = .delete(before: before.without(fields))
+        }
+        return step
+    }
+
     private static func packed(
         _ operation: OperationView, after: Bool
     ) throws(FieldError) -> PackedFields {

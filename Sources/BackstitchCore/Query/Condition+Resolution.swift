@@ -20,6 +20,8 @@ extension Condition {
             return .membership(
                 try operand.resolved(in: entity),
                 try values.map { try $0.required(as: type, entity: entity) })
+        case .contains(let list, let element) where try list.type(in: entity)?.element != nil:
+            return .contains(list, try element.resolvedElement(of: list, in: entity))
         case .contains(let text, let part):
             try Self.requireText(text, part, entity: entity)
             return .contains(try text.resolved(in: entity), try part.resolved(in: entity))

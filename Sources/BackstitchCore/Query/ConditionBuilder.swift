@@ -56,6 +56,10 @@ struct ConditionBuilder {
             step.outcomes = ConditionStep.Outcomes(comparison)
             keep(key.bytes, in: &step)
             return step
+        case .contains(.attribute(let name), .constant(let element))
+        where try entity.attribute(named: name).type.element != nil:
+            return closure(
+                BoundCondition.elementTest(try entity.attribute(named: name), element))
         case .contains(.attribute(let name), .constant(.string(let part))):
             return textStep(.contains, try entity.attribute(named: name), part) {
                 TextConstant.characters(of: $0, contain: part)

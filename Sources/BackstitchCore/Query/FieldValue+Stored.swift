@@ -65,6 +65,7 @@ extension FieldValue {
         case .data: value = tag == .bytes ? .bytes(Data(payload)) : nil
         case .uuid: value = storedUUID.map { .uuid($0) }
         case .reference: value = (try? reference()).map { .reference($0) }
+        default: value = (try? decoded())?.converted(to: type)
         }
         return value ?? .null
     }

@@ -16,6 +16,7 @@ extension OrderedKey {
         case .string, .url, .data: count = textByteCount(in: bytes)
         case .decimal: count = decimalByteCount(in: bytes)
         case .reference: count = referenceByteCount(in: bytes)
+        default: return nil
         }
         guard let count, count <= bytes.count else { return nil }
         return count

@@ -78,6 +78,9 @@ package enum OrderedKey {
         case .decimal:
             if value.tag == .decimal, appendDecimal(value.payload, to: &output) { return }
             appendDecimal(try? value.decimal(), to: &output)
+        default:
+            // Places and lists have no order.
+            output.append(null)
         }
     }
 

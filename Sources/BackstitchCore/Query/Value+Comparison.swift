@@ -41,6 +41,9 @@ extension Value {
                     withUnsafeBytes(of: other.uuid) { one.lexicographicallyPrecedes($0) }
                 }
             }
+        // Places and lists are equal or not, and in no order.
+        case (.location, .location), (.list, .list):
+            comparison == (self == other ? .equal : .notEqual)
         default: comparison == .notEqual
         }
     }

@@ -10,7 +10,7 @@ extension Value {
         case (.null, _), (.string, .string), (.string, .url), (.bytes, .data), (.bool, .bool),
             (.int64, .int16), (.int64, .int32), (.int64, .int64), (.date, .date), (.uuid, .uuid),
             (.double, .double), (.double, .float), (.decimal, .decimal),
-            (.reference, .reference):
+            (.reference, .reference), (.location, .location):
             self
         case (.int64(let number), .double), (.int64(let number), .float):
             Double(exactly: number).map { .double($0) }
@@ -22,8 +22,15 @@ extension Value {
             number == 0 || number == 1 ? .bool(number == 1) : nil
         case (.string(let text), .uuid):
             UUID(uuidString: text).map { .uuid($0) }
+        case (.list(let elements), _):
+            type.element.flatMap { Self.list(elements, of: $0) }
         default:
             nil
         }
+    }
+
+    private static func list(_ elements: [Value], of type: AttributeType) -> Value? {
+        let converted = elements.compactMap { $0 == .null ? nil : $0.converted(to: type) }
+        return converted.count == elements.count ? .list(converted) : nil
     }
 }

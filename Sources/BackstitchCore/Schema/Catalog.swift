@@ -34,8 +34,10 @@ public struct CatalogEntity: Hashable, Sendable, Codable {
     public internal(set) var isDeclared: Bool
     /// The attributes in order of their field ids.
     public internal(set) var attributes: [CatalogAttribute]
+    /// Whether the schema changed since all records were asked whether it can read them.
+    package var needsExamination: Bool?
 
-    /// The attribute of a name.
+    /// The attribute of a field's name.
     public func attribute(named name: String) -> CatalogAttribute? {
         attributes.first { $0.name == name }
     }
@@ -45,12 +47,17 @@ public struct CatalogEntity: Hashable, Sendable, Codable {
 public struct CatalogAttribute: Hashable, Sendable, Codable {
     /// The number that rows and operations carry.
     public let field: FieldID
-    /// The attribute's name, and its field on the service.
+    /// The name of its field on the service, which is the attribute's first name.
     public let name: String
     /// What the schema that last declared it says; nil where none ever did.
     public internal(set) var schema: AttributeSchema?
     /// Whether the schema that last opened the store declares it.
     public internal(set) var isDeclared: Bool
+    /// Whether its index is being built, and is of no use to queries yet.
+    package var isBuilding: Bool?
+
+    /// The name that the schema gives it, or its field's where none declares it.
+    public var attributeName: String { isDeclared ? schema?.name ?? name : name }
 
     /// Whether a row without the attribute can't be read.
     package var isMandatory: Bool { isDeclared && schema?.isMandatory == true }
@@ -93,76 +100,22 @@ extension Catalog {
         return attributes.count
     }
 
-    /// Takes over a schema that was validated before.
-    ///
-    /// - Parameters:
-    ///   - isEmpty: Tells of an entity whether it has no records.
-    ///   - lacks: Tells of an entity whether it has records without an attribute.
-    /// - Returns: what the stored records forbid, with remedies; the catalog is then of no use.
-    package mutating func adopt(
-        _ schema: Schema, isEmpty: (EntityNumber) throws -> Bool,
-        lacks: (EntityNumber, FieldID) throws -> Bool
-    ) rethrows -> [String] {
-        var violations: [String] = []
-        let before = entities
-        for index in entities.indices {
-            entities[index].isDeclared = false
-            for position in entities[index].attributes.indices {
-                entities[index].attributes[position].isDeclared = false
-            }
+    /// Notes that the indexes of an entity are complete and its records examined.
+    package mutating func endWork(of entity: EntityNumber) {
+        let index = Int(entity.rawValue) - 1
+        entities[index].needsExamination = nil
+        for position in entities[index].attributes.indices {
+            entities[index].attributes[position].isBuilding = nil
         }
-        for entity in schema.entities {
-            guard let index = intern(entity: entity.name) else {
-                violations.append("There are more than \(Self.numberMax) entities in the store.")
-                continue
-            }
-            entities[index].isDeclared = true
-            // Records of a type that was never declared came from newer versions elsewhere: they
-            // have what the type needs, and those that don't are kept unread.
-            let wasDeclared = entities[index].attributes.contains { $0.schema != nil }
-            let isEmpty = try !wasDeclared || isEmpty(entities[index].number)
-            for attribute in entity.attributes {
-                guard let position = intern(attribute: attribute.name, inEntityAt: index) else {
-                    violations.append("\(entity.name) has more than \(Self.numberMax) attributes.")
-                    continue
-                }
-                let known = entities[index].attributes[position].schema
-                let name = "\(entity.name).\(attribute.name)"
-                if let known, known.type != attribute.type, !isEmpty {
-                    violations.append(
-                        "\(name) was \(known.type) and is now \(attribute.type): keep the old type "
-                            + "and give the new attribute another name.")
-                }
-                let wasMandatory =
-                    before.indices.contains(index)
-                    && before[index].attributes.indices.contains(position)
-                    && before[index].attributes[position].isMandatory
-                let field = entities[index].attributes[position].field
-                if attribute.isMandatory, !wasMandatory, !isEmpty,
-                    try lacks(entities[index].number, field)
-                {
-                    violations.append(
-                        "\(name) must have a value, and there are records without it: make it "
-                            + "optional or give it a default.")
-                }
-                entities[index].attributes[position].schema = attribute
-                entities[index].attributes[position].isDeclared = true
-            }
-        }
-        return violations
     }
 
-    /// What of a catalog decides which index entries there are.
-    package var indexPlan: [String] {
-        entities.flatMap { entity in
-            entity.attributes.compactMap { attribute in
-                guard let schema = attribute.schema, attribute.isDeclared,
-                    schema.isIndexed || schema.reference != nil
-                else { return nil }
-                let mark = schema.isIndexed ? "indexed" : "inverse"
-                return "\(entity.number.rawValue).\(attribute.field.rawValue) \(mark) "
-                    + "\(schema.type) \(String(describing: schema.defaultValue))"
-            }
+    /// Notes that all indexes of an entity are to be built and its records examined.
+    package mutating func beginWork(ofEntityAt index: Int) {
+        entities[index].needsExamination = true
+        for position in entities[index].attributes.indices {
+            let attribute = entities[index].attributes[position]
+            guard attribute.isDeclared, attribute.schema?.isIndexed == true else { continue }
+            entities[index].attributes[position].isBuilding = true
         }
     }
 }

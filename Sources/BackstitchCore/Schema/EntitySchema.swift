@@ -15,61 +15,6 @@ public struct EntitySchema: Hashable, Sendable {
     }
 }
 
-/// What a store must know of a stored attribute.
-public struct AttributeSchema: Hashable, Sendable, Codable {
-    /// The attribute's name, and its field on the service.
-    public let name: String
-    /// The stored type.
-    public let type: AttributeType
-    /// Whether nil is a value.
-    public let isOptional: Bool
-    /// Whether the type declares a default for rows that lack the attribute.
-    public let hasDefault: Bool
-    /// The default, where it is a literal: what queries see in rows that lack the attribute.
-    public let defaultValue: Value?
-    /// Whether an index keeps records sorted by the attribute.
-    public let isIndexed: Bool
-    /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
-    public let isLossless: Bool
-    /// For to-one relationships: where it points and what a delete of the target does.
-    public let reference: ReferenceSchema?
-
-    /// Whether there is nothing to read in a row without the attribute.
-    package var isMandatory: Bool { !isOptional && !hasDefault }
-
-    /// An attribute by its stored properties.
-    public init(
-        name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
-        defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false,
-        reference: ReferenceSchema? = nil
-    ) {
-        self.name = name
-        self.type = type
-        self.isOptional = isOptional
-        self.hasDefault = hasDefault
-        self.defaultValue = defaultValue
-        self.isIndexed = isIndexed
-        self.isLossless = isLossless
-        self.reference = reference
-    }
-
-    /// An attribute of a Swift type, as the `@Entity` macro declares it.
-    public init<Attribute: AttributeValue>(
-        _ name: String, _ type: Attribute.Type, options: [AttributeOption] = [],
-        hasDefault: Bool = false, default value: Attribute? = nil,
-        onDelete rule: DeleteRule = .nullify
-    ) {
-        self.init(
-            name: name, type: Attribute.attributeType, isOptional: Attribute.isOptional,
-            hasDefault: hasDefault, defaultValue: value.map(\.value),
-            isIndexed: options.contains(.indexed),
-            isLossless: options.contains(.lossless),
-            reference: Attribute.referencedEntity.map {
-                ReferenceSchema(target: $0, onDelete: rule)
-            })
-    }
-}
-
 /// Where a to-one relationship points, and what happens when its target is deleted.
 public struct ReferenceSchema: Hashable, Sendable, Codable {
     /// The name of the entity that it points to.
@@ -94,14 +39,6 @@ public enum DeleteRule: String, Hashable, Sendable, Codable {
     case deny
     /// Nothing: their reference dangles and reads as nil, its id stays; NONE on the service.
     case noAction
-}
-
-/// What `@Attribute` can say of an attribute.
-public enum AttributeOption: Hashable, Sendable {
-    /// Keeps an index, so that queries by the attribute and sorts by it need not read every row.
-    case indexed
-    /// For `Decimal`: sends the number as text, which keeps every digit, and not as a double.
-    case lossless
 }
 
 /// A to-many relationship: the records of another entity whose reference points here.

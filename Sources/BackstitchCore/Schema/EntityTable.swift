@@ -9,6 +9,10 @@ package final class EntityTable: Sendable {
     /// The declared attributes that refer to other records.
     package let references: [CatalogAttribute]
     package let declaredFields: Set<FieldID>
+    /// The fields that stay on this device.
+    package let localOnlyFields: Set<FieldID>
+    /// The declared attributes of which no two records may have the same value.
+    package let unique: [CatalogAttribute]
     /// All attributes as records of the service are read, in the order of their fields.
     package let columns: [ServiceColumn]
     /// What queries must know of the entity.
@@ -24,6 +28,8 @@ package final class EntityTable: Sendable {
         indexed = declared.filter { $0.schema?.isIndexed == true }
         references = declared.filter { $0.schema?.reference != nil }
         declaredFields = Set(declared.map(\.field))
+        localOnlyFields = Set(declared.filter { $0.schema?.isLocalOnly == true }.map(\.field))
+        unique = declared.filter { $0.schema?.isUnique == true }
         columns = entity.attributes.map(ServiceColumn.init)
         positionsByName = Dictionary(
             uniqueKeysWithValues: entity.attributes.enumerated().map { ($1.name, $0) })
@@ -32,12 +38,14 @@ package final class EntityTable: Sendable {
             attributes: declared.compactMap { attribute in
                 attribute.schema.map { schema in
                     AttributeBinding(
-                        name: attribute.name, field: attribute.field, type: schema.type,
-                        defaultValue: schema.defaultValue ?? .null, isIndexed: schema.isIndexed)
+                        name: schema.name, field: attribute.field, type: schema.type,
+                        defaultValue: schema.defaultValue ?? .null,
+                        isIndexed: schema.isIndexed && attribute.isBuilding != true)
                 }
             })
     }
 
+    /// The attribute of a field's name.
     package func attribute(named name: String) -> CatalogAttribute? {
         positionsByName[name].map { attributes[$0] }
     }
@@ -52,7 +60,7 @@ package final class EntityTable: Sendable {
     package func layout(of schema: EntitySchema) -> FieldLayout? {
         var fields: [FieldID] = []
         for attribute in schema.attributes {
-            guard let found = self.attribute(named: attribute.name) else { return nil }
+            guard let found = self.attribute(named: attribute.fieldName) else { return nil }
             fields.append(found.field)
         }
         return FieldLayout(fields: fields)
@@ -68,6 +76,10 @@ package struct ServiceColumn: Sendable {
     package let type: AttributeType?
     /// Whether a row without the attribute can't be read.
     package let isMandatory: Bool
+    /// Whether the attribute stays on this device.
+    package let isLocalOnly: Bool
+    /// The raw values of an enum's cases; nil where every value is one.
+    package let allowedValues: [Value]?
 
     init(_ attribute: CatalogAttribute) {
         name = attribute.name
@@ -75,6 +87,8 @@ package struct ServiceColumn: Sendable {
         let schema = attribute.isDeclared ? attribute.schema : nil
         type = schema?.type
         isMandatory = schema.map { !$0.isOptional && !$0.hasDefault } ?? false
+        isLocalOnly = schema?.isLocalOnly ?? false
+        allowedValues = schema?.allowedValues
     }
 }
 

@@ -13,10 +13,21 @@ extension Schema {
                 violations.append("The entity name \(entity.name) \(reason)")
             }
             var attributeNames: Set<String> = []
+            var fieldNames: Set<String> = []
             for attribute in entity.attributes {
                 let name = "\(entity.name).\(attribute.name)"
                 if !attributeNames.insert(attribute.name).inserted {
                     violations.append("\(name) is declared twice: rename one of them.")
+                }
+                if !fieldNames.insert(attribute.fieldName).inserted {
+                    violations.append(
+                        "\(name) has the field \(attribute.fieldName), which another attribute has: "
+                            + "give one of them another name or originalName.")
+                }
+                if attribute.fieldName != attribute.name,
+                    let reason = Self.nameViolation(attribute.fieldName)
+                {
+                    violations.append("The originalName of \(name) \(reason)")
                 }
                 if let reason = Self.nameViolation(attribute.name) {
                     violations.append("The attribute name \(name) \(reason)")
@@ -25,12 +36,30 @@ extension Schema {
             }
             violations += entity.toMany.flatMap { self.violations(of: $0, in: entity) }
         }
+        for upcaster in upcasters {
+            let entity = entity(named: upcaster.entity)
+            if entity?.attributes.contains(where: { $0.name == upcaster.attribute }) != true {
+                violations.append(
+                    "An upcaster is for \(upcaster.entity).\(upcaster.attribute), which is no "
+                        + "stored attribute of the schema: name one, or remove the upcaster.")
+            }
+        }
         return violations
     }
 
     private func violations(of attribute: AttributeSchema, named name: String) -> [String] {
-        guard let reference = attribute.reference else { return [] }
         var violations: [String] = []
+        if attribute.isIndexed, !attribute.type.isOrdered {
+            violations.append(
+                "\(name) is a \(attribute.type), which has no order to search by: remove .indexed "
+                    + "and .unique.")
+        }
+        if attribute.isLocalOnly, attribute.isMandatory {
+            violations.append(
+                "\(name) stays on this device, so records from elsewhere lack it: make it optional "
+                    + "or give it a default.")
+        }
+        guard let reference = attribute.reference else { return violations }
         if entity(named: reference.target) == nil {
             violations.append(
                 "\(name) refers to \(reference.target), which is not in the schema: add "

@@ -44,7 +44,8 @@ package enum ServiceMapping {
     package static func storedValue(
         _ value: ServiceValue, of attribute: AttributeSchema?, zone: UInt8 = 0
     ) -> (value: Value, fits: Bool) {
-        storedValue(value, of: attribute?.type, zone: zone)
+        let (stored, fits) = storedValue(value, of: attribute?.type, zone: zone)
+        return (stored, fits && (stored == .null || attribute?.allows(stored) ?? true))
     }
 
     /// The service's value as it is stored: in the type where one is declared and the value fits,
@@ -62,9 +63,14 @@ package enum ServiceMapping {
     ///
     /// - Returns: whether it fits the type; nil where it left no trace.
     package static func write(
-        _ value: ServiceValue, as type: AttributeType?, of field: FieldID,
-        to writer: inout FieldWriter
+        _ value: ServiceValue, as column: ServiceColumn, to writer: inout FieldWriter
     ) throws(FieldError) -> Bool? {
+        let (field, type) = (column.field, column.type)
+        if let allowed = column.allowedValues {
+            let (stored, fits) = storedValue(value, of: type)
+            try writer.write(stored, of: field)
+            return stored == .null ? nil : fits && stored.isAmong(allowed)
+        }
         switch (value, type) {
         case (.string(let text), .string), (.string(let text), nil):
             try writer.write(string: text, of: field)
@@ -107,6 +113,8 @@ package enum ServiceMapping {
         case (.string, .string), (.int64, .int64), (.double, .double), (.date, .date),
             (.data, .bytes), (.reference, .reference):
             return value
+        case (.location, .location(let location)):
+            return location.isValid ? value : nil
         case (.bool, .int64(let number)):
             return number == 0 || number == 1 ? .bool(number == 1) : nil
         case (.int16, .int64(let number)):
@@ -127,9 +135,16 @@ package enum ServiceMapping {
             return UUID(uuidString: text).map { .uuid($0) }
         case (.url, .string(let text)):
             return URL(string: text) != nil ? value : nil
+        case (_, .list(let elements)):
+            return type.element.flatMap { typedList(elements, $0) }
         default:
             return nil
         }
+    }
+
+    private static func typedList(_ elements: [Value], _ type: AttributeType) -> Value? {
+        let typed = elements.compactMap { typedValue($0, type) }
+        return typed.count == elements.count ? .list(typed) : nil
     }
 
     /// The decimal that a text spells as a whole; Foundation takes the start of any text.

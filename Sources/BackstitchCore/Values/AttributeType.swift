@@ -28,4 +28,50 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case url = 12
     /// The id of another record; REFERENCE on the service.
     case reference = 13
+    /// ``Location``; LOCATION on the service.
+    case location = 14
+
+    // Lists have the number of their elements' type and 32.
+
+    /// `[String]`; STRING_LIST on the service.
+    case stringList = 33
+    /// `[Bool]`; INT64_LIST on the service.
+    case boolList = 34
+    /// `[Int16]`; INT64_LIST on the service.
+    case int16List = 35
+    /// `[Int32]`; INT64_LIST on the service.
+    case int32List = 36
+    /// `[Int64]` and `[Int]`; INT64_LIST on the service.
+    case int64List = 37
+    /// `[Float]`; DOUBLE_LIST on the service.
+    case floatList = 38
+    /// `[Double]`; DOUBLE_LIST on the service.
+    case doubleList = 39
+    /// `[Decimal]`; DOUBLE_LIST on the service, or STRING_LIST where the attribute says so.
+    case decimalList = 40
+    /// `[Date]`; TIMESTAMP_LIST on the service.
+    case dateList = 41
+    /// `[Data]`; BYTES_LIST on the service.
+    case dataList = 42
+    /// `[UUID]`; STRING_LIST on the service.
+    case uuidList = 43
+    /// `[URL]`; STRING_LIST on the service.
+    case urlList = 44
+    /// `[Location]`; LOCATION_LIST on the service.
+    case locationList = 46
+
+    private static let listOffset: UInt8 = 32
+
+    /// The type of a list's elements; nil for types that are no lists.
+    public var element: AttributeType? {
+        rawValue > Self.listOffset ? AttributeType(rawValue: rawValue - Self.listOffset) : nil
+    }
+
+    /// The type of lists of this type; nil where there is none.
+    public var list: AttributeType? {
+        rawValue < Self.listOffset ? AttributeType(rawValue: rawValue + Self.listOffset) : nil
+    }
+
+    /// Whether an index can keep values of the type in order.
+    package var isOrdered: Bool { element == nil && self != .location }
 }

@@ -3,8 +3,9 @@ public import Foundation
 /// A Swift type that can be an attribute of an entity.
 ///
 /// The types that conform are the ones that Backstitch stores: `String`, `Bool`, `Int`, `Int16`,
-/// `Int32`, `Int64`, `Float`, `Double`, `Decimal`, `Date`, `Data`, `UUID`, `URL`, `EntityID`, and
-/// optionals of them. A property of any other type does not compile.
+/// `Int32`, `Int64`, `Float`, `Double`, `Decimal`, `Date`, `Data`, `UUID`, `URL`, ``Location``,
+/// enums that conform to ``EnumAttributeValue``, arrays of all these, `EntityID`, and optionals.
+/// A property of any other type does not compile; `@Attribute(.codable)` stores any `Codable`.
 public protocol AttributeValue: Sendable {
     /// The stored type.
     static var attributeType: AttributeType { get }
@@ -12,6 +13,8 @@ public protocol AttributeValue: Sendable {
     static var isOptional: Bool { get }
     /// For ids, the name of the entity that they refer to.
     static var referencedEntity: String? { get }
+    /// For enums and lists of them, the raw values of the cases; nil where every value is one.
+    static var allowedValues: [Value]? { get }
 
     /// Reads a stored value.
     init(field: FieldValue) throws
@@ -28,6 +31,8 @@ extension AttributeValue {
     public static var isOptional: Bool { false }
     /// Nil: only ids refer to an entity.
     public static var referencedEntity: String? { nil }
+    /// Nil: only enums have few values.
+    public static var allowedValues: [Value]? { nil }
     /// Throws: a plain attribute has no value to stand in for one that is missing.
     public static func absent(at index: Int) throws -> Self {
         throw FieldError(.missing, index: index)
@@ -216,6 +221,8 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
     public static var isOptional: Bool { true }
     /// The entity that the id is of, for optional ids.
     public static var referencedEntity: String? { Wrapped.referencedEntity }
+    /// The raw values of the cases, for optional enums.
+    public static var allowedValues: [Value]? { Wrapped.allowedValues }
     /// Reads a stored value; a stored null is nil.
     public init(field: FieldValue) throws {
         self = field.tag == .null ? nil : try Wrapped(field: field)

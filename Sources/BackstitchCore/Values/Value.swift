@@ -17,17 +17,3 @@ public enum Value: Hashable, Sendable {
     case location(Location)
     case list([Value])
 }
-
-/// A place on earth, as the service's LOCATION has it.
-public struct Location: Hashable, Sendable, Codable {
-    /// Degrees, -90 to 90.
-    public var latitude: Double
-    /// Degrees, -180 to 180.
-    public var longitude: Double
-
-    /// A place by its coordinates, in degrees.
-    public init(latitude: Double, longitude: Double) {
-        self.latitude = latitude
-        self.longitude = longitude
-    }
-}

@@ -67,7 +67,7 @@ extension DynamicRecord {
 extension EntityTable {
     /// The name of a field, or its number where the catalog lacks it.
     func attributeName(_ field: FieldID) -> String {
-        attribute(field)?.name ?? "field \(field.rawValue)"
+        attribute(field)?.attributeName ?? "field \(field.rawValue)"
     }
 
     /// Fields by attribute name, without those that have no value.

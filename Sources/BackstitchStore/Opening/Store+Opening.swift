@@ -6,8 +6,9 @@ extension Store {
     /// Opens the store in a folder, or makes one there.
     ///
     /// The schema is checked as a whole, and against what is stored. Opening does not read the log:
-    /// its time does not grow with the number of records. Where the set of indexes changed, the
-    /// tables are made anew first, which takes some ten microseconds an operation.
+    /// its time does not grow with the number of records. New indexes are built in the background
+    /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
+    /// converted attributes are worked on first, some ten microseconds a record.
     ///
     /// - Parameter directory: The path of the store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `notAStore`, `newerFormat`, `damaged`,
@@ -49,6 +50,7 @@ extension Store {
                 self.init(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: shared, types: TypeTable(schema: schema, catalog: catalog))
+                startSchemaWork()
             } catch {
                 environment.close()
                 throw error
@@ -68,7 +70,7 @@ extension Store {
         try refuse(violations)
     }
 
-    private static func refuse(_ violations: [String]) throws {
+    static func refuse(_ violations: [String]) throws {
         guard !violations.isEmpty else { return }
         throw StoreError(
             .invalidSchema,
@@ -89,69 +91,10 @@ extension Store {
         return options
     }
 
-    /// Takes over a schema: numbers what is new and makes the tables anew where indexes changed.
-    private static func adopt(
-        _ schema: Schema, in environment: Environment, _ databases: Databases,
-        _ configuration: StoreConfiguration
-    ) throws -> Catalog {
-        let stored = try environment.read { try storedCatalog($0.access, databases) }
-        var catalog = stored ?? Catalog(storeID: LiveValues.nextID())
-        let planBefore = catalog.indexPlan
-        let violations = try environment.read { transaction in
-            let reader = TableReader(
-                access: transaction.access, databases: databases,
-                catalog: CatalogSnapshot(catalog))
-            if stored == nil, try reader.head > 0 {
-                throw StoreError(
-                    .damaged,
-                    "The store at \(environment.directory) has lost its catalog. Restore it from a "
-                        + "backup.")
-            }
-            return try catalog.adopt(
-                schema, isEmpty: { try reader.isEmpty($0) },
-                lacks: { try reader.hasReadableRow(of: $0, without: $1) })
-        }
-        try refuse(violations)
-        guard catalog != stored else { return catalog }
-        let changed = catalog
-        return try environment.writer.submitAndWait {
-            try environment.write { transaction in
-                let context = try WriteContext(
-                    access: transaction.access, databases: databases,
-                    configuration: configuration, catalog: CatalogSnapshot(changed))
-                try context.setMeta(MetaName.catalog, try CatalogCoding.encode(changed))
-                if stored != nil, changed.indexPlan != planBefore { try context.rebuildTables() }
-                return changed
-            }
-        }
-    }
-
     static func storedCatalog(_ access: Access, _ databases: Databases) throws -> Catalog? {
         let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
             try access.get($0, in: databases.meta).map { Array($0) }
         }
         return try bytes.map { try CatalogCoding.decode($0) }
-    }
-}
-
-extension TableReader {
-    /// Whether a record that its Swift type could read lacks an attribute.
-    func hasReadableRow(of entity: EntityNumber, without field: FieldID) throws -> Bool {
-        var isFound = false
-        try visitStoredRows(of: entity) { _, row in
-            isFound = row.isReadable && row.fields?.position(of: field) == nil
-            return !isFound
-        }
-        return isFound
-    }
-
-    /// Whether an entity has no rows, tombstones aside.
-    func isEmpty(_ entity: EntityNumber) throws -> Bool {
-        var isEmpty = true
-        try visitStoredRows(of: entity) { _, row in
-            isEmpty = row.isDeleted
-            return isEmpty
-        }
-        return isEmpty
     }
 }

@@ -36,7 +36,8 @@ extension ReadTransaction {
             of: query.lowered(), in: reader.entityBinding(binding.number), after: cursor,
             count: count, on: reader
         ) { keyBytes, body in
-            rows.append(try reader.decode(body, EntityID(key: RecordKey.stored(keyBytes)), binding))
+            let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
+            if let row = try binding.decodeIfReadable(body, id) { rows.append(row) }
         }
         return Page(rows: rows, next: next)
     }

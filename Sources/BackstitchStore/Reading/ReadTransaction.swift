@@ -31,6 +31,23 @@ extension TableReader {
 }
 
 extension TypeBinding {
+    /// Reads a record, or nil where its values don't fit the type.
+    func decodeIfReadable<Model: Entity>(
+        _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
+    ) throws -> Model? {
+        guard let fields = PackedFields(body) else {
+            throw StoreError(.damaged, "A row of \(name) can't be read. Run rebuild.")
+        }
+        var reader = FieldReader(fields: fields, layout: layout)
+        do {
+            return try Model(id: id, fields: &reader)
+        } catch let error as FieldError where error.reason.isOfContent {
+            return nil
+        } catch is FieldError {
+            return try decode(body, id)
+        }
+    }
+
     /// Reads packed fields as the Swift type.
     func decode<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
@@ -59,4 +76,9 @@ extension FieldReader {
         schema.attributes.indices.contains(lastIndex)
             ? schema.attributes[lastIndex].name : "an attribute"
     }
+}
+
+extension FieldError.Reason {
+    /// Whether a value of another version of the app is the likely reason.
+    fileprivate var isOfContent: Bool { self == .unknownCase || self == .notDecodable }
 }

@@ -89,7 +89,9 @@ extension TableReader {
             guard let key = RecordKey(reading: keyBytes) else {
                 throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
             }
-            found.append(try binding.decode(body, EntityID(key: key)))
+            if let model: Model = try binding.decodeIfReadable(body, EntityID(key: key)) {
+                found.append(model)
+            }
             return true
         }
         return found

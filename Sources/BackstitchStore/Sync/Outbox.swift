@@ -117,10 +117,11 @@ extension TableReader {
         guard let row = try row(place.entity, place.key), try isUnsynced(operation, row)
         else { return nil }
         var fold = PendingFold(
-            place: place, changeTag: row.changeTag, isParked: row.flags.contains(.isParked))
+            place: place, changeTag: row.changeTag, isParked: row.flags.contains(.isParked),
+            localOnly: catalog.table(place.entity)?.localOnlyFields ?? [])
         // The floor may lie behind the first unsynced operation of a record that was parked.
         for step in try contentSteps(from: operation.previous, after: row.syncedSequence) {
-            fold.fold.add(step)
+            fold.fold.add(step.without(fold.localOnly))
         }
         try fold.add(operation)
         return fold
@@ -170,10 +171,12 @@ private struct PendingFold {
     let place: RecordPlace
     let changeTag: String
     let isParked: Bool
+    /// The fields that stay on this device.
+    let localOnly: Set<FieldID>
     var fold = RecordFold()
 
     mutating func add(_ operation: OperationView) throws {
         guard !isParked else { return }
-        fold.add(try OperationStep(operation))
+        fold.add(try OperationStep(operation).without(localOnly))
     }
 }

@@ -129,25 +129,38 @@ extension WriteContext {
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
         let isForgotten = row.flags.contains(.isForgotten)
+        let localOnly = table.localOnlyFields
+        let current = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
         let local = LocalState(
-            fields: row.isDeleted ? nil : try row.fields.map { try Fields($0) },
+            fields: current?.without(localOnly),
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
             unsynced: isForgotten
                 ? []
-                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence))
+                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
+                    .map { $0.without(localOnly) })
         var plan = merge.plan(
             local: local, server: server, isAuthoritative: isAuthoritative)
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         }
-        try perform(plan, key, table)
+        try perform(plan, key, table, keeping: current?.only(localOnly) ?? Fields())
         if let conflict = plan.conflict { return .conflict(conflict) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
-    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+    /// Appends what a merge decided.
+    ///
+    /// - Parameter kept: The fields that stay on this device, which the plan does not know.
+    func perform(
+        _ plan: MergePlan, _ key: RecordKey, _ table: EntityTable, keeping kept: Fields = Fields()
+    ) throws {
+        func whole(_ fields: Fields?) -> Fields? {
+            guard var fields, !kept.isEmpty else { return fields }
+            fields.overlay(kept)
+            return fields
+        }
         switch plan.remote {
         case .nothing:
             break
@@ -156,14 +169,15 @@ extension WriteContext {
                 table.number, key, through: through, version: version, conflict: plan.conflict)
         case .adopt(let version, let fields, let through):
             try replace(
-                key, table, with: fields, origin: .remote,
+                key, table, with: whole(fields), origin: .remote,
                 stamp: SyncStamp(version, through: through), conflict: plan.conflict)
         }
         switch plan.rebase {
         case .nothing:
             break
         case .save(let fields):
-            try replace(key, table, with: fields, origin: .rebase, stamp: nil, conflict: nil)
+            try replace(
+                key, table, with: whole(fields), origin: .rebase, stamp: nil, conflict: nil)
         case .delete:
             try replace(key, table, with: nil, origin: .rebase, stamp: nil, conflict: nil)
         }
@@ -246,12 +260,13 @@ extension WriteContext {
                 continue
             }
             found += 1
+            if column.isLocalOnly { continue }
             if case .null = value {
                 if column.isMandatory { isUnreadable = true }
                 continue
             }
             let fits = try ServiceMapping.write(
-                value, as: column.type, of: column.field, to: &fieldWriter)
+                value, as: column, to: &fieldWriter)
             if !(fits ?? !column.isMandatory) { isUnreadable = true }
         }
         return (isUnreadable, found == record.fields.count)
@@ -264,7 +279,9 @@ extension WriteContext {
         let table = try number(record.fields.keys, of: table)
         var fields = Fields()
         for (name, value) in record.fields where value != .null {
-            guard let attribute = table.attribute(named: name) else { continue }
+            guard let attribute = table.attribute(named: name),
+                !table.localOnlyFields.contains(attribute.field)
+            else { continue }
             fields[attribute.field] =
                 ServiceMapping.storedValue(
                     value, of: attribute.isDeclared ? attribute.schema : nil
@@ -285,7 +302,7 @@ extension WriteContext {
     }
 
     /// Whether fields can't be read as the Swift type that the schema declares.
-    private func isUnreadable(_ fields: Fields, _ table: EntityTable) -> Bool {
+    func isUnreadable(_ fields: Fields, _ table: EntityTable) -> Bool {
         table.attributes.contains { attribute in
             guard attribute.isDeclared, let schema = attribute.schema else { return false }
             let value = fields.value(attribute.field)

@@ -7,6 +7,8 @@ package enum MetaName {
     /// The sequence before which every operation is settled or parked: a hint where to look for
     /// unsynced operations.
     static let outboxFloor = "outbox.floor"
+    /// How far building indexes and examining records has come.
+    static let schemaWork = "schema.work"
     /// How far the log is compacted.
     static let compaction = "log.compacted"
     /// The state of a zone's synchronisation.

@@ -93,6 +93,63 @@ struct Projector: ~Copyable {
         }
     }
 
+    // MARK: Entries of rows that are there
+
+    /// Puts the index entries of a row for some attributes; those that are there stay.
+    mutating func putIndexes(
+        of attributes: [CatalogAttribute], _ fields: PackedFields,
+        keyBytes: UnsafeRawBufferPointer, in table: EntityTable
+    ) throws {
+        for attribute in attributes {
+            try putIndex(keyBytes, attribute, try effective(fields, attribute), in: table)
+        }
+    }
+
+    /// Puts the inverse index entries of a row; those that are there stay.
+    mutating func putInverses(
+        _ fields: PackedFields, keyBytes: UnsafeRawBufferPointer, in table: EntityTable
+    ) throws {
+        for attribute in table.references {
+            try putInverse(keyBytes, attribute, try fields.value(of: attribute.field), in: table)
+        }
+    }
+
+    /// Takes away all index entries of an attribute.
+    mutating func clearIndex(_ entity: EntityNumber, _ field: FieldID) throws {
+        indexBuffer.removeAll()
+        TableKey.appendIndexPrefix(TableKey.indexes, entity, field, to: &indexBuffer)
+        try clear(prefix: indexBuffer.bytes)
+    }
+
+    /// Takes away all inverse index entries of an entity.
+    mutating func clearInverses(_ entity: EntityNumber) throws {
+        indexBuffer.removeAll()
+        indexBuffer.append(TableKey.inverses)
+        indexBuffer.append(big: entity.rawValue)
+        try clear(prefix: indexBuffer.bytes)
+    }
+
+    private func clear(prefix: UnsafeRawBufferPointer) throws {
+        while true {
+            let keys = try access.withCursor(in: databases.tables) { cursor in
+                var keys: [[UInt8]] = []
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, keys.count < Self.clearedAtOnce, cursor.key.starts(with: prefix) {
+                    keys.append(Array(cursor.key))
+                    isThere = try cursor.next()
+                }
+                return keys
+            }
+            for key in keys {
+                try key.withUnsafeBytes { _ = try access.delete($0, in: databases.tables) }
+            }
+            if keys.count < Self.clearedAtOnce { return }
+        }
+    }
+
+    /// The keys that are held in memory while entries are taken away.
+    private static let clearedAtOnce = 4_096
+
     // MARK: Content
 
     private mutating func update(
@@ -102,15 +159,16 @@ struct Projector: ~Copyable {
         let changed = try operation.after
         for attribute in table.indexed {
             guard let after = try changed.value(of: attribute.field) else { continue }
-            try deleteIndex(operation, attribute, try effective(fields, attribute), in: table)
+            try deleteIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
             let stored = after.tag == .null ? nil : after
-            try putIndex(operation, attribute, stored, in: table)
+            try putIndex(operation.keyBytes, attribute, stored, in: table)
         }
         for attribute in table.references {
             guard let after = try changed.value(of: attribute.field) else { continue }
             let before = try fields.value(of: attribute.field)
-            try deleteInverse(operation, attribute, before, in: table)
-            try putInverse(operation, attribute, after, in: table)
+            try deleteInverse(operation.keyBytes, attribute, before, in: table)
+            try putInverse(operation.keyBytes, attribute, after, in: table)
         }
         writer.reset()
         try writer.write(fields, overlaidBy: changed)
@@ -151,10 +209,11 @@ struct Projector: ~Copyable {
         _ operation: OperationView, _ fields: PackedFields, in table: EntityTable
     ) throws {
         for attribute in table.indexed {
-            try putIndex(operation, attribute, try effective(fields, attribute), in: table)
+            try putIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
         for attribute in table.references {
-            try putInverse(operation, attribute, try fields.value(of: attribute.field), in: table)
+            try putInverse(
+                operation.keyBytes, attribute, try fields.value(of: attribute.field), in: table)
         }
     }
 
@@ -163,11 +222,12 @@ struct Projector: ~Copyable {
     ) throws {
         let fields = try copiedFields(of: row, operation)
         for attribute in table.indexed {
-            try deleteIndex(operation, attribute, try effective(fields, attribute), in: table)
+            try deleteIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
         for attribute in table.references {
             let before = try fields.value(of: attribute.field)
-            try deleteInverse(operation, attribute, before, in: table)
+            try deleteInverse(operation.keyBytes, attribute, before, in: table)
         }
     }
 
@@ -235,54 +295,54 @@ struct Projector: ~Copyable {
     }
 
     private mutating func makeIndexKey(
-        _ operation: OperationView, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
         in table: EntityTable
     ) -> Bool {
         indexBuffer.removeAll()
         return TableKey.appendIndex(
-            of: table, attribute, value, operation.keyBytes, to: &indexBuffer)
+            of: table, attribute, value, keyBytes, to: &indexBuffer)
     }
 
     private mutating func putIndex(
-        _ operation: OperationView, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeIndexKey(operation, attribute, value, in: table) else { return }
+        guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         try access.put(indexBuffer.bytes, empty, in: databases.tables)
     }
 
     private mutating func deleteIndex(
-        _ operation: OperationView, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeIndexKey(operation, attribute, value, in: table) else { return }
+        guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
         try access.delete(indexBuffer.bytes, in: databases.tables)
     }
 
     private mutating func makeInverseKey(
-        _ operation: OperationView, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
         in table: EntityTable
     ) -> Bool {
         indexBuffer.removeAll()
         return TableKey.appendInverse(
-            of: table, attribute, target, operation.keyBytes, to: &indexBuffer)
+            of: table, attribute, target, keyBytes, to: &indexBuffer)
     }
 
     private mutating func putInverse(
-        _ operation: OperationView, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeInverseKey(operation, attribute, target, in: table) else { return }
+        guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         try access.put(indexBuffer.bytes, empty, in: databases.tables)
     }
 
     private mutating func deleteInverse(
-        _ operation: OperationView, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeInverseKey(operation, attribute, target, in: table) else { return }
+        guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
         try access.delete(indexBuffer.bytes, in: databases.tables)
     }
 

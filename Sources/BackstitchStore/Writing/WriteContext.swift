@@ -38,6 +38,8 @@ package final class WriteContext {
     var hasWritten: Bool {
         access.changeCount != changesBefore || hasWrittenDirectly || failure != nil
     }
+    /// The unique attributes that the running write has saved.
+    var savedUniques: [RecordPlace: Set<FieldID>] = [:]
     /// The changes of the transaction before the running write.
     private var changesBefore = 0
     var fieldWriter = FieldWriter()
@@ -77,6 +79,7 @@ package final class WriteContext {
         operationCount = 0
         hasWrittenDirectly = false
         failure = nil
+        savedUniques.removeAll()
         changesBefore = access.changeCount
     }
 
@@ -158,6 +161,12 @@ package final class WriteContext {
         clock = max(clock < .max ? clock + 1 : clock, UInt64(milliseconds) << 16)
     }
 
+    /// Changes tables otherwise than by an operation; for entries that follow from rows and catalog.
+    func withProjector(_ body: (inout Projector) throws -> Void) throws {
+        hasWrittenDirectly = true
+        try body(&projector)
+    }
+
     // MARK: The catalog
 
     /// The table of an entity by name, numbering it if the service delivered it for the first time.
@@ -176,6 +185,14 @@ package final class WriteContext {
             preconditionFailure("An attribute that was numbered is in its table.")
         }
         return (changed, attribute.field)
+    }
+
+    /// Notes that the indexes of an entity are complete and its records examined.
+    func endSchemaWork(of entity: EntityNumber) throws {
+        _ = try changeCatalog { catalog in
+            catalog.endWork(of: entity)
+            return Int(entity.rawValue) - 1
+        }
     }
 
     private func changeCatalog(_ change: (inout Catalog) -> Int?) throws -> EntityTable {

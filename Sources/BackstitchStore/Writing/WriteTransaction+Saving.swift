@@ -15,7 +15,9 @@ extension WriteTransaction {
     /// operation, and none if nothing changed.
     ///
     /// - Returns: what was done.
-    /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; the store is unchanged then.
+    /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; the store is unchanged then. The
+    ///   write as a whole throws `notUnique` at its end where another record has the same value of
+    ///   a unique attribute.
     @discardableResult
     public func save<Model: Entity>(_ model: Model) throws -> SaveOutcome {
         try write(model, mayInsert: true, mayUpdate: true)
@@ -68,6 +70,7 @@ extension WriteTransaction {
             try context.insertBody(
                 origin: .local, entity: binding.number, key: key,
                 previous: row?.lastSequence ?? 0)
+            context.noteUniques(of: binding.number, key, isNew: true)
             return .inserted
         }
         guard mayUpdate else {
@@ -77,6 +80,7 @@ extension WriteTransaction {
         }
         let previous = row.lastSequence
         guard try context.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
+        context.noteUniques(of: binding.number, key, isNew: false)
         try context.appendUpdate(
             origin: .local, entity: binding.number, key: key, previous: previous)
         return .updated

@@ -24,7 +24,10 @@ extension PredicateExpressions.SequenceContains: LowerableExpression {
             return .condition(.contains(try context.lower(sequence), try context.text(element)))
         }
         guard let elements = try context.constant(sequence) as? LHS.Output else {
-            throw context.unsupported(self)
+            guard LHS.Output.self is any AttributeValue.Type else {
+                throw context.unsupported(self)
+            }
+            return .condition(.contains(try context.lower(sequence), try context.lower(element)))
         }
         let element = try context.lower(element)
         if let range = elements as? any LowerableRange {

@@ -1,0 +1,18 @@
+/// What `@Attribute` can say of an attribute.
+public enum AttributeOption: Hashable, Sendable {
+    /// Keeps an index, so that queries by the attribute and sorts by it need not read every row.
+    case indexed
+    /// Refuses a save of a value that another record has; nil is no value. Keeps an index too.
+    ///
+    /// Checked when the write ends, so that records may swap values within one. Records that
+    /// arrive by sync are never refused.
+    case unique
+    /// For `Decimal`: sends the number as text, which keeps every digit, and not as a double.
+    case lossless
+    /// Keeps the attribute on this device: it is stored, but never pushed and never pulled.
+    case localOnly
+    /// Does not store the property at all; it needs an initial value, which every read gives it.
+    case transient
+    /// Stores any `Codable` value as JSON in bytes; see ``CodedValue``.
+    case codable
+}

@@ -1,0 +1,41 @@
+extension AttributeSchema {
+    private enum Key: String, CodingKey {
+        case name, fieldName, type, isOptional, hasDefault, defaultValue, isIndexed, isUnique
+        case isLocalOnly, allowedValues, isLossless, reference
+    }
+
+    /// Reads an attribute of a stored catalog; what it does not say has not been declared.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        func flag(_ key: Key) throws -> Bool {
+            try container.decodeIfPresent(Bool.self, forKey: key) ?? false
+        }
+        self.init(
+            name: try container.decode(String.self, forKey: .name),
+            type: try container.decode(AttributeType.self, forKey: .type),
+            isOptional: try flag(.isOptional), hasDefault: try flag(.hasDefault),
+            defaultValue: try container.decodeIfPresent(Value.self, forKey: .defaultValue),
+            isIndexed: try flag(.isIndexed), isLossless: try flag(.isLossless),
+            reference: try container.decodeIfPresent(ReferenceSchema.self, forKey: .reference),
+            fieldName: try container.decodeIfPresent(String.self, forKey: .fieldName),
+            isUnique: try flag(.isUnique), isLocalOnly: try flag(.isLocalOnly),
+            allowedValues: try container.decodeIfPresent([Value].self, forKey: .allowedValues))
+    }
+
+    /// Writes an attribute to a catalog; what few attributes have is left out where they have not.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(type, forKey: .type)
+        try container.encode(isOptional, forKey: .isOptional)
+        try container.encode(hasDefault, forKey: .hasDefault)
+        try container.encodeIfPresent(defaultValue, forKey: .defaultValue)
+        try container.encode(isIndexed, forKey: .isIndexed)
+        try container.encode(isLossless, forKey: .isLossless)
+        try container.encodeIfPresent(reference, forKey: .reference)
+        if fieldName != name { try container.encode(fieldName, forKey: .fieldName) }
+        if isUnique { try container.encode(isUnique, forKey: .isUnique) }
+        if isLocalOnly { try container.encode(isLocalOnly, forKey: .isLocalOnly) }
+        try container.encodeIfPresent(allowedValues, forKey: .allowedValues)
+    }
+}

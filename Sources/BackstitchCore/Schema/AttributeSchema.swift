@@ -1,0 +1,101 @@
+import Foundation
+
+/// What a store must know of a stored attribute.
+public struct AttributeSchema: Hashable, Sendable, Codable {
+    /// The attribute's name, that of the Swift property.
+    public let name: String
+    /// The name of its field on the service and in the store's catalog: the attribute's first name,
+    /// which stays when the property is renamed.
+    public let fieldName: String
+    /// The stored type.
+    public let type: AttributeType
+    /// Whether nil is a value.
+    public let isOptional: Bool
+    /// Whether the type declares a default for rows that lack the attribute.
+    public let hasDefault: Bool
+    /// The default, where its expression gives the same each time: what queries see in rows that
+    /// lack the attribute.
+    public let defaultValue: Value?
+    /// Whether an index keeps records sorted by the attribute.
+    public let isIndexed: Bool
+    /// Whether no two records that are saved here may have the same value.
+    public let isUnique: Bool
+    /// Whether the attribute stays on this device: never pushed and never pulled.
+    public let isLocalOnly: Bool
+    /// For enums and lists of them, the raw values of the cases; nil where every value is one.
+    public let allowedValues: [Value]?
+    /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
+    public let isLossless: Bool
+    /// For to-one relationships: where it points and what a delete of the target does.
+    public let reference: ReferenceSchema?
+
+    /// Whether there is nothing to read in a row without the attribute.
+    package var isMandatory: Bool { !isOptional && !hasDefault }
+
+    /// An attribute by its stored properties; the field has the attribute's name unless given.
+    public init(
+        name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
+        defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false,
+        reference: ReferenceSchema? = nil, fieldName: String? = nil, isUnique: Bool = false,
+        isLocalOnly: Bool = false, allowedValues: [Value]? = nil
+    ) {
+        self.name = name
+        self.fieldName = fieldName ?? name
+        self.type = type
+        self.isOptional = isOptional
+        self.hasDefault = hasDefault
+        self.defaultValue = defaultValue
+        self.isIndexed = isIndexed || isUnique
+        self.isUnique = isUnique
+        self.isLocalOnly = isLocalOnly
+        self.allowedValues = allowedValues
+        self.isLossless = isLossless
+        self.reference = reference
+    }
+
+    /// An attribute of a Swift type, as the `@Entity` macro declares it.
+    ///
+    /// - Parameter originalName: The attribute's first name, where the property was renamed.
+    public init<Attribute: AttributeValue>(
+        _ name: String, _ type: Attribute.Type, options: [AttributeOption] = [],
+        originalName: String? = nil, hasDefault: Bool = false, default value: Attribute? = nil,
+        onDelete rule: DeleteRule = .nullify
+    ) {
+        // A list that is not there reads as an empty one.
+        let isList = Attribute.attributeType.element != nil && !Attribute.isOptional
+        self.init(
+            name: name, type: Attribute.attributeType, isOptional: Attribute.isOptional,
+            hasDefault: hasDefault || isList,
+            defaultValue: value?.value.recordable ?? (isList && !hasDefault ? .list([]) : nil),
+            isIndexed: options.contains(.indexed),
+            isLossless: options.contains(.lossless),
+            reference: Attribute.referencedEntity.map {
+                ReferenceSchema(target: $0, onDelete: rule)
+            },
+            fieldName: originalName, isUnique: options.contains(.unique),
+            isLocalOnly: options.contains(.localOnly), allowedValues: Attribute.allowedValues)
+    }
+
+    /// Whether a stored value is one that the attribute's enum has a case for.
+    package func allows(_ value: Value) -> Bool {
+        allowedValues.map(value.isAmong) ?? true
+    }
+}
+
+extension Value {
+    /// The value, if a catalog can hold it: no number that is not finite.
+    fileprivate var recordable: Value? {
+        switch self {
+        case .double(let number): number.isFinite ? self : nil
+        case .decimal(let number): number.isFinite ? self : nil
+        case .list(let elements): elements.allSatisfy { $0.recordable != nil } ? self : nil
+        default: isStorable ? self : nil
+        }
+    }
+
+    /// Whether the value, or every element of it, is among values.
+    func isAmong(_ values: [Value]) -> Bool {
+        if case .list(let elements) = self { return elements.allSatisfy(values.contains) }
+        return values.contains(self)
+    }
+}

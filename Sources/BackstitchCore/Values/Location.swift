@@ -1,0 +1,46 @@
+/// A place on earth, as the service's LOCATION has it.
+public struct Location: Hashable, Sendable, Codable {
+    /// Degrees, -90 to 90.
+    public var latitude: Double
+    /// Degrees, -180 to 180.
+    public var longitude: Double
+
+    /// A place by its coordinates, in degrees.
+    public init(latitude: Double, longitude: Double) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+
+    /// Whether the coordinates are those of a place; others can't be saved.
+    public var isValid: Bool {
+        (-90...90).contains(latitude) && (-180...180).contains(longitude)
+    }
+}
+
+extension Location: ScalarAttributeValue {
+    /// `location`.
+    public static var attributeType: AttributeType { .location }
+    /// Reads a stored place; throws where its coordinates are out of range.
+    public init(field: FieldValue) throws {
+        self = try field.location()
+        guard isValid else { throw FieldError(.outOfRange) }
+    }
+    /// Writes the place; throws where its coordinates are out of range.
+    public func write(to writer: inout FieldWriter, at index: Int) throws {
+        try writer.write(value: value, at: index)
+    }
+    /// `location`.
+    public var value: Value { .location(self) }
+}
+
+extension Value {
+    /// Whether a value that a Swift type made is one of the type: a date out of range is null.
+    var isStorable: Bool {
+        switch self {
+        case .null: false
+        case .location(let location): location.isValid
+        case .list(let elements): elements.allSatisfy(\.isStorable)
+        default: true
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import SwiftDiagnostics
+import SwiftParser
+import SwiftSyntax
+
+extension StoredProperty {
+    /// The arguments of `@Attribute` that are options.
+    fileprivate var optionArguments: [LabeledExprSyntax] {
+        variable.attributes.named("Attribute").flatMap(\.argumentList).filter { $0.label == nil }
+    }
+
+    /// Whether the property is not stored.
+    var isTransient: Bool { optionArguments.contains { $0.expression.optionName == "transient" } }
+}
+
+extension ExprSyntax {
+    /// The name of an option: `.indexed`, with or without its type.
+    fileprivate var optionName: String? {
+        self.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+    }
+}
+
+extension EntityReading {
+    private static let optionNames: Set<String> = [
+        "indexed", "unique", "lossless", "localOnly", "transient", "codable",
+    ]
+
+    /// Reads the names of the options and notes those that don't fit the type.
+    mutating func readOptions(
+        _ property: StoredProperty, _ spelling: AttributeSpelling
+    ) -> [String] {
+        var options: [String] = []
+        for argument in property.optionArguments {
+            let expression = argument.expression
+            let text = expression.trimmedDescription
+            guard let name = expression.optionName, Self.optionNames.contains(name) else {
+                report(.unknownOption(text), at: expression)
+                continue
+            }
+            if options.contains(name) {
+                report(.duplicateOption(text), at: expression)
+                continue
+            }
+            options.append(name)
+        }
+        let isCoded = options.contains("codable")
+        for argument in property.optionArguments {
+            guard let name = argument.expression.optionName else { continue }
+            reportMisfit(name, spelling, isCoded: isCoded, at: argument.expression)
+        }
+        return options
+    }
+
+    private mutating func reportMisfit(
+        _ option: String, _ spelling: AttributeSpelling, isCoded: Bool, at expression: ExprSyntax
+    ) {
+        switch (option, spelling) {
+        case ("lossless", .supported("Decimal", _)), ("lossless", .list("Decimal", _)),
+            ("lossless", .unknown), ("lossless", .list(nil, _)):
+            break
+        case ("lossless", .supported(let type, _)):
+            report(.losslessNeedsDecimal(type), at: expression)
+        case ("lossless", .reference):
+            report(.losslessNeedsDecimal("ID"), at: expression)
+        case ("lossless", .list(.some(let type), _)):
+            report(.losslessNeedsDecimal("[\(type)]"), at: expression)
+        case ("indexed", _) where isCoded, ("unique", _) where isCoded:
+            report(.unordered(option: option, what: "a coded value"), at: expression)
+        case ("indexed", .supported("Data", _)):
+            report(.dataIndexed("Data"), at: expression)
+        case ("unique", .supported("Data", _)):
+            report(.unordered(option: option, what: "Data"), at: expression)
+        case ("indexed", .supported("Location", _)), ("unique", .supported("Location", _)):
+            report(.unordered(option: option, what: "a Location"), at: expression)
+        case ("indexed", .list), ("unique", .list):
+            report(.unordered(option: option, what: "a list"), at: expression)
+        default:
+            break
+        }
+    }
+
+    /// The literal of `originalName`.
+    mutating func readOriginalName(_ property: StoredProperty) -> String? {
+        let marks = property.variable.attributes.named("Attribute")
+        guard let value = marks.lazy.compactMap({ $0.argument("originalName") }).first else {
+            return nil
+        }
+        let literal = value.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+        guard let literal, !literal.isEmpty else {
+            report(.originalNameNotLiteral, at: value)
+            return nil
+        }
+        if literal == property.name { report(.originalNameIsName(literal), at: value) }
+        return value.trimmedDescription
+    }
+
+    /// Notes an attribute whose options need another default.
+    mutating func reportNeeds(
+        of attribute: AttributeDeclaration, _ type: TypeSyntax, _ spelling: AttributeSpelling,
+        _ property: StoredProperty
+    ) {
+        let isList = if case .list = spelling { true } else { false }
+        if attribute.options.contains("localOnly"), attribute.defaultValue == nil,
+            !attribute.isOptional, !isList
+        {
+            let fix = type.replacing(with: "\(attribute.type)?")
+            report(.localOnlyNeedsValue(attribute.name), at: type, fixIts: [fix])
+        }
+        let isIndexed = !Set(attribute.options).isDisjoint(with: ["indexed", "unique"])
+        if isIndexed, let value = property.initializer, attribute.defaultValue != nil,
+            !attribute.isDefaultConstant
+        {
+            report(.indexedDefaultVaries(attribute.name), at: value)
+        }
+    }
+
+    /// Notes what is wrong with a property that is not stored; it is no attribute.
+    mutating func readTransient(_ property: StoredProperty) {
+        let isVariable = property.variable.bindingSpecifier.tokenKind == .keyword(.var)
+        let isOptional = property.type?.unparenthesized.wrappedType != nil
+        if property.initializer == nil, !(isVariable && isOptional) {
+            report(.transientNeedsValue(property.name), at: property.identifier)
+        }
+        let marks = ["Attribute", "Relationship"].flatMap(property.variable.attributes.named)
+        if marks.flatMap(\.argumentList).count > 1 {
+            report(.transientHasOptions(property.name), at: marks[0])
+        }
+    }
+}
+
+extension AttributeDeclaration {
+    /// Takes over the initial value of a property that is not optional.
+    mutating func takeDefault(_ initializer: ExprSyntax?) {
+        defaultValue = initializer?.trimmedDescription
+        isDefaultLiteral = initializer?.isPlainLiteral ?? false
+        isDefaultConstant = initializer?.isConstant ?? false
+    }
+}

@@ -1,0 +1,66 @@
+import BackstitchCore
+import LMDB
+
+extension Store {
+    /// The attributes whose indexes are being built, as `Entity.attribute`; queries do without them
+    /// until they are complete.
+    public var indexesBeingBuilt: [String] {
+        get throws {
+            try read { transaction in
+                transaction.reader.catalog.catalog.entities.flatMap { entity in
+                    entity.attributes.filter { $0.isBuilding == true }.map {
+                        "\(entity.name).\($0.attributeName)"
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until all indexes that the schema asks for are complete, and all records were asked
+    /// whether the schema can read them.
+    ///
+    /// There is no need to call it: a store does this in the background, in small commits between
+    /// which others write, and continues after a crash. Call it to show progress.
+    ///
+    /// - Parameter progress: Called now and then with the number of records that were worked on.
+    /// - Throws: `closed`, `full`, `damaged` or `io`; what was done stays done.
+    public func prepareIndexes(
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws {
+        let total = try read { try $0.reader.recordsToWorkOn }
+        var done = 0
+        while let count = try await writeContext({ try $0.workOnSchema() }) {
+            done += count
+            progress(WorkProgress(done: done, total: max(done, total)))
+        }
+    }
+
+    /// Begins to do in the background what a new schema left to do; ends with the store.
+    func startSchemaWork() {
+        guard catalog.entities.contains(where: \.hasWork) else { return }
+        schemaWork.withLock { work in
+            work = Task { [weak self] in
+                // A failure leaves the rest for the next open, or for `prepareIndexes` to report.
+                while let store = self, !Task.isCancelled,
+                    (try? await store.writeContext { try $0.workOnSchema() }) ?? nil != nil
+                {}
+            }
+        }
+    }
+}
+
+extension TableReader {
+    /// The records of entities with work in the background.
+    fileprivate var recordsToWorkOn: Int {
+        get throws {
+            var count = 0
+            for entity in catalog.catalog.entities where entity.hasWork {
+                try visitStoredRows(of: entity.number) { _, row in
+                    if !row.isDeleted { count += 1 }
+                    return true
+                }
+            }
+            return count
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import BackstitchCore
+
+/// A copy of a live row's fields, which stays as it is while the tables change.
+struct StoredBody {
+    let key: RecordKey
+    let flags: RowView.Flags
+    private let bytes: [UInt8]
+
+    init(key: RecordKey, row: RowView) {
+        self.key = key
+        flags = row.flags
+        bytes = Array(row.bodyBytes)
+    }
+
+    /// Calls `body` with the record key's bytes and the fields.
+    func withFields<Result>(
+        _ body: (UnsafeRawBufferPointer, PackedFields) throws -> Result
+    ) throws -> Result {
+        try key.bytes.withUnsafeBytes { keyBytes in
+            try bytes.withUnsafeBytes { bytes in
+                guard let fields = PackedFields(bytes) else {
+                    throw StoreError(
+                        .damaged, "A row can't be read. Run rebuild to make the tables anew.")
+                }
+                return try body(keyBytes, fields)
+            }
+        }
+    }
+}
+
+extension TableReader {
+    /// The next live rows of an entity in key order.
+    func liveBodies(
+        of entity: EntityNumber, after last: RecordKey?, limit: Int
+    ) throws -> [StoredBody] {
+        var bodies: [StoredBody] = []
+        try visitStoredRows(of: entity, from: last) { keyBytes, row in
+            guard !row.isDeleted, let key = RecordKey(reading: keyBytes), key != last else {
+                return true
+            }
+            bodies.append(StoredBody(key: key, row: row))
+            return bodies.count < limit
+        }
+        return bodies
+    }
+}

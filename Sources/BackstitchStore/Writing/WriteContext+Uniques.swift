@@ -1,0 +1,73 @@
+import BackstitchCore
+
+extension WriteContext {
+    /// Notes that a write saved unique attributes, to be checked when it ends.
+    ///
+    /// - Parameter isNew: Whether the record is new; otherwise the changed fields count.
+    func noteUniques(of entity: EntityNumber, _ key: RecordKey, isNew: Bool) {
+        guard let table = catalog.table(entity), !table.unique.isEmpty else { return }
+        for attribute in table.unique where isNew || afterWriter.contains(attribute.field) {
+            savedUniques[RecordPlace(entity: entity, key: key), default: []]
+                .insert(attribute.field)
+        }
+    }
+
+    /// Refuses the write if it saved a value of a unique attribute that another record has.
+    ///
+    /// Asked at the end, so that records may swap values within one write.
+    func checkUniques() throws {
+        for (place, fields) in savedUniques {
+            guard let table = catalog.table(place.entity),
+                let row = try reader.row(place.entity, place.key), !row.isDeleted
+            else { continue }
+            for attribute in table.unique where fields.contains(attribute.field) {
+                guard try reader.isShared(attribute, of: table, place.key, row) else { continue }
+                throw StoreError(
+                    .notUnique,
+                    "\(table.name).\(attribute.attributeName) of \(place.key) can't be saved: it is "
+                        + "unique, and another record has the same value. Choose another value, or "
+                        + "change that record. Nothing was saved.")
+            }
+        }
+    }
+}
+
+extension TableReader {
+    /// Whether another record has the same value of a unique attribute; nil is no value.
+    fileprivate func isShared(
+        _ attribute: CatalogAttribute, of table: EntityTable, _ key: RecordKey, _ row: RowView
+    ) throws -> Bool {
+        guard let type = attribute.schema?.type,
+            let value = try row.fields?.value(of: attribute.field), value.tag != .null
+        else { return false }
+        var prefix = ByteBuffer(capacity: 256)
+        TableKey.appendIndexPrefix(
+            TableKey.indexes, table.number, attribute.field, to: &prefix)
+        let start = prefix.count
+        OrderedKey.append(value, type: type, to: &prefix)
+        let isCut = OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
+        let whole = OrderedKey.whole(value, type)
+        var isShared = false
+        try visit(prefix: prefix.bytes) { entry, _ in
+            let keyBytes = entry.part(prefix.count..<entry.count)
+            guard let other = RecordKey(reading: keyBytes), other != key else { return true }
+            // What was cut may differ further on: the rows tell.
+            isShared =
+                try !isCut
+                || OrderedKey.whole(
+                    self.row(table.number, other)?.fields?.value(of: attribute.field), type)
+                    == whole
+            return !isShared
+        }
+        return isShared
+    }
+}
+
+extension OrderedKey {
+    /// A value encoded whole, so that equal bytes are equal values.
+    fileprivate static func whole(_ value: FieldValue?, _ type: AttributeType) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 256)
+        append(value, type: type, to: &buffer, textBytesMax: .max)
+        return Array(buffer.bytes)
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+
+@testable import BackstitchCore
+
+private enum Status: String, EnumAttributeValue { case open, closed }
+private enum Level: Int16, EnumAttributeValue { case low = 1, high = 9 }
+
+private struct Settings: Codable, Equatable, Sendable {
+    var sizes: [String: Int]
+    var theme: String?
+}
+
+@Suite struct AttributeTypeTests {
+    private func packed<Attribute: AttributeValue>(_ value: Attribute) throws -> [UInt8] {
+        var writer = FieldWriter(layout: FieldLayout(fields: [FieldID(1)]))
+        try writer.write(value, at: 0)
+        var output = ByteBuffer()
+        writer.finish(into: &output)
+        return Array(output.bytes)
+    }
+
+    private func read<Attribute: AttributeValue>(
+        _ bytes: [UInt8], as type: Attribute.Type
+    ) throws -> Attribute {
+        try bytes.withUnsafeBytes { raw in
+            guard let fields = PackedFields(raw) else { throw FieldError(.damaged) }
+            var reader = FieldReader(fields: fields, layout: FieldLayout(fields: [FieldID(1)]))
+            return try reader.read(type, at: 0)
+        }
+    }
+
+    private func roundTrip<Attribute: AttributeValue & Equatable>(_ value: Attribute) throws {
+        #expect(try read(packed(value), as: Attribute.self) == value)
+        let service = ServiceMapping.serviceValue(value.value, of: nil)
+        let (stored, fits) = ServiceMapping.storedValue(service, of: Attribute.attributeType)
+        #expect(fits)
+        #expect(stored == value.value)
+    }
+
+    @Test func `lists of every scalar come back, from a row and from the service`() throws {
+        try roundTrip(["a", "", "é"])
+        try roundTrip([true, false])
+        try roundTrip([1, -1] as [Int])
+        try roundTrip([.min, .max] as [Int16])
+        try roundTrip([.min, .max] as [Int32])
+        try roundTrip([.min, .max] as [Int64])
+        try roundTrip([1.5, -0.25] as [Float])
+        try roundTrip([1.5, 1e300] as [Double])
+        try roundTrip([Decimal(string: "1.25"), 3].compactMap(\.self))
+        try roundTrip([Date(timeIntervalSince1970: 1.5)])
+        try roundTrip([Data([1, 2]), Data()])
+        try roundTrip([UUID(), UUID()])
+        try roundTrip([URL(string: "https://example.org/a")].compactMap(\.self))
+        try roundTrip([Location(latitude: 1, longitude: -2)])
+        try roundTrip([Status.open, .closed, .open])
+        try roundTrip([] as [String])
+        try roundTrip(Optional([1, 2]))
+        try roundTrip(Location(latitude: -90, longitude: 180))
+        try roundTrip(Level.high)
+    }
+
+    @Test func `every list type is that of its elements`() {
+        for type in AttributeType.allCases {
+            if let list = type.list {
+                #expect(list.element == type)
+            } else {
+                #expect(type.element != nil || type == .reference)
+            }
+        }
+    }
+
+    @Test func `a list that is not there is empty, an optional one is nil`() throws {
+        let empty = try packed(String?.none)
+        #expect(try read(empty, as: [String].self) == [])
+        #expect(try read(empty, as: [String]?.self) == nil)
+        let schema = AttributeSchema("tags", [String].self)
+        #expect(!schema.isMandatory)
+        #expect(schema.defaultValue == .list([]))
+        #expect(AttributeSchema("tags", [String]?.self).defaultValue == nil)
+    }
+
+    @Test func `elements that can't be stored are refused`() {
+        #expect(throws: FieldError(.notFinite)) { try packed([1, Double.nan]) }
+        #expect(throws: FieldError(.outOfRange, index: 0)) {
+            try packed([Date.distantFuture * 1e9])
+        }
+        #expect(throws: FieldError(.outOfRange, index: 0)) {
+            try packed([Location(latitude: 91, longitude: 0)])
+        }
+    }
+
+    @Test(arguments: [
+        Location(latitude: 90.5, longitude: 0), Location(latitude: 0, longitude: -181),
+        Location(latitude: .nan, longitude: 0), Location(latitude: 0, longitude: .infinity),
+    ])
+    func `a place must be on earth`(location: Location) {
+        #expect(throws: FieldError(.outOfRange, index: 0)) { try packed(location) }
+        #expect(
+            !ServiceMapping.storedValue(.location(location), of: .location).fits
+                || !location.latitude.isFinite || !location.longitude.isFinite)
+    }
+
+    @Test func `an enum is its raw value, and an unknown one can't be read`() throws {
+        #expect(Status.open.value == .string("open"))
+        #expect(AttributeSchema("status", Status?.self).allowedValues?.count == 2)
+        let other = try packed("reopened")
+        #expect(throws: FieldError(.unknownCase)) { try read(other, as: Status.self) }
+        #expect(throws: FieldError(.unknownCase)) {
+            try read(packed(["open", "reopened"]), as: [Status].self)
+        }
+        let schema = AttributeSchema("status", Status.self)
+        #expect(ServiceMapping.storedValue(.string("closed"), of: schema).fits)
+        let unknown = ServiceMapping.storedValue(.string("reopened"), of: schema)
+        #expect(unknown.value == .string("reopened"))
+        #expect(!unknown.fits)
+    }
+
+    @Test(arguments: [
+        ServiceValue.string("a"), .list([.string("a"), .int64(1)]), .list([.list([])]),
+        .list([.null]),
+    ])
+    func `what is no list of the type is kept and does not fit`(value: ServiceValue) {
+        let (_, fits) = ServiceMapping.storedValue(value, of: .stringList)
+        #expect(!fits)
+    }
+
+    @Test func `equal coded values are equal bytes`() throws {
+        let names = (0..<50).map { "key\($0)" }
+        let forth = Settings(sizes: Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }))
+        let back = Settings(
+            sizes: Dictionary(uniqueKeysWithValues: names.reversed().map { ($0, 1) }))
+        #expect(try packed(CodedValue(forth)) == packed(CodedValue(back)))
+        #expect(
+            try read(packed(CodedValue(forth)), as: CodedValue<Settings>.self).content == forth)
+    }
+
+    @Test func `bytes that are no such value can't be read, and no value is written as none`()
+        throws
+    {
+        let bytes = try packed(Data("{}".utf8))
+        #expect(throws: FieldError(.notDecodable)) {
+            try read(bytes, as: CodedValue<Settings>.self)
+        }
+        #expect(throws: FieldError(.notEncodable, index: 0)) { try packed(CodedValue(Double.nan)) }
+    }
+
+    @Test func `a catalog that says nothing of new options is read`() throws {
+        let json = """
+            {"name":"title","type":1,"isOptional":false,"hasDefault":false,"isIndexed":true,
+            "isLossless":false}
+            """
+        let schema = try JSONDecoder().decode(AttributeSchema.self, from: Data(json.utf8))
+        #expect(schema == AttributeSchema("title", String.self, options: [.indexed]))
+        let full = AttributeSchema(
+            "mood", Level?.self, options: [.unique, .localOnly], originalName: "temper")
+        let again = try JSONDecoder().decode(
+            AttributeSchema.self, from: try JSONEncoder().encode(full))
+        #expect(again == full)
+    }
+}
+
+extension Date {
+    fileprivate static func * (date: Date, factor: Double) -> Date {
+        Date(timeIntervalSince1970: date.timeIntervalSince1970 * factor)
+    }
+}

@@ -1,0 +1,130 @@
+import Testing
+
+@Suite struct AttributeOptionTests {
+    @Test(arguments: [
+        "[String]", "[Int]?", "Array<Double>", "[Date]", "Location", "Location?", "Status",
+        "[Status]",
+    ])
+    func `lists, locations and enums are attributes`(type: String) {
+        let member = Member("var value: \(type)")
+        #expect(member.reports.isEmpty)
+        #expect(member.expansion.text.contains("fields.read(\(type).self, at: 0)"))
+    }
+
+    @Test func `a type that can't be stored can be coded`() {
+        let member = Member("var value: [String: Int]")
+        #expect(
+            member.fixes == [
+                "add '@Attribute(.codable)'": "@Attribute(.codable) var value: [String: Int]"
+            ])
+    }
+
+    @Test func `a coded value is wrapped`() {
+        let text = Member("@Attribute(.codable) var value: [String: Int] = [:]").expansion.text
+        #expect(
+            text.contains(
+                "AttributeSchema(\"value\", Backstitch.CodedValue<[String: Int]>.self, hasDefault: true)"
+            ))
+        #expect(
+            text.contains(
+                "fields.read(Backstitch.CodedValue<[String: Int]>.self, at: 0, "
+                    + "default: Backstitch.CodedValue([:])).content"))
+        #expect(text.contains("fields.write(Backstitch.CodedValue(self.value), at: 0)"))
+    }
+
+    @Test func `an optional coded value is wrapped inside`() {
+        let text = Member("@Attribute(.codable) var value: Settings?").expansion.text
+        #expect(text.contains("fields.read(Backstitch.CodedValue<Settings>?.self, at: 0)?.content"))
+        #expect(text.contains("self.value.map {"))
+    }
+
+    @Test func `a transient property is no attribute`() {
+        let member = Member("@Attribute(.transient) var cache: [String: Int] = [:]")
+        #expect(member.reports.isEmpty)
+        #expect(!member.expansion.text.contains("\"cache\""))
+        #expect(Member("@Attribute(.transient) var cache: Cache?").reports.isEmpty)
+        #expect(
+            Member("@Attribute(.transient) var cache: Cache").reports == [
+                "3:32 'cache' is not stored, so every read gives it its initial value. Write one."
+            ])
+        #expect(
+            Member("@Attribute(.transient, .indexed) var rank = 1").reports == [
+                "3:5 'rank' is not stored, so nothing else can be said of it. Leave '.transient' "
+                    + "alone."
+            ])
+    }
+
+    @Test func `what stays on the device needs a value elsewhere`() {
+        let member = Member("@Attribute(.localOnly) var draft: String")
+        #expect(
+            member.reports == [
+                "3:39 'draft' stays on this device, so records from elsewhere lack it. Make it "
+                    + "optional or give it an initial value."
+            ])
+        #expect(
+            member.fixes == [
+                "replace 'String' with 'String?'": "@Attribute(.localOnly) var draft: String?"
+            ])
+        #expect(Member("@Attribute(.localOnly) var draft = \"\"").reports.isEmpty)
+        #expect(Member("@Attribute(.localOnly) var marks: [String]").reports.isEmpty)
+    }
+
+    @Test func `a first name is part of the schema`() {
+        let member = Member("@Attribute(.indexed, originalName: \"mail\") var email: String")
+        #expect(member.reports.isEmpty)
+        #expect(
+            member.expansion.text.contains("options: [.indexed], originalName: \"mail\")"))
+        #expect(
+            Member("@Attribute(originalName: name) var email: String").reports == [
+                "3:30 Write the original name as a string literal that is not empty."
+            ])
+        #expect(
+            Member("@Attribute(originalName: \"email\") var email: String").reports == [
+                "3:30 'email' is the property's own name. Write the name that it had first, or "
+                    + "remove 'originalName'."
+            ])
+    }
+
+    @Test(arguments: [
+        ("Status", ".open", ".open as Status"), ("[String]", "[\"a\"]", "[\"a\"] as [String]"),
+        ("Date", ".distantPast", ".distantPast as Date"), ("Int", "-1", "-1"),
+        ("Decimal", "Decimal(3)", "Decimal(3) as Decimal"),
+        ("UUID", "UUID(uuidString: \"x\")!", "UUID(uuidString: \"x\")! as UUID"),
+        ("String", "String()", "String() as String"),
+        ("String", "Self.none", "Self.none as String"),
+    ])
+    func `a default that is the same each time is recorded`(
+        type: String, value: String, recorded: String
+    ) {
+        let member = Member("var value: \(type) = \(value)")
+        #expect(member.expansion.text.contains("hasDefault: true, default: \(recorded))"))
+    }
+
+    @Test(arguments: [
+        "Date()", "Date.now", ".now", "UUID()", "make()", "Date(timeIntervalSinceNow: 1)",
+    ])
+    func `a default that may differ is not recorded, and can't be indexed`(value: String) {
+        let member = Member("var value: Date = \(value)")
+        #expect(member.reports.isEmpty)
+        #expect(member.expansion.text.contains("hasDefault: true)"))
+        let reports = Member("@Attribute(.indexed) var value: Date = \(value)").reports
+        #expect(
+            reports == [
+                "3:44 The initial value of 'value' may differ each time, so an index can't hold "
+                    + "it. Write a constant, make the attribute optional, or remove the index."
+            ])
+    }
+
+    @Test(arguments: [
+        ("indexed", "[String]", "a list"), ("unique", "[Int]", "a list"),
+        ("indexed", "Location", "a Location"), ("unique", "Location?", "a Location"),
+        ("unique", "Data", "Data"),
+    ])
+    func `what has no order has no index`(option: String, type: String, what: String) {
+        #expect(
+            Member("@Attribute(.\(option)) var value: \(type)").reports == [
+                "3:16 '.\(option)' keeps an index, and \(what) has no order to search by. "
+                    + "Remove it."
+            ])
+    }
+}
