@@ -10,7 +10,7 @@ struct Program {
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(), CompactCommand(),
-        SimulateCommand(), DemoCommand(),
+        BackupCommand(), ExportCommand(), ImportCommand(), SimulateCommand(), DemoCommand(),
     ]
 
     static func main() async {
