@@ -10,7 +10,8 @@ struct Program {
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), VerifyCommand(), RebuildCommand(), CompactCommand(),
-        BackupCommand(), ExportCommand(), ImportCommand(), SimulateCommand(), DemoCommand(),
+        QueryCommand(), BackupCommand(), ExportCommand(), ImportCommand(), SimulateCommand(),
+        DemoCommand(),
     ]
 
     static func main() async {

@@ -84,7 +84,7 @@ import Testing
     func `a target that can't be is refused`(name: String) throws {
         let store = try folder.open()
         defer { store.close() }
-        FileManager.default.createFile(atPath: folder.root + "/file", contents: Data())
+        #expect(FileManager.default.createFile(atPath: folder.root + "/file", contents: Data()))
         let before = try names
         let error = failure { try store.backup(to: name.isEmpty ? "" : folder.root + "/" + name) }
         #expect(error?.code == .invalidTarget)

@@ -77,7 +77,7 @@ import Testing
         let store = try Store.inMemory(schema: .all)
         try fillWithEverything(store, seed: seed)
         // Attributes of every kind that no schema declares.
-        try store.write { transaction in
+        try await store.write { transaction in
             try transaction.save(
                 [
                     "name": .string("Two"),
