@@ -33,7 +33,7 @@ struct ExportCommand: Command {
 
             With --log, a line is an operation as 'backstitch log --json' writes it.
 
-            JSON, with --output only: one object.
+            JSON: one object, with --output only.
               store, output  the paths as given
               lines          the number of lines that were written
               resumedBehind  the record or the sequence that the file ended with, with --resume

@@ -41,8 +41,9 @@ struct QueryCommand: Command {
             odd characters is put between backticks. Without --sort, records are in the order of
             their names and are not held in memory; a sorted answer is.
 
-            JSON: an object a line: record, zone (where that is not 0), values as 'export' has them.
-            With --count one object: count.
+            JSON: one object a line.
+              record, zone (where that is not 0), values as 'export' has them
+            With --count one object: count
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
