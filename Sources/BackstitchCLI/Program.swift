@@ -9,8 +9,9 @@ struct Program {
 
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
-        InspectCommand(), LogCommand(), HistoryCommand(), VerifyCommand(), RebuildCommand(),
-        CompactCommand(), SimulateCommand(), DemoCommand(),
+        InspectCommand(), LogCommand(), HistoryCommand(), QueryCommand(), VerifyCommand(),
+        RebuildCommand(), CompactCommand(), BackupCommand(), ExportCommand(), ImportCommand(),
+        SimulateCommand(), DemoCommand(),
     ]
 
     static func main() async {

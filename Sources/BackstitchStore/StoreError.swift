@@ -50,6 +50,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let deleteDenied = Code("deleteDenied")
         /// A query can't be answered.
         public static let invalidQuery = Code("invalidQuery")
+        /// Something is at the path of a copy already, or a copy can't be made there.
+        public static let invalidTarget = Code("invalidTarget")
         /// A write was begun inside a write or a read.
         public static let nestedWrite = Code("nestedWrite")
         /// The disk or the store's largest size is used up.

@@ -8,9 +8,14 @@ extension Environment {
     /// The folder appears when the copy is complete, checked and on disk. Copying takes a
     /// snapshot: until it ends, pages that writers free can't be used again.
     ///
-    /// - Throws: `other` if the folder exists; `diskFull`; `damaged` if the copy is.
+    /// - Parameter finish: May open and change the copy at the path that it gets, before the folder
+    ///   appears, and has to close it. If it throws, there is no copy.
+    /// - Throws: `other` if the folder exists; `diskFull`; `damaged` if the copy is; what `finish`
+    ///   throws.
     /// - Complexity: O(*n*) in the pages in use.
-    package func copy(to directory: String) throws(LMDBError) {
+    package func copy(
+        to directory: String, finish: (String) throws -> Void = { _ in }
+    ) throws {
         try checkOpen()
         let target = Folder(path: directory)
         guard try FileKey(path: target.path) == nil else {
@@ -19,6 +24,10 @@ extension Environment {
         let draft = try Draft(of: target)
         try core.copy(to: draft.folder.path)
         try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
+        try finish(draft.folder.path)
+        // What opening left behind speaks of the draft's path and process.
+        unlink(draft.folder.lockPath)
+        unlink(draft.folder.redoPath)
         // LMDB never syncs a copy.
         try draft.sync()
         guard rename(draft.folder.path, target.path) == 0 else {

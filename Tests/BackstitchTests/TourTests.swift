@@ -169,6 +169,22 @@ import Testing
         #expect(compaction.operationsAfter == 1)
     }
 
+    @Test func `what the tour backs up and exports is there`() throws {
+        let path = temporaryFolder()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        try store.write { try $0.save(Department(name: "Engines")) }
+        var records: [UInt8] = []
+
+        let backup = try store.backup(to: path)
+        print(backup.lastSequence, backup.bytes)
+
+        try store.export { part in records.append(contentsOf: part) }
+
+        #expect(try Store.open(existing: path).read { try $0.count(of: "Department") } == 1)
+        #expect(records.last == UInt8(ascii: "\n"))
+    }
+
     @Test func `what the tour exports is what the service does not have`() throws {
         let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
         try store.write { try $0.save(Department(name: "Engines")) }

@@ -7,4 +7,9 @@ enum JSON {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
+
+    static func value<Content: Decodable>(_ type: Content.Type, _ bytes: [UInt8]) throws -> Content
+    {
+        try JSONDecoder().decode(type, from: Data(bytes))
+    }
 }

@@ -35,11 +35,9 @@ extension EntityID: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) { self.init(value) }
 }
 
-extension EntityID: Codable {
-    /// Reads an id from a single string; ids in other zones than the store's own carry their slot.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
+extension EntityID {
+    /// Reads an id from text; ids in other zones than the store's own carry their slot.
+    package init(text: String) {
         if let slash = text.firstIndex(of: "\u{1}"), let zone = UInt8(text[..<slash]) {
             let name = RecordName(String(text[text.index(after: slash)...]))
             key = RecordKey(name, zone: zone)
@@ -48,9 +46,19 @@ extension EntityID: Codable {
         }
     }
 
+    /// The id as text.
+    package var text: String { key.zone == 0 ? "\(key.name)" : "\(key.zone)\u{1}\(key.name)" }
+}
+
+extension EntityID: Codable {
+    /// Reads an id from a single string; ids in other zones than the store's own carry their slot.
+    public init(from decoder: any Decoder) throws {
+        self.init(text: try decoder.singleValueContainer().decode(String.self))
+    }
+
     /// Writes the id as a single string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
-        try container.encode(key.zone == 0 ? "\(key.name)" : "\(key.zone)\u{1}\(key.name)")
+        try container.encode(text)
     }
 }

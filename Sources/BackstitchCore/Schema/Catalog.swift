@@ -13,6 +13,8 @@ public struct Catalog: Hashable, Sendable, Codable {
     public var formatVersion: Int
     /// The identity of the store.
     public var storeID: UUID
+    /// The identity of the store that this one was copied from; nil where it is no copy.
+    public var copiedFrom: UUID?
     /// The entities in order of their numbers.
     public internal(set) var entities: [CatalogEntity]
 

@@ -93,7 +93,7 @@ private struct Column<Model: Entity, Attribute: AttributeValue> {
                 return try Attribute.absent(at: index)
             }
             let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
-            return try reader.decode(fields.bytes, id, binding)[keyPath: keyPath]
+            return try binding.decode(fields.bytes, id)[keyPath: keyPath]
         }
         do {
             return try Attribute(field: field)

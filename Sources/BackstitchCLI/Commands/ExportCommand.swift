@@ -1,0 +1,141 @@
+import Backstitch
+
+/// Writes a store's records, or its log, as JSON Lines.
+struct ExportCommand: Command {
+    private struct Document: Encodable {
+        let store: String
+        let output: String
+        let lines: Int
+        let resumedBehind: String?
+    }
+
+    private static let entity = Syntax.Option(
+        "entity", "NAMES", "Writes only these entities, with commas between them.")
+    private static let log = Syntax.Option(
+        "log", nil, "Writes the operations of the log instead of the records.")
+    private static let file = Syntax.Option("output", "FILE", "Writes to a new file.")
+    private static let resume = Syntax.Option(
+        "resume", nil, "Goes on behind the last whole line of FILE.")
+    private static let operationsMax = 256
+
+    let name = "export"
+    let summary = "Writes a store's records, or its log, as JSON Lines."
+    let syntax = Syntax(
+        operands: [.store], options: [entity, log, file, resume, .json],
+        notes: """
+            A line is a record: entity, record (its name), zone (its slot, where that is not 0), and
+            values by attribute, those included that no schema declares. Values are objects with one
+            member: bool, int64, double, string, bytes (Base64), date (milliseconds since 1970),
+            decimal (text), uuid, reference (a record name), location, list. They are exact, and
+            'backstitch import' reads them. All records are of one moment; programs may use the
+            store meanwhile. After --resume the rest is of the moment of that run. Deleted records
+            are not written.
+
+            With --log, a line is an operation as 'backstitch log --json' writes it.
+
+            JSON: one object, with --output only.
+              store, output  the paths as given
+              lines          the number of lines that were written
+              resumedBehind  the record or the sequence that the file ended with, with --resume
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let path = arguments.operands[0]
+        let filePath = arguments.text(Self.file)
+        if arguments.has(.json), filePath == nil {
+            throw UsageError("The option --json needs --output: the lines are JSON already.")
+        }
+        if arguments.has(Self.resume), filePath == nil {
+            throw UsageError("The option --resume needs --output.")
+        }
+        if arguments.has(Self.log), arguments.has(Self.entity) {
+            throw UsageError("The options --log and --entity exclude each other.")
+        }
+        let store = try Store.open(existing: path, checksPages: true)
+        defer { store.close() }
+        let (file, last) = try Self.open(filePath, resumes: arguments.has(Self.resume))
+        let output = file?.output ?? console.output
+        let progress = console.progress("Exporting")
+        defer { progress.finish() }
+        let (lines, place): (Int, String?)
+        if arguments.has(Self.log) {
+            (lines, place) = try Self.writeLog(of: store, behind: last, output, progress)
+        } else {
+            let entities = arguments.text(Self.entity)?.split(separator: ",").map(String.init)
+            (lines, place) = try Self.writeRecords(
+                of: store, entities, behind: last, output, progress)
+        }
+        try file?.finish()
+        progress.finish()
+        guard let filePath else { return .success }
+        if arguments.has(.json) {
+            console.output.line(
+                try JSON.line(
+                    Document(store: path, output: filePath, lines: lines, resumedBehind: place)))
+        } else {
+            let behind = place.map { " behind \($0.printable)" } ?? ""
+            console.output.line("Written: \(lines.counted("line"))\(behind).")
+        }
+        return .success
+    }
+
+    private static func open(
+        _ path: String?, resumes: Bool
+    ) throws -> (file: ExportFile?, last: [UInt8]?) {
+        guard let path else { return (nil, nil) }
+        guard resumes else { return (try ExportFile.create(path), nil) }
+        let (file, last) = try ExportFile.resume(path)
+        return (file, last)
+    }
+
+    private static func writeRecords(
+        of store: Store, _ entities: [String]?, behind last: [UInt8]?, _ output: Output,
+        _ progress: Progress
+    ) throws -> (Int, String?) {
+        var place: ExportPlace?
+        if let last {
+            place = ExportPlace(line: last)
+            guard place != nil else {
+                throw Refusal("The last line of the file is no record. Export to a new file.")
+            }
+        }
+        let total = try store.read { transaction in
+            let names = entities ?? store.catalog.entities.map(\.name)
+            return try names.reduce(0) { $0 + (try transaction.count(of: $1)) }
+        }
+        let count = try store.export(
+            entities: entities, after: place, progress: { progress.update(done: $0, total: total) }
+        ) { lines in
+            output.write(String(decoding: lines, as: UTF8.self))
+            if output.isClosed { throw Refusal("The output can't be written any more.") }
+        }
+        return (count, place.map { "\($0.entity) \($0.record)" })
+    }
+
+    private static func writeLog(
+        of store: Store, behind last: [UInt8]?, _ output: Output, _ progress: Progress
+    ) throws -> (Int, String?) {
+        struct Place: Decodable { let sequence: UInt64 }
+        var next: UInt64 = 1
+        if let last {
+            guard let place = try? JSON.value(Place.self, last), place.sequence < .max else {
+                throw Refusal("The last line of the file is no operation. Export to a new file.")
+            }
+            next = place.sequence + 1
+        }
+        let place = next > 1 ? "\(next - 1)" : nil
+        let head = try store.read { try $0.lastSequence }
+        var count = 0
+        while next <= head {
+            let operations = try store.operations(from: next, limit: operationsMax)
+                .prefix { $0.sequence <= head }
+            guard let end = operations.last?.sequence else { break }
+            for operation in operations { output.line(try JSON.line(LogDocument(operation))) }
+            if output.isClosed { throw Refusal("The output can't be written any more.") }
+            count += operations.count
+            progress.update(done: Int(end), total: Int(head))
+            next = end + 1
+        }
+        return (count, place)
+    }
+}

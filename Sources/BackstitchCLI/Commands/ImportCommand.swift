@@ -1,0 +1,95 @@
+import Backstitch
+
+/// Saves records from JSON Lines.
+struct ImportCommand: Command {
+    private struct Document: Encodable {
+        let store: String
+        let file: String
+        let lines: Int
+        let inserted: Int
+        let updated: Int
+        let unchanged: Int
+        let failed: Int
+        let stopped: Bool
+    }
+
+    private struct BadLine: Encodable {
+        let line: Int
+        let reason: String
+    }
+
+    private static let strict = Syntax.Option(
+        "strict", nil, "Stops at the first bad line, and keeps nothing of its transaction.")
+    private static let adds = Syntax.Option(
+        "add-attributes", nil, "Adds attributes that the store doesn't know, as they are.")
+
+    let name = "import"
+    let summary = "Saves the records of JSON Lines that 'export' writes."
+    let syntax = Syntax(
+        operands: [
+            .store,
+            Syntax.Operand(name: "FILE", summary: "The file to read; '-' is standard input."),
+        ], options: [strict, adds, .json],
+        notes: """
+            The store must exist and know the entities. Each line is saved as a whole record, and is
+            to be pushed like any local save: declared attributes that are not in the line have no
+            value afterwards. A record that is the same already makes no operation, so an import
+            that was cut can be run again. Some thousand lines are kept together. Records that the
+            file doesn't name stay.
+
+            Bad lines are told on standard error with their number and what is wrong, and skipped.
+            Exit codes: 0 every line is imported; 1 some are not; 2 it could not be done.
+
+            JSON: one object. Bad lines are objects too, on standard error: line, reason.
+              store, file  the paths as given
+              lines        the number of lines that were read
+              inserted, updated, unchanged
+                           the number of records of each kind
+              failed       the number of bad lines
+              stopped      whether --strict ended it
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let (path, file) = (arguments.operands[0], arguments.operands[1])
+        let isJSON = arguments.has(.json)
+        let input = try InputFile(file)
+        let store = try Store.open(existing: path, access: .readWrite, checksPages: true)
+        defer { store.close() }
+        let progress = console.progress("Importing bytes")
+        defer { progress.finish() }
+        let report = try await store.importRecords(
+            options: ImportOptions(
+                isStrict: arguments.has(Self.strict), addsAttributes: arguments.has(Self.adds)),
+            from: { try input.next() },
+            problem: { problem in
+                let bad = BadLine(line: problem.line, reason: problem.reason.printable)
+                let text = isJSON ? try? JSON.line(bad) : nil
+                console.complain(text ?? "Line \(bad.line): \(bad.reason)")
+            },
+            progress: { progress.update(done: $0.bytes, total: input.size ?? 0) })
+        progress.finish()
+        if isJSON {
+            console.output.line(
+                try JSON.line(
+                    Document(
+                        store: path, file: file, lines: report.lines, inserted: report.inserted,
+                        updated: report.updated, unchanged: report.unchanged,
+                        failed: report.failed, stopped: report.isStopped)))
+        } else {
+            for line in Self.lines(report) { console.output.line(line) }
+        }
+        return report.failed == 0 ? .success : .negative
+    }
+
+    private static func lines(_ report: ImportReport) -> [String] {
+        let done =
+            "\(report.inserted.counted("record")) inserted, \(report.updated.grouped) updated, "
+        let first =
+            "Imported: " + done
+            + "\(report.unchanged.grouped) the same already; \(report.failed.counted("line")) failed."
+        guard report.isStopped else { return [first] }
+        return [
+            first, "Stopped at the bad line: nothing of its transaction was kept.",
+        ]
+    }
+}

@@ -1,0 +1,167 @@
+import Backstitch
+import Foundation
+
+/// Answers a question to a store.
+struct QueryCommand: Command {
+    private struct Document: Encodable {
+        let record: String
+        let zone: UInt8?
+        let values: [String: Value]
+    }
+
+    private struct CountDocument: Encodable {
+        let count: Int
+    }
+
+    private static let condition = Syntax.Option(
+        "where", "TEXT", "Only records for which it holds.")
+    private static let sort = Syntax.Option(
+        "sort", "NAMES", "Sorts by attributes, with commas between them; -NAME is descending.")
+    private static let limit = Syntax.Option("limit", "N", "At most N records.")
+    private static let offset = Syntax.Option("offset", "N", "Leaves the first N records out.")
+    private static let select = Syntax.Option("select", "NAMES", "Shows only these attributes.")
+    private static let count = Syntax.Option("count", nil, "Tells only how many there are.")
+    private static let explain = Syntax.Option("explain", nil, "Tells how it would be answered.")
+    private static let pageCount = 500
+
+    let name = "query"
+    let summary = "Shows the records of an entity for which a condition holds."
+    let syntax = Syntax(
+        operands: [.store, Syntax.Operand(name: "ENTITY", summary: "The name of the entity.")],
+        options: [condition, sort, limit, offset, select, count, explain, .json],
+        notes: """
+            TEXT is made of tests of attributes, with 'and', 'or', 'not' and parentheses:
+
+              name = 'Ada'   stars >= 4   title contains 'x'   title startsWith 'x'
+              stars in (1, 2)   stars not in (3)   born between 1800 and 1900   note is not null
+
+            The comparisons are = != < <= > >=. Text is in single or double quotes, with the escapes
+            \\\\ \\' \\" \\n \\r \\t. Dates are text: '2025-01-31' or '2025-01-31T12:00:00Z'. References are
+            record names in quotes; recordName is the record's own. A name that is a keyword or has
+            odd characters is put between backticks. Without --sort, records are in the order of
+            their names and are not held in memory; a sorted answer is.
+
+            JSON: one object a line.
+              record, zone (where that is not 0), values as 'export' has them
+            With --count one object: count
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let store = try Store.open(existing: arguments.operands[0], checksPages: true)
+        defer { store.close() }
+        let name = arguments.operands[1]
+        guard let entity = store.catalog.entities.first(where: { $0.name == name }) else {
+            let known = store.catalog.entities.map(\.name).sorted().joined(separator: ", ")
+            throw Refusal("The store has no entity '\(name.printable)'. It has: \(known).")
+        }
+        let query = try Self.query(arguments, entity)
+        let isJSON = arguments.has(.json)
+        if arguments.has(Self.explain) {
+            let explanation = try store.read { try $0.explain(query) }
+            for step in explanation.steps { console.output.line(step.printable) }
+            return .success
+        }
+        if arguments.has(Self.count) {
+            let count = try store.read { try $0.count(query) }
+            console.output.line(isJSON ? try JSON.line(CountDocument(count: count)) : "\(count)")
+            return .success
+        }
+        let columns = try Self.columns(arguments.text(Self.select), entity)
+        var isFirst = true
+        try Self.visit(query, isSorted: arguments.text(Self.sort) != nil, store) { records in
+            if isJSON {
+                for record in records {
+                    console.output.line(try JSON.line(Self.document(record, columns)))
+                }
+            } else {
+                Self.write(records, columns, withTitles: isFirst, console.output)
+            }
+            isFirst = false
+            return !console.output.isClosed
+        }
+        return .success
+    }
+
+    private static func query(
+        _ arguments: Arguments, _ entity: CatalogEntity
+    ) throws -> RecordQuery {
+        var query = RecordQuery(entity: entity.name)
+        if let text = arguments.text(condition) {
+            do throws(ConditionError) {
+                query = query.where(try ConditionParser.parse(text, of: entity))
+            } catch {
+                throw UsageError("The condition can't be read. " + error.description(in: text))
+            }
+        }
+        for name in arguments.text(sort)?.split(separator: ",") ?? [] {
+            let isReversed = name.hasPrefix("-")
+            query = query.sorted(
+                by: String(isReversed ? name.dropFirst() : name),
+                order: isReversed ? .reverse : .forward)
+        }
+        if let count = try arguments.number(limit, as: Int.self) { query = query.limit(count) }
+        if let count = try arguments.number(offset, as: Int.self) { query = query.offset(count) }
+        return query
+    }
+
+    private static func columns(
+        _ names: String?, _ entity: CatalogEntity
+    ) throws -> [CatalogAttribute] {
+        guard let names else { return entity.attributes.filter(\.isDeclared) }
+        return try names.split(separator: ",").map { name in
+            guard let attribute = entity.attribute(named: String(name)) else {
+                let known = entity.attributes.map(\.name).joined(separator: ", ")
+                throw UsageError(
+                    "\(entity.name) has no attribute '\(name.printable)'. It has: \(known).")
+            }
+            return attribute
+        }
+    }
+
+    /// Calls `body` with the records of one moment, part by part, until it returns false.
+    private static func visit(
+        _ query: RecordQuery, isSorted: Bool, _ store: Store,
+        _ body: ([DynamicRecord]) throws -> Bool
+    ) throws {
+        try store.read { transaction in
+            guard !isSorted else {
+                _ = try body(try transaction.fetch(query))
+                return
+            }
+            var cursor: QueryCursor?
+            repeat {
+                let page = try transaction.page(query, after: cursor, count: pageCount)
+                guard try body(page.rows) else { return }
+                cursor = page.next
+            } while cursor != nil
+        }
+    }
+
+    private static func value(_ attribute: CatalogAttribute, _ record: DynamicRecord) -> Value? {
+        record.values[attribute.name] ?? attribute.schema?.defaultValue
+    }
+
+    private static func document(
+        _ record: DynamicRecord, _ columns: [CatalogAttribute]
+    ) -> Document {
+        var values: [String: Value] = [:]
+        for column in columns { values[column.name] = value(column, record) }
+        return Document(
+            record: record.key.name.description, zone: record.key.zone == 0 ? nil : record.key.zone,
+            values: values)
+    }
+
+    private static func write(
+        _ records: [DynamicRecord], _ columns: [CatalogAttribute], withTitles: Bool,
+        _ output: Output
+    ) {
+        var rows = withTitles ? [["Record"] + columns.map(\.name.printable)] : []
+        for record in records {
+            rows.append(
+                [record.key.description.printable]
+                    + columns.map { LogLines.text(value($0, record)) })
+        }
+        if records.isEmpty, withTitles { return output.line("No records.") }
+        for line in Table.lines(rows) { output.line(line) }
+    }
+}

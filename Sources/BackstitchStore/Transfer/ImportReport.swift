@@ -1,0 +1,47 @@
+/// How an import is done.
+public struct ImportOptions: Hashable, Sendable {
+    /// Whether the first bad line ends the import, and nothing of its transaction is kept.
+    public var isStrict: Bool
+    /// Whether attributes that the store doesn't know are added to it; otherwise their lines are bad.
+    public var addsAttributes: Bool
+
+    /// Options; the default skips bad lines and refuses unknown attributes.
+    public init(isStrict: Bool = false, addsAttributes: Bool = false) {
+        self.isStrict = isStrict
+        self.addsAttributes = addsAttributes
+    }
+}
+
+/// A line that was not imported.
+public struct ImportProblem: Hashable, Sendable {
+    /// The number of the line, from 1 on.
+    public let line: Int
+    /// What is wrong with it.
+    public let reason: String
+}
+
+/// What an import did so far.
+public struct ImportReport: Hashable, Sendable {
+    /// The lines that were read, empty ones included.
+    public internal(set) var lines = 0
+    /// The bytes that were read.
+    public internal(set) var bytes = 0
+    /// The records that were inserted.
+    public internal(set) var inserted = 0
+    /// The records that were updated.
+    public internal(set) var updated = 0
+    /// The records that were the same already.
+    public internal(set) var unchanged = 0
+    /// The lines that were not imported because they are bad.
+    public internal(set) var failed = 0
+    /// Whether the import ended at a bad line.
+    public internal(set) var isStopped = false
+
+    mutating func note(_ outcome: SaveOutcome) {
+        switch outcome {
+        case .inserted: inserted += 1
+        case .updated: updated += 1
+        case .unchanged: unchanged += 1
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import BackstitchCore
+
+extension Store {
+    /// Writes records as JSON Lines, one record a line, in a form that is read back exactly.
+    ///
+    /// ```json
+    /// {"entity":"Note","record":"n0","values":{"stars":{"int64":1},"title":{"string":"Note 0"}}}
+    /// ```
+    ///
+    /// Values are objects with one member that names their kind: `bool`, `int64`, `double`, `string`,
+    /// `bytes` (Base64), `date` (milliseconds since 1970), `decimal` (text), `uuid`, `reference` (a
+    /// record name), `location`, `list`. Attributes without a value are left out; those that no schema
+    /// declares are there. Records are in the order of the catalog's entities and of their keys.
+    /// Deleted ones, and what is known of the service, are not written.
+    ///
+    /// The closure gets the lines in parts of some 64 KiB, each of whole lines; the bytes are valid
+    /// inside of it only. All are of one moment of the store, which is held until the last is taken:
+    /// the space of what is deleted meanwhile is not used again. Memory does not grow with the store.
+    ///
+    /// - Parameters:
+    ///   - entities: The names of the entities; nil for all.
+    ///   - place: Where an earlier export ended; what is written then is of this moment, not of that.
+    ///   - progress: Called with the number of records so far, after each part.
+    /// - Returns: the number of records.
+    /// - Throws: `unknownEntity`; `damaged` where a row can't be read; what the closure throws.
+    @discardableResult
+    public func export(
+        entities: [String]? = nil, after place: ExportPlace? = nil,
+        progress: (Int) -> Void = { _ in }, to write: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Int {
+        try read { transaction in
+            var tables = transaction.reader.catalog.tables
+            if let entities {
+                let chosen = Set(
+                    try entities.map { try transaction.reader.table(named: $0).number })
+                tables = tables.filter { chosen.contains($0.number) }
+            }
+            if let place {
+                let number = try transaction.reader.table(named: place.entity).number.rawValue
+                tables = tables.filter { $0.number.rawValue >= number }
+            }
+            var buffer = ByteBuffer(capacity: Self.exportPartBytes)
+            var count = 0
+            for table in tables {
+                let start = place.flatMap { $0.entity == table.name ? $0.record : nil }
+                try transaction.forEachRecord(of: table.name, from: start) { record in
+                    if record.key == start { return true }
+                    RecordLine(entity: record.entity, key: record.key, values: record.values)
+                        .write(into: &buffer)
+                    count += 1
+                    if buffer.count >= Self.exportPartBytes {
+                        try write(buffer.bytes)
+                        buffer.removeAll()
+                        progress(count)
+                    }
+                    return true
+                }
+            }
+            if buffer.count > 0 { try write(buffer.bytes) }
+            return count
+        }
+    }
+
+    /// The bytes of lines that are collected before they are handed on.
+    private static var exportPartBytes: Int { 1 << 16 }
+}

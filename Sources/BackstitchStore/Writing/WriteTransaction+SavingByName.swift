@@ -1,0 +1,102 @@
+public import BackstitchCore
+
+extension WriteTransaction {
+    /// Inserts a record without its Swift type, or updates it where it exists, as a save of the type
+    /// would: only changed attributes become an operation, and none if nothing changed.
+    ///
+    /// A declared attribute that is not among the values has none afterwards. Attributes that no
+    /// schema declares stay as they are unless they are among the values; those may hold any value.
+    /// Values are taken where they mean the same: an integer for a double, text for a UUID.
+    ///
+    /// - Parameters:
+    ///   - values: The values by attribute name.
+    ///   - key: The record's zone and name.
+    ///   - entity: The name of an entity that the store knows.
+    ///   - addsAttributes: Whether attributes that the store doesn't know yet are added to it, as
+    ///     those are that the service delivers. Otherwise they are refused.
+    /// - Returns: what was done.
+    /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; nothing is changed then.
+    @discardableResult
+    public func save(
+        _ values: [String: Value], as key: RecordKey, of entity: String,
+        addsAttributes: Bool = false
+    ) throws -> SaveOutcome {
+        let table = try reader.table(named: entity)
+        let fields = try fields(values, of: table, addsAttributes: addsAttributes)
+        context.fieldWriter.reset()
+        for (field, value) in fields {
+            do throws(FieldError) {
+                try context.fieldWriter.write(value, of: field)
+            } catch {
+                throw table.refusal(context.catalog.table(named: entity), field, "\(error)")
+            }
+        }
+        context.bodyBuffer.removeAll()
+        context.fieldWriter.finish(into: &context.bodyBuffer)
+        let row = try reader.row(table.number, key)
+        guard let row, !row.isDeleted else {
+            try context.checkName(key, of: table.number)
+            try context.insertBody(
+                origin: .local, entity: table.number, key: key, previous: row?.lastSequence ?? 0)
+            return .inserted
+        }
+        let previous = row.lastSequence
+        let declared = FieldLayout(fields: table.declaredFields.sorted())
+        guard try context.compare(row, keepingAllBut: declared) else { return .unchanged }
+        try context.appendUpdate(
+            origin: .local, entity: table.number, key: key, previous: previous)
+        return .updated
+    }
+
+    /// The values by field, in the order of the fields and in the attributes' types.
+    private func fields(
+        _ values: [String: Value], of table: EntityTable, addsAttributes: Bool
+    ) throws -> [(FieldID, Value)] {
+        for attribute in table.attributes
+        where attribute.isMandatory && (values[attribute.name] ?? .null) == .null {
+            throw StoreError(
+                .invalidValue,
+                "\(table.name).\(attribute.name) can't be saved: it has no value and needs one.")
+        }
+        var fields: [(FieldID, Value)] = []
+        var added: [(String, Value)] = []
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) where value != .null {
+            guard let attribute = table.attribute(named: name) else {
+                guard addsAttributes, !name.isEmpty, name.utf8.count <= Catalog.nameBytesMax else {
+                    throw StoreError(.invalidValue, "\(table.name) has no attribute \(name).")
+                }
+                added.append((name, value))
+                continue
+            }
+            let type = attribute.isDeclared ? attribute.schema?.type : nil
+            do throws(ValueMisfit) {
+                fields.append((attribute.field, try value.saved(as: type)))
+            } catch {
+                throw StoreError(
+                    .invalidValue, "\(table.name).\(name) can't be saved: \(error.reason).")
+            }
+        }
+        // Numbered last, so that a record that is refused numbers nothing.
+        for (name, value) in added {
+            let checked: Value
+            do throws(ValueMisfit) {
+                checked = try value.saved(as: nil)
+            } catch {
+                throw StoreError(
+                    .invalidValue, "\(table.name).\(name) can't be saved: \(error.reason).")
+            }
+            fields.append((try context.field(named: name, of: table).1, checked))
+        }
+        return fields.sorted { $0.0 < $1.0 }
+    }
+}
+
+extension EntityTable {
+    fileprivate func refusal(
+        _ now: EntityTable?, _ field: FieldID, _ reason: String
+    ) -> StoreError {
+        StoreError(
+            .invalidValue,
+            "\(name).\((now ?? self).attributeName(field)) can't be saved: \(reason).")
+    }
+}
