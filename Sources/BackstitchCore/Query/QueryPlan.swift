@@ -1,6 +1,7 @@
 /// How a query is answered: which rows are looked at, which are left out, and how they are ordered.
 ///
 /// A plan may be made with a look at the data or without. The answer is the same.
+@usableFromInline
 package struct QueryPlan: Sendable {
     /// Where the rows come from.
     package enum Access: Hashable, Sendable {

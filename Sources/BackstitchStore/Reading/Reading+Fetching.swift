@@ -5,16 +5,19 @@ extension ReadTransaction {
     ///
     /// Records that the service delivered and that don't fit the type are left out.
     /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))
     }
 
     /// The records that refer to one record.
+    @inlinable
     public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
         try fetch(relationship.query)
     }
 
     /// All records of an entity, in the order of their ids.
+    @inlinable
     public func fetch<Model: Entity>(_ type: Model.Type) throws -> [Model] {
         try fetch(Query<Model>())
     }
@@ -58,11 +61,13 @@ extension WriteTransaction {
     /// The records that a query asks for, as this transaction left them.
     ///
     /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))
     }
 
     /// The records that refer to one record, as this transaction left them.
+    @inlinable
     public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
         try fetch(relationship.query)
     }
@@ -73,7 +78,9 @@ extension WriteTransaction {
     }
 }
 
+/// What is generic is inlined into the user's code, as in ``TypeBinding``.
 extension TableReader {
+    @usableFromInline
     func plan<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
     ) throws -> QueryPlan {
@@ -81,20 +88,28 @@ extension TableReader {
             query.lowered(), in: entityBinding(binding.number), needsRows: needsRows, on: self)
     }
 
+    @inlinable
     func fetch<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> [Model] {
         var found: [Model] = []
-        try QueryExecutor.run(plan(query, binding), on: self) { keyBytes, body in
-            guard let key = RecordKey(reading: keyBytes) else {
-                throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
-            }
-            if let model: Model = try binding.decodeIfReadable(body, EntityID(key: key)) {
-                found.append(model)
-            }
-            return true
+        try visit(plan(query, binding)) { key, body in
+            let id = EntityID<Model>(key: try RecordKey.stored(key))
+            if let model = try binding.decodeIfReadable(body, id) { found.append(model) }
         }
         return found
+    }
+
+    /// Visits the records of an answer, in order: stored keys and packed fields.
+    @usableFromInline
+    func visit(
+        _ plan: QueryPlan,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        try QueryExecutor.run(plan, on: self) { key, body in
+            try visit(key, body)
+            return true
+        }
     }
 
     func count<Model: Entity>(
