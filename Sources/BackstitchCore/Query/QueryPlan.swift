@@ -108,6 +108,21 @@ package struct QueryPlan: Sendable {
         test = try filter.map { try BoundCondition($0, in: entity) }
     }
 
+    /// A plan whose access alone gives the answer.
+    init(entity: EntityBinding, access: Access, limit: Int?, offset: Int) {
+        self.entity = entity
+        self.access = access
+        self.limit = limit
+        self.offset = offset
+        filter = nil
+        test = nil
+        steps = []
+        ordering = .asRead
+        position = nil
+        answered = []
+        estimate = nil
+    }
+
     /// The plan for a part of the answer: behind a position, and at most `count` records.
     package func page(after position: QueryPosition?, offset: Int, limit: Int) -> QueryPlan {
         var plan = self

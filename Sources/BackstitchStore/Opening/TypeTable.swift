@@ -1,4 +1,5 @@
 public import BackstitchCore
+import LMDB
 
 /// What a store must know to read and write one Swift type.
 @usableFromInline
@@ -7,6 +8,8 @@ final class TypeBinding: Sendable {
     @usableFromInline let number: EntityNumber
     @usableFromInline let layout: FieldLayout
     let schema: EntitySchema
+    /// What was learned from queries of the type.
+    let forms = Locked(PointLookupForms())
 
     init(name: String, number: EntityNumber, layout: FieldLayout, schema: EntitySchema) {
         self.name = name

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import LMDB
 
 extension ReadTransaction {
     /// The records that a query asks for, in its order.
@@ -80,7 +81,7 @@ extension WriteTransaction {
 
 /// What is generic is inlined into the user's code, as in ``TypeBinding``.
 extension TableReader {
-    @usableFromInline
+    /// The plan of a query with all that can be told about it.
     func plan<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
     ) throws -> QueryPlan {
@@ -88,12 +89,27 @@ extension TableReader {
             query.lowered(), in: entityBinding(binding.number), needsRows: needsRows, on: self)
     }
 
+    /// The same plan, to be run: that of a lookup is made without planning.
+    @usableFromInline
+    func quickPlan<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
+    ) throws -> QueryPlan {
+        if let lookup = binding.forms.withLock({ query.pointLookup(&$0) }),
+            let plan = QueryPlan(
+                lookup, of: binding.layout.fields[lookup.position], limit: query.limitCount,
+                offset: query.offsetCount, in: try entityBinding(binding.number))
+        {
+            return plan
+        }
+        return try plan(query, binding, needsRows: needsRows)
+    }
+
     @inlinable
     func fetch<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> [Model] {
         var found: [Model] = []
-        try visit(plan(query, binding)) { key, body in
+        try visit(quickPlan(query, binding)) { key, body in
             let id = EntityID<Model>(key: try RecordKey.stored(key))
             if let model = try binding.decodeIfReadable(body, id) { found.append(model) }
         }
@@ -115,7 +131,7 @@ extension TableReader {
     func count<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> Int {
-        try QueryExecutor.count(plan(query, binding, needsRows: false), on: self)
+        try QueryExecutor.count(quickPlan(query, binding, needsRows: false), on: self)
     }
 
     /// The keys that a query asks for, in its order, each with its record's last operation.
