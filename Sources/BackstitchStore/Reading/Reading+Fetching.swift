@@ -137,10 +137,11 @@ extension TableReader {
     /// The keys that a query asks for, in its order, each with its record's last operation.
     func versions<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
-    ) throws -> [UInt64] {
-        var versions: [UInt64] = []
-        try QueryExecutor.visitKeys(plan(query, binding), on: self) { keyBytes in
-            versions.append(try row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0)
+    ) throws -> [(key: RecordKey, version: UInt64)] {
+        var versions: [(key: RecordKey, version: UInt64)] = []
+        try QueryExecutor.visitKeys(quickPlan(query, binding), on: self) { keyBytes in
+            let sequence = try row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0
+            versions.append((try RecordKey.stored(keyBytes), sequence))
             return true
         }
         return versions
