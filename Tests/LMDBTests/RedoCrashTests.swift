@@ -20,7 +20,8 @@ extension RedoTests {
         }
     }
 
-    /// Makes commits of all kinds: small ones, large ones, deletions, an emptied database.
+    /// Makes commits of all kinds: small ones, large ones, deletions, an emptied database. Now and
+    /// then free pages go back to the file system in between.
     private func history(_ generator: inout SeededGenerator) throws -> History {
         let environment = try Self.open(fixture.store, boot: Self.before)
         var states: [[String: String]] = [[:]]
@@ -43,6 +44,9 @@ extension RedoTests {
                 }
                 Recording.mark(2 * commit + 1)
                 states.append(entries)
+                if Int.random(in: 0..<8, using: &generator) == 0 {
+                    _ = try environment.releaseAll()
+                }
             }
             environment.close()
         }
