@@ -58,8 +58,8 @@ extension Environment {
     }
 }
 
-/// Ends a write that only kept others from writing.
-private struct NothingToCommit: Error {}
+/// Ends a write that has nothing to commit.
+struct NothingToCommit: Error {}
 
 extension EnvironmentCore {
     var descriptor: Int32 {
@@ -69,7 +69,7 @@ extension EnvironmentCore {
     }
 
     /// The number of pages that are or were in use, and the size of one.
-    fileprivate var pageInfo: (count: Int, bytes: Int) {
+    var pageInfo: (count: Int, bytes: Int) {
         var info = MDB_envinfo()
         var stat = MDB_stat()
         mdb_env_info(pointer, &info)

@@ -21,7 +21,7 @@ extension RedoTests {
     }
 
     /// Makes commits of all kinds: small ones, large ones, deletions, an emptied database. Now and
-    /// then free pages go back to the file system in between.
+    /// then pages are packed in between, and free ones go back to the file system.
     private func history(_ generator: inout SeededGenerator) throws -> History {
         let environment = try Self.open(fixture.store, boot: Self.before)
         var states: [[String: String]] = [[:]]
@@ -44,8 +44,10 @@ extension RedoTests {
                 }
                 Recording.mark(2 * commit + 1)
                 states.append(entries)
-                if Int.random(in: 0..<8, using: &generator) == 0 {
-                    _ = try environment.releaseAll()
+                switch Int.random(in: 0..<12, using: &generator) {
+                case 0: _ = try environment.pack()
+                case 1: _ = try environment.releaseAll()
+                default: break
                 }
             }
             environment.close()
