@@ -51,8 +51,9 @@ import Testing
         let document = try object(result.output)
         #expect(
             document.keys.sorted() == [
-                "bytesAfter", "bytesBefore", "compactedThrough", "operationsAfter",
-                "operationsBefore", "removed", "store",
+                "allocatedBytesAfter", "allocatedBytesBefore", "bytesAfter", "bytesBefore",
+                "compactedThrough", "operationsAfter", "operationsBefore", "removed",
+                "returnedBytes", "returnsSpace", "store",
             ])
         #expect(document["removed"] as? Int == 9)
         #expect(document["operationsBefore"] as? Int == 13)

@@ -1,0 +1,93 @@
+import BackstitchCore
+import LMDB
+
+/// What giving free space back to the file system did.
+package struct SpaceRelease: Sendable {
+    package var bytes = 0
+    package var isSupported = true
+    /// Whether it went on to the end; otherwise its task was cancelled.
+    package var isComplete = true
+}
+
+extension Store {
+    /// Rewrites the pages of the log and the tables that are far from full, step by step.
+    ///
+    /// - Returns: Whether it went on to the end; otherwise its task was cancelled.
+    package func packPages() async throws -> Bool {
+        for database in [databases.log, databases.tables] {
+            var next: [UInt8]?
+            repeat {
+                if Task.isCancelled { return false }
+                let from = next
+                next = try await onWriter { try $0.packPages(of: database, from: from).next }
+            } while next != nil
+        }
+        return true
+    }
+
+    /// Gives the free pages of the file back to the file system, step by step. Pages that readers, or
+    /// the last commit and the one before, still need stay.
+    ///
+    /// - Parameters:
+    ///   - pagesPerRunMin: Shorter runs stay; nil for as many as usual.
+    ///   - reserve: So many free pages stay; nil for as many as usual.
+    package func releaseSpace(
+        pagesPerRunMin: Int? = nil, reserve: Int? = nil
+    ) async throws -> SpaceRelease {
+        let meta = databases.meta
+        var wanted = PageReleaseBudget()
+        wanted.pagesPerRunMin = pagesPerRunMin ?? wanted.pagesPerRunMin
+        wanted.reserve = reserve ?? wanted.reserve
+        let budget = wanted
+        var release = SpaceRelease()
+        // What the last commit freed may be used after one more.
+        try await onWriter { try $0.commitNothing(in: meta) }
+        var next: Int?
+        repeat {
+            if Task.isCancelled {
+                release.isComplete = false
+                return release
+            }
+            let below = next
+            let step = try await onWriter { try $0.releaseFreePages(below: below, budget: budget) }
+            release.bytes += step.bytes
+            release.isSupported = step.isSupported
+            next = step.next
+        } while next != nil
+        return release
+    }
+
+    private func onWriter<Result: Sendable>(
+        _ body: @escaping @Sendable (Environment) throws -> Result
+    ) async throws -> Result {
+        let environment = environment
+        do {
+            return try await environment.perform { try body(environment) }
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+
+    /// Gives some free pages back behind a commit, where its pace says so; on the writer thread.
+    ///
+    /// A failure ends it until the store is opened again: what was written is not affected, and
+    /// ``compact(_:progress:)`` tells of it.
+    func releaseSpaceInPassing() {
+        var pace = releasePace.withLock { $0 }
+        let step = pace.next()
+        do {
+            switch step {
+            case .nothing: break
+            case .look:
+                let free = try environment.allocatedBytes - environment.info.usedBytes
+                pace.found(freeBytes: free, allocatedBytes: try environment.allocatedBytes)
+            case .release(let below):
+                let done = try environment.releaseFreePages(below: below)
+                pace.released(next: done.next, isSupported: done.isSupported)
+            }
+        } catch {
+            pace.stop()
+        }
+        releasePace.withLock { $0 = pace }
+    }
+}
