@@ -1,10 +1,10 @@
 import CLMDB
 
-/// What one step of packing did.
+/// What one step of packing or moving did.
 package struct PagePacking: Hashable, Sendable {
     /// Where the next step goes on; nil at the end of the database.
     package var next: [UInt8]?
-    /// The pages that were rewritten.
+    /// The pages that were rewritten, or the entries that were put again to move theirs.
     package var pages = 0
 }
 
@@ -30,9 +30,9 @@ extension Environment {
         var packing = PagePacking()
         do {
             try write { transaction in
-                let (leaves, next) = try core.leaves(of: database, from: key, pagesMax: pagesMax)
-                packing = PagePacking(next: next)
-                let runs = LeafRun.runs(of: leaves, pageBytes: core.pageInfo.bytes)
+                let window = try core.leaves(of: database, from: key, pagesMax: pagesMax)
+                packing = PagePacking(next: window.next)
+                let runs = LeafRun.runs(of: window.leaves, pageBytes: core.pageInfo.bytes)
                 for run in runs where run.isSparse {
                     try transaction.access.rewrite(run, in: database)
                     packing.pages += run.leaves.count
@@ -50,31 +50,26 @@ extension Environment {
     package func commitNothing(in database: Database) throws {
         try write { transaction in
             transaction.access.syncsDataFile()
-            var entry: (key: [UInt8], value: [UInt8])?
+            var first: [UInt8]?
             try transaction.access.withCursor(in: database) { cursor in
-                if try cursor.first() { entry = (Array(cursor.key), Array(cursor.value)) }
+                if try cursor.first() { first = Array(cursor.key) }
             }
-            guard let entry else { return }
-            try entry.key.withUnsafeBytes { key in
-                try entry.value.withUnsafeBytes { value in
-                    try transaction.access.put(key, value, in: database)
-                }
-            }
+            if let first { _ = try transaction.access.putAgain(first, in: database) }
         }
     }
 }
 
 extension EnvironmentCore {
     /// Leaf pages of a database as of the last commit, read with `pread`. Nobody writes meanwhile.
-    fileprivate func leaves(
+    func leaves(
         of database: Database, from key: [UInt8]?, pagesMax: Int
-    ) throws(LMDBError) -> (leaves: [LeafRun.Leaf], next: [UInt8]?) {
+    ) throws(LMDBError) -> LeafWindow {
         let file = DataFile(descriptor: descriptor, path: folder.dataPath)
         let meta = try file.newestMeta()
         var walk = PageWalk(
             file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
         let name = options.databases[Int(database.handle - Database.firstHandle)]
-        guard let tree = try walk.tree(named: name) else { return ([], nil) }
+        guard let tree = try walk.tree(named: name) else { return LeafWindow() }
         return try walk.leaves(from: key, in: tree, pagesMax: pagesMax)
     }
 }
@@ -112,7 +107,7 @@ extension Access {
     }
 
     /// Makes the commit sync the data file itself, and not go through the redo file.
-    fileprivate func syncsDataFile() {
+    func syncsDataFile() {
         state?.pointee.redo.begin(isRecording: false)
     }
 }

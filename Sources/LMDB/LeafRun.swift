@@ -6,11 +6,18 @@
 struct LeafRun: Equatable {
     /// A leaf page.
     struct Leaf: Equatable {
+        var page = 0
         let firstKey: [UInt8]
         /// What each node takes up.
         let nodes: [Int]
-        /// Whether a value has pages of its own; moving its entry would copy those.
-        let hasOverflow: Bool
+        /// The entries whose values have pages of their own. Putting one again copies those.
+        var overflow: [Overflow] = []
+    }
+
+    /// An entry whose value has pages of its own.
+    struct Overflow: Equatable {
+        let key: [UInt8]
+        let firstPage: Int
     }
 
     private(set) var leaves: [Leaf] = []
@@ -29,7 +36,7 @@ struct LeafRun: Equatable {
         var runs: [LeafRun] = []
         var run = LeafRun(pageBytes: pageBytes)
         for leaf in leaves {
-            if leaf.hasOverflow || leaf.nodes.isEmpty {
+            if !leaf.overflow.isEmpty || leaf.nodes.isEmpty {
                 runs.append(run)
                 run = LeafRun(pageBytes: pageBytes)
             } else {
@@ -67,20 +74,29 @@ struct LeafRun: Equatable {
     var entries: Int { leaves.dropFirst().reduce(0) { $0 + $1.nodes.count } }
 }
 
+/// The leaf pages below one branch page, or a part of them.
+struct LeafWindow {
+    var leaves: [LeafRun.Leaf] = []
+    /// The branch page.
+    var parent = 0
+    /// Where the leaf behind them begins; nil if they are the last.
+    var next: [UInt8]?
+}
+
 extension PageWalk {
     /// The leaf pages below the branch page that leads to a key, from that of the key on.
     ///
     /// - Parameters:
     ///   - key: Nil for the first key.
     ///   - pagesMax: The most leaf pages.
-    /// - Returns: also where the leaf behind them begins; nil if they are the last.
+    /// - Returns: none where the database has one page at most.
     mutating func leaves(
         from key: [UInt8]?, in tree: MetaPage.Tree, pagesMax: Int
-    ) throws(LMDBError) -> (leaves: [LeafRun.Leaf], next: [UInt8]?) {
+    ) throws(LMDBError) -> LeafWindow {
         guard var number = tree.root, tree.depth >= 2, tree.depth <= DataFile.depthMax else {
-            return ([], nil)
+            return LeafWindow()
         }
-        var next: [UInt8]?
+        var window = LeafWindow()
         for level in stride(from: tree.depth, to: 1, by: -1) {
             let children = try children(of: number)
             let start = children.lastIndex { child in
@@ -89,16 +105,15 @@ extension PageWalk {
             // The first node of a branch page stands for all keys before the second.
             let index = start ?? 0
             let end = level > 2 ? index + 1 : min(children.count, index + pagesMax)
-            if end < children.count { next = children[end].key }
+            if end < children.count { window.next = children[end].key }
             guard level == 2 else {
                 number = children[index].page
                 continue
             }
-            var leaves: [LeafRun.Leaf] = []
-            for child in children[index..<end] { leaves.append(try leaf(child.page)) }
-            return (leaves, next)
+            window.parent = number
+            for child in children[index..<end] { window.leaves.append(try leaf(child.page)) }
         }
-        return ([], nil)
+        return window
     }
 
     /// The keys and pages below a branch page; it has at least one.
@@ -122,18 +137,25 @@ extension PageWalk {
         let page = try read(page: number, expected: Flag.leaf)
         var firstKey: [UInt8] = []
         var nodes: [Int] = []
-        var hasOverflow = false
+        var overflow: [LeafRun.Overflow] = []
         for offset in try nodeOffsets(of: page, number: number) {
             let key = try self.key(at: offset, of: page, number: number)
             if nodes.isEmpty { firstKey = Array(key) }
             if page[offset...].integer(at: 4, as: UInt16.self) & Flag.nodeOverflow != 0 {
-                hasOverflow = true
+                guard key.endIndex + 8 <= page.count else {
+                    throw file.damaged("A value of page \(number) leaves the page.")
+                }
+                let first = page[key.endIndex...].integer(at: 0, as: UInt64.self)
+                overflow.append(
+                    LeafRun.Overflow(
+                        key: Array(key), firstPage: Int(truncatingIfNeeded: first)))
             }
             let value = Int(page[offset...].integer(at: 0, as: UInt32.self))
             // Nodes begin at even places; each also has two bytes in the list of places.
             let bytes = (Self.nodeHeaderBytes + key.count + value + 1) / 2 * 2 + 2
             nodes.append(bytes)
         }
-        return LeafRun.Leaf(firstKey: firstKey, nodes: nodes, hasOverflow: hasOverflow)
+        return LeafRun.Leaf(
+            page: number, firstKey: firstKey, nodes: nodes, overflow: overflow)
     }
 }

@@ -46,6 +46,7 @@ import Glibc
     private static func shrink(_ store: Store) async throws {
         while true {
             _ = try await store.packPages()
+            try await store.movePages()
             _ = try await store.releaseSpace(pagesPerRunMin: 1, reserve: 0)
             try await Task.sleep(for: .milliseconds(5))
         }

@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct LeafRunTests {
     private func leaf(_ number: Int, _ nodes: [Int], hasOverflow: Bool = false) -> LeafRun.Leaf {
-        LeafRun.Leaf(firstKey: [UInt8(number)], nodes: nodes, hasOverflow: hasOverflow)
+        let overflow = hasOverflow ? [LeafRun.Overflow(key: [0], firstPage: 9)] : []
+        return LeafRun.Leaf(firstKey: [UInt8(number)], nodes: nodes, overflow: overflow)
     }
 
     private func run(_ leaves: [LeafRun.Leaf]) -> LeafRun {

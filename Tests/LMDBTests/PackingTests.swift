@@ -109,6 +109,39 @@ import Testing
         }
     }
 
+    @Test func `pages that lie scattered move to the front, so that the rest is one piece`() throws
+    {
+        let environment = try fixture.open()
+        var generator = SeededGenerator(seed: 9)
+        for _ in 0..<30 {
+            let numbers = (0..<300).map { _ in Int.random(in: 0..<6_000, using: &generator) }
+            try put(environment, numbers) { $0 % 40 == 0 ? 9_000 : 300 }
+        }
+        let gone = (0..<6_000).shuffled(using: &generator).prefix(4_500)
+        try environment.save { access in
+            for number in gone {
+                _ = try access.delete(
+                    Array("key \(1_000_000 + number)".utf8), in: Database(index: 0))
+            }
+        }
+        let entries = try environment.entries()
+        _ = try environment.pack()
+        let target = try environment.info.usedBytes / 4_096 * 33 / 32 + 64
+        for _ in 0..<4 { _ = try environment.move(behind: target) }
+        #expect(try environment.entries() == entries)
+        try environment.checkPages()
+        try environment.writer.submitAndWait { try environment.commitNothing(in: database) }
+        let info = try environment.info
+        var budget = PageReleaseBudget.everything
+        budget.pagesPerRunMin = 16
+        let before = try environment.allocatedBytes
+        let release = try environment.release(budget, below: nil)
+        #expect(before - info.usedBytes > 1 << 20)
+        #expect(release.bytes > (before - info.usedBytes) * 3 / 4)
+        #expect(try environment.entries() == entries)
+        try environment.checkPages()
+    }
+
     @Test func `packed and given back, a file is small without a copy`() throws {
         let environment = try fixture.open { $0.usesRedoFile = true }
         for size in [150, 400, 420] {
@@ -129,6 +162,20 @@ import Testing
 }
 
 extension Environment {
+    /// Moves pages of database `one` from behind a number, and returns how many.
+    func move(behind target: Int) throws -> Int {
+        var (pages, next) = (0, [UInt8]?.none)
+        repeat {
+            let from = next
+            let step = try writer.submitAndWait {
+                try movePages(of: Database(index: 0), from: from, behind: target)
+            }
+            pages += step.pages
+            next = step.next
+        } while next != nil
+        return pages
+    }
+
     /// Packs database `one`, and returns the number of pages that were rewritten.
     func pack(pagesMax: Int = pagesPerPacking) throws -> Int {
         var (pages, next) = (0, [UInt8]?.none)

@@ -44,8 +44,9 @@ extension RedoTests {
                 }
                 Recording.mark(2 * commit + 1)
                 states.append(entries)
-                switch Int.random(in: 0..<12, using: &generator) {
+                switch Int.random(in: 0..<16, using: &generator) {
                 case 0: _ = try environment.pack()
+                case 2: _ = try environment.move(behind: 12)
                 case 1: _ = try environment.releaseAll()
                 default: break
                 }

@@ -76,9 +76,8 @@ extension Store {
             }
             progress(WorkProgress(done: run.visited, total: total))
         }
-        let isPacked = try await packPages()
-        let release = try await releaseSpace()
-        let (isDone, removed) = (run.isDone && isPacked && release.isComplete, run.removed)
+        let release = try await shrink()
+        let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
         let allocatedBytesAfter = try sizes().allocatedBytes
         return try read { transaction in
             let after = try transaction.reader.logSize(pageBytes: pageBytes)

@@ -25,6 +25,59 @@ extension Store {
         return true
     }
 
+    /// Moves pages from the end of the file to free ones before it, so that what is free lies
+    /// together.
+    ///
+    /// LMDB uses free pages in the order in which they became free, so that some pages move to the
+    /// end again. Each pass leaves a third there, or less.
+    package func movePages() async throws {
+        let pagesInUse = try environment.info.usedBytes / environment.info.pageBytes
+        let target = pagesInUse + pagesInUse / 32 + 64
+        for _ in 0..<Self.movingPassesMax {
+            var moved = 0
+            for database in [databases.log, databases.tables] {
+                var next: [UInt8]?
+                repeat {
+                    if Task.isCancelled { return }
+                    let from = next
+                    let step = try await onWriter {
+                        try $0.movePages(of: database, from: from, behind: target)
+                    }
+                    moved += step.pages
+                    next = step.next
+                } while next != nil
+            }
+            if moved == 0 { return }
+        }
+    }
+
+    /// Whether much of the file's blocks is still free, in pieces too short to be given back.
+    private var isScattered: Bool {
+        get throws {
+            let used = try environment.info.usedBytes
+            return try environment.allocatedBytes - used > used / 8 + Self.scatteredBytesMin
+        }
+    }
+
+    /// The free bytes that are worth moving others for.
+    private static let scatteredBytesMin = 1 << 20
+    /// The most passes over a file that move pages.
+    private static let movingPassesMax = 5
+
+    /// Packs half-empty pages, gives free ones back, and moves others so that more can be given back.
+    func shrink() async throws -> SpaceRelease {
+        let isPacked = try await packPages()
+        var release = try await releaseSpace()
+        if isPacked, release.isSupported, release.isComplete, try isScattered {
+            try await movePages()
+            let more = try await releaseSpace()
+            release.bytes += more.bytes
+            release.isComplete = more.isComplete
+        }
+        release.isComplete = release.isComplete && isPacked
+        return release
+    }
+
     /// Gives the free pages of the file back to the file system, step by step. Pages that readers, or
     /// the last commit and the one before, still need stay.
     ///
