@@ -10,8 +10,9 @@ extension Store {
     /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
     /// Then half-empty pages of the log and the tables are packed, and free pages go back to the file
-    /// system, but for 64 that the next commits use, runs of less than 16, and those that a reader of
-    /// any process still needs. That is done in such chunks too, also where the log may not shrink.
+    /// system, but for 64 that the next commits use, short runs, and those that a reader of any
+    /// process still needs. Where many lie scattered, pages are moved so that they lie together. That
+    /// is done in such chunks too, also where the log may not shrink.
     ///
     /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
     /// stores that were not configured so, or to have it done at once.

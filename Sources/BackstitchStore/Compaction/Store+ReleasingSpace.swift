@@ -29,9 +29,9 @@ extension Store {
     /// together.
     ///
     /// LMDB uses free pages in the order in which they became free, so that some pages move to the
-    /// end again. Each pass leaves a third there, or less.
+    /// end again, and the next pass moves those.
     package func movePages() async throws {
-        let pagesInUse = try environment.info.usedBytes / environment.info.pageBytes
+        let pagesInUse = try await onWriter { try $0.info.usedBytes / $0.info.pageBytes }
         let target = pagesInUse + pagesInUse / 32 + 64
         for _ in 0..<Self.movingPassesMax {
             var moved = 0
@@ -47,30 +47,34 @@ extension Store {
                     next = step.next
                 } while next != nil
             }
-            if moved == 0 { return }
+            // Few that are left are not worth another pass.
+            if moved <= pagesInUse / 64 { return }
         }
     }
 
     /// Whether much of the file's blocks is still free, in pieces too short to be given back.
-    private var isScattered: Bool {
-        get throws {
-            let used = try environment.info.usedBytes
-            return try environment.allocatedBytes - used > used / 8 + Self.scatteredBytesMin
+    private func isScattered() async throws -> Bool {
+        try await onWriter {
+            let used = try $0.info.usedBytes
+            return try $0.allocatedBytes - used > used / 8 + Self.scatteredBytesMin
         }
     }
 
     /// The free bytes that are worth moving others for.
     private static let scatteredBytesMin = 1 << 20
     /// The most passes over a file that move pages.
-    private static let movingPassesMax = 5
+    private static let movingPassesMax = 10
+
+    /// The shortest run of pages that is given back once others were moved.
+    private static let pagesPerLastRunMin = 4
 
     /// Packs half-empty pages, gives free ones back, and moves others so that more can be given back.
     func shrink() async throws -> SpaceRelease {
         let isPacked = try await packPages()
         var release = try await releaseSpace()
-        if isPacked, release.isSupported, release.isComplete, try isScattered {
+        if isPacked, release.isSupported, release.isComplete, try await isScattered() {
             try await movePages()
-            let more = try await releaseSpace()
+            let more = try await releaseSpace(pagesPerRunMin: Self.pagesPerLastRunMin)
             release.bytes += more.bytes
             release.isComplete = more.isComplete
         }
