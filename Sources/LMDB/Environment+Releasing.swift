@@ -25,8 +25,10 @@ extension Environment {
                 let pages = try core.reusablePages(
                     in: snapshot.access, next: transaction, count: info.count)
                 let runs = pages.runs(sparing: budget.reserve, minimum: budget.pagesPerRunMin)
-                return try core.holes(pageBytes: info.bytes).make(
+                var release = try core.holes(pageBytes: info.bytes).make(
                     in: runs, below: below ?? info.count, budget)
+                release.reusablePages = pages.count
+                return release
             }
         }
     }

@@ -14,7 +14,8 @@ struct FileHoles {
 
     /// Makes holes of runs of pages, from the last run on, where there are none yet.
     ///
-    /// LMDB uses the lowest free pages first, so that the highest stay unused for longest.
+    /// Of the free pages that LMDB has looked up it uses the lowest first, so that the highest are
+    /// likely to stay unused for longest.
     func make(
         in runs: [Range<Int>], below: Int, _ budget: PageReleaseBudget
     ) throws(LMDBError) -> PageRelease {

@@ -6,7 +6,7 @@ package struct PageReleaseBudget: Hashable, Sendable {
     package var pages = 1_024
     /// Shorter runs stay allocated: they cost a call each, and split the file into pieces.
     package var pagesPerRunMin = 16
-    /// So many free pages stay allocated for the next commits, those that they use first.
+    /// So many free pages, the lowest, stay allocated for the next commits.
     package var reserve = 64
 
     package init() {}
@@ -16,6 +16,8 @@ package struct PageReleaseBudget: Hashable, Sendable {
 package struct PageRelease: Hashable, Sendable {
     /// The bytes that the file system got back.
     package var bytes = 0
+    /// The free pages that the next commit may use, with and without blocks.
+    package var reusablePages = 0
     /// Where the next step goes on: with pages below this one. Nil where nothing is left to do.
     package var next: Int?
     /// Whether the file system can take pages out of the middle of a file.

@@ -4,6 +4,8 @@ import LMDB
 /// What giving free space back to the file system did.
 package struct SpaceRelease: Sendable {
     package var bytes = 0
+    /// The free pages that the next commit may use.
+    package var reusablePages = 0
     package var isSupported = true
     /// Whether it went on to the end; otherwise its task was cancelled.
     package var isComplete = true
@@ -28,10 +30,11 @@ extension Store {
     /// Moves pages from the end of the file to free ones before it, so that what is free lies
     /// together.
     ///
-    /// LMDB uses free pages in the order in which they became free, so that some pages move to the
+    /// LMDB looks free pages up in the order in which they became free, so that some pages move to the
     /// end again, and the next pass moves those.
     package func movePages() async throws {
-        let pagesInUse = try await onWriter { try $0.info.usedBytes / $0.info.pageBytes }
+        let info = try await onWriter { try $0.info }
+        let pagesInUse = info.usedBytes / info.pageBytes
         let target = pagesInUse + pagesInUse / 32 + 64
         for _ in 0..<Self.movingPassesMax {
             var moved = 0
@@ -47,16 +50,21 @@ extension Store {
                     next = step.next
                 } while next != nil
             }
-            // Few that are left are not worth another pass.
-            if moved <= pagesInUse / 64 { return }
+            // Few that are left are not worth another pass. Where a reader began meanwhile, free
+            // pages can't be used, and the file grows.
+            let lastPage = try await onWriter { try $0.info.lastPage }
+            if moved <= pagesInUse / 64 || lastPage > info.lastPage + 64 { return }
         }
     }
 
-    /// Whether much of the file's blocks is still free, in pieces too short to be given back.
-    private func isScattered() async throws -> Bool {
+    /// Whether much of the file's blocks is still free, in pieces too short to be given back, and may
+    /// be used. What readers still need can't, and moving would only make the file grow.
+    private func isScattered(_ release: SpaceRelease) async throws -> Bool {
         try await onWriter {
-            let used = try $0.info.usedBytes
-            return try $0.allocatedBytes - used > used / 8 + Self.scatteredBytesMin
+            let info = try $0.info
+            let worthMoving = info.usedBytes / 8 + Self.scatteredBytesMin
+            let free = try $0.allocatedBytes - info.usedBytes
+            return min(free, release.reusablePages * info.pageBytes) > worthMoving
         }
     }
 
@@ -72,7 +80,7 @@ extension Store {
     func shrink() async throws -> SpaceRelease {
         let isPacked = try await packPages()
         var release = try await releaseSpace()
-        if isPacked, release.isSupported, release.isComplete, try await isScattered() {
+        if isPacked, release.isSupported, release.isComplete, try await isScattered(release) {
             try await movePages()
             let more = try await releaseSpace(pagesPerRunMin: Self.pagesPerLastRunMin)
             release.bytes += more.bytes
@@ -109,6 +117,7 @@ extension Store {
             let step = try await onWriter { try $0.releaseFreePages(below: below, budget: budget) }
             release.bytes += step.bytes
             release.isSupported = step.isSupported
+            release.reusablePages = step.reusablePages
             next = step.next
         } while next != nil
         return release
