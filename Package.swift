@@ -90,7 +90,8 @@ let package = Package(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .executableTarget(
-            name: "BackstitchKillHelper", dependencies: ["Backstitch"], path: "Tests/KillHelper"),
+            name: "BackstitchKillHelper", dependencies: ["Backstitch", "BackstitchStore"],
+            path: "Tests/KillHelper"),
         .testTarget(
             name: "BackstitchKillTests",
             dependencies: [

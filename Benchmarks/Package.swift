@@ -26,6 +26,8 @@ let package = Package(
             dependencies: [
                 "BenchmarkKit", "PeerInterface", "PeerLMDB", "PeerSQLite", "PeerRocksDB",
                 .product(name: "Backstitch", package: "backstitch"),
+                // A service that takes what is pushed, so that the log may be compacted.
+                .product(name: "BackstitchTesting", package: "backstitch"),
             ]),
         .testTarget(
             name: "BenchmarkKitTests", dependencies: ["BenchmarkKit", "PeerInterface"]),

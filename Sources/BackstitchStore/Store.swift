@@ -22,6 +22,7 @@ public final class Store: Sendable {
     let schemaWork = Locked<Task<Void, Never>?>(nil)
     private let number: Int
     private let compactionInPassing = Locked(CompactionInPassing())
+    let releasePace = Locked(ReleasePace())
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
 
     init(
@@ -201,7 +202,10 @@ public final class Store: Sendable {
     }
 
     private func submit(_ job: WriteJob) {
-        queue.submit(job, to: environment.writer) { [self] jobs in commit(jobs) }
+        queue.submit(job, to: environment.writer) { [self] jobs in
+            commit(jobs)
+            releaseSpaceInPassing()
+        }
     }
 
     /// Runs writes in one LMDB transaction; on the writer thread.

@@ -83,5 +83,5 @@ extension EnvironmentCore {
 
 extension Database {
     /// LMDB's own list of free pages.
-    fileprivate static let free = Database(handle: 0)
+    static let free = Database(handle: 0)
 }

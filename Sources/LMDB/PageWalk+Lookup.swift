@@ -5,11 +5,9 @@ extension PageWalk {
     mutating func value(
         of key: [UInt8], inDatabase name: String
     ) throws(LMDBError) -> [UInt8]? {
-        guard let leaf = try node(of: Array(name.utf8), in: meta.main) else { return nil }
-        guard leaf.flags & Flag.nodeTree != 0, leaf.stored.count == MetaPage.Tree.byteCount else {
+        guard let tree = try tree(named: name), let found = try node(of: key, in: tree) else {
             return nil
         }
-        guard let found = try node(of: key, in: MetaPage.Tree(leaf.stored)) else { return nil }
         guard found.flags & Flag.nodeOverflow != 0 else { return Array(found.stored) }
         let first = Int(truncatingIfNeeded: found.stored.integer(at: 0, as: UInt64.self))
         let pages = (Self.headerBytes - 1 + found.valueBytes) / meta.pageBytes + 1
@@ -19,6 +17,14 @@ extension PageWalk {
         guard first + pages <= pageCount else { throw missing(first + pages - 1) }
         return try file.read(
             at: first * meta.pageBytes + Self.headerBytes, count: found.valueBytes, .truncated)
+    }
+
+    /// The tree of a named database; `nil` if there is none of that name.
+    mutating func tree(named name: String) throws(LMDBError) -> MetaPage.Tree? {
+        guard let leaf = try node(of: Array(name.utf8), in: meta.main),
+            leaf.flags & Flag.nodeTree != 0, leaf.stored.count == MetaPage.Tree.byteCount
+        else { return nil }
+        return MetaPage.Tree(leaf.stored)
     }
 
     /// A node on a leaf page.
@@ -72,7 +78,7 @@ extension PageWalk {
         return nil
     }
 
-    private func key(
+    func key(
         at offset: Int, of page: [UInt8], number: Int
     ) throws(LMDBError) -> ArraySlice<UInt8> {
         let start = offset + Self.nodeHeaderBytes

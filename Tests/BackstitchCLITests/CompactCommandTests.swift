@@ -35,6 +35,7 @@ import Testing
         #expect(result.code == 0)
         #expect(result.complaint.isEmpty)
         #expect(result.output.contains("9 operations taken out, 4 of 13 are left."))
+        #expect(result.output.contains("of the disk; it was"))
         let after = try Runner.run("inspect", fixture.path).output
         #expect(after.contains("4 operations, the last is 13, compacted up to 12"))
         let verified = try Runner.run("verify", fixture.path)
@@ -51,12 +52,16 @@ import Testing
         let document = try object(result.output)
         #expect(
             document.keys.sorted() == [
-                "bytesAfter", "bytesBefore", "compactedThrough", "operationsAfter",
-                "operationsBefore", "removed", "store",
+                "allocatedBytesAfter", "allocatedBytesBefore", "bytesAfter", "bytesBefore",
+                "compactedThrough", "operationsAfter", "operationsBefore", "removed",
+                "returnedBytes", "returnsSpace", "store",
             ])
         #expect(document["removed"] as? Int == 9)
         #expect(document["operationsBefore"] as? Int == 13)
         #expect(document["operationsAfter"] as? Int == 4)
+        #expect(document["returnsSpace"] as? Bool == true)
+        let sizes = ["allocatedBytesBefore", "allocatedBytesAfter", "returnedBytes"]
+        #expect(sizes.allSatisfy { document[$0] is Int })
         let again = try object(Runner.run("compact", fixture.path, "--json").output)
         #expect(again["removed"] as? Int == 0)
     }

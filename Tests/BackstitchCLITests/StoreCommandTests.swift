@@ -41,6 +41,12 @@ import Testing
         #expect(document["store"] as? String == fixture.path)
         let log = document["log"] as? [String: Int]
         #expect(log == ["operations": 3, "lastSequence": 3, "compactedThrough": 0])
+        let space = try #require(document["space"] as? [String: Int])
+        #expect(
+            space.keys.sorted() == [
+                "allocatedBytes", "fileBytes", "freePages", "mapBytes", "pageBytes", "usedPages",
+            ])
+        #expect(space["allocatedBytes"] ?? 0 > 0)
     }
 
     @Test func `log shows operations with their changes`() throws {

@@ -166,6 +166,7 @@ import Testing
         try await store.write { _ = try $0.save(Department(name: "Engines")) }
         let compaction = try await store.compact(.keepUnsyncedOnly)
         print(compaction.operationsBefore, compaction.operationsAfter)
+        print(compaction.returnedBytes, compaction.allocatedBytesAfter)
         #expect(compaction.operationsAfter == 1)
     }
 

@@ -238,6 +238,22 @@ int fdatasync(int descriptor) {
     return status;
 }
 
+// With _GNU_SOURCE the header declares it.
+int fallocate(int descriptor, int mode, off_t offset, off_t count) {
+    REAL(fallocate);
+    if (fails(descriptor, CFaultsPunch)) return -1;
+    int status = real(descriptor, mode, offset, count), reason = errno;
+    int file = status == 0 && (mode & FALLOC_FL_PUNCH_HOLE) ? recordedFile(descriptor) : -1;
+    if (file >= 0) {
+        pthread_mutex_lock(&lock);
+        add((CFaultsEvent){.kind = CFaultsEventPunch, .file = file, .offset = offset,
+                           .count = (size_t)count});
+        pthread_mutex_unlock(&lock);
+    }
+    errno = reason;
+    return status;
+}
+
 int CFaultsInChild(int (*body)(void *), void *context) {
     pid_t child = fork();
     if (child == 0) _exit(body(context));
@@ -305,6 +321,64 @@ pid_t CFaultsHangInChild(const char *directory, size_t mapBytes, bool writes) {
     if (got == 1 && byte == 0) return child;
     CFaultsKill(child);
     return -1;
+}
+
+// The sum of all bytes of a database, each weighted by its place.
+static int sum(MDB_txn *txn, const char *name, unsigned long *result) {
+    MDB_dbi dbi;
+    MDB_cursor *cursor;
+    int status = mdb_dbi_open(txn, name, 0, &dbi);
+    if (!status) status = mdb_cursor_open(txn, dbi, &cursor);
+    if (status) return status;
+    MDB_val key, value;
+    unsigned long total = 0;
+    while (!(status = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
+        MDB_val parts[2] = {key, value};
+        for (int part = 0; part < 2; part++) {
+            const unsigned char *bytes = parts[part].mv_data;
+            for (size_t i = 0; i < parts[part].mv_size; i++) total = total * 31 + bytes[i] + 1;
+        }
+    }
+    mdb_cursor_close(cursor);
+    *result = total;
+    return status == MDB_NOTFOUND ? 0 : status;
+}
+
+pid_t CFaultsReadInChild(const char *directory, size_t mapBytes, int *wake) {
+    int ready[2], go[2];
+    if (pipe(ready) != 0 || pipe(go) != 0) return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        MDB_txn *txn;
+        unsigned long before = 0, after = 1;
+        close(go[1]);
+        int status = begin(directory, mapBytes, false, &txn);
+        if (!status) status = sum(txn, "one", &before);
+        char byte = status ? 1 : 0;
+        if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1) _exit(1);
+        if (!status) status = sum(txn, "one", &after);
+        _exit(status || before != after);
+    }
+    char byte = 1;
+    close(ready[1]);
+    close(go[0]);
+    ssize_t got = read(ready[0], &byte, 1);
+    close(ready[0]);
+    *wake = go[1];
+    if (got == 1 && byte == 0) return child;
+    close(go[1]);
+    CFaultsKill(child);
+    return -1;
+}
+
+int CFaultsEndReading(pid_t child, int wake) {
+    char byte = 0;
+    int status = 0;
+    if (write(wake, &byte, 1) != 1) kill(child, SIGKILL);
+    close(wake);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
 }
 
 void CFaultsKill(pid_t child) {

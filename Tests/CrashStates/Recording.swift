@@ -10,6 +10,8 @@ package struct Recording: Sendable {
     package enum Event: Sendable {
         /// Bytes were written; `isSynced` if they were on disk at once.
         case write(file: String, offset: Int, bytes: [UInt8], isSynced: Bool)
+        /// A hole was made: bytes became zeros, and the file kept its length.
+        case punch(file: String, offset: Int, count: Int)
         case syncBegan(file: String, number: Int)
         case syncEnded(file: String, number: Int)
         /// The test noted something.
@@ -38,6 +40,8 @@ package struct Recording: Sendable {
             case CFaultsEventSyncBegin: return .syncBegan(file: file, number: Int(event.number))
             case CFaultsEventSyncEnd: return .syncEnded(file: file, number: Int(event.number))
             case CFaultsEventMark: return .mark(Int(event.number))
+            case CFaultsEventPunch:
+                return .punch(file: file, offset: Int(event.offset), count: event.count)
             default:
                 let bytes = UnsafeRawBufferPointer(start: event.bytes, count: event.count)
                 return .write(
@@ -45,6 +49,17 @@ package struct Recording: Sendable {
                     isSynced: event.kind == CFaultsEventWriteSynced)
             }
         }
+    }
+
+    private init(base: FolderImage, events: [Event]) {
+        self.base = base
+        self.events = events
+    }
+
+    /// This recording and a later one of the same system, in another folder that began with all
+    /// that was written here. What was not synced here may still be lost then.
+    package func followed(by later: Recording) -> Recording {
+        Recording(base: base, events: events + later.events)
     }
 
     private static func start(_ folder: String, _ names: [String]) {
@@ -90,7 +105,7 @@ package struct Recording: Sendable {
         let synced = syncedWrites(before: index)
         var image = base
         for (number, event) in events.prefix(index + 1).enumerated() {
-            guard case .write(let file, let offset, let bytes, _) = event else { continue }
+            guard let (file, offset, bytes) = Self.bytes(of: event, in: image) else { continue }
             if synced.contains(number) {
                 Self.write(bytes[...], at: offset, to: &image.files[file, default: []])
                 continue
@@ -114,6 +129,19 @@ package struct Recording: Sendable {
         return image
     }
 
+    /// What an event writes, and where; a hole is zeros up to the end of the file.
+    private static func bytes(
+        of event: Event, in image: FolderImage
+    ) -> (file: String, offset: Int, bytes: [UInt8])? {
+        switch event {
+        case .write(let file, let offset, let bytes, _): return (file, offset, bytes)
+        case .punch(let file, let offset, let count):
+            let end = min(offset + count, image.files[file]?.count ?? 0)
+            return (file, offset, [UInt8](repeating: 0, count: max(0, end - offset)))
+        case .syncBegan, .syncEnded, .mark: return nil
+        }
+    }
+
     /// The numbers of the writes that are on disk before an event.
     private func syncedWrites(before index: Int) -> Set<Int> {
         var synced: Set<Int> = []
@@ -127,6 +155,7 @@ package struct Recording: Sendable {
                 } else {
                     waiting[file, default: []].append(number)
                 }
+            case .punch(let file, _, _): waiting[file, default: []].append(number)
             case .syncBegan(_, let sync): began[sync] = number
             case .syncEnded(let file, let sync):
                 guard let start = began[sync] else { continue }

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchStore
 import Foundation
 import Glibc
 
@@ -21,6 +22,7 @@ import Glibc
             for writer in first..<first + (isSharing ? 2 : writers) {
                 group.addTask { try await goOn(writing: writer, to: store) }
             }
+            group.addTask { try await shrink(store) }
             if isSharing {
                 group.addTask { try await observe(store) }
                 for writer in 0..<8 { group.addTask { try await read(writer, in: store) } }
@@ -37,6 +39,16 @@ import Glibc
             try await write(transaction, of: writer, to: store)
             acknowledge("\(writer) \(transaction)\n")
             transaction += 1
+        }
+    }
+
+    /// Packs pages and gives back all free ones, again and again, beside the others.
+    private static func shrink(_ store: Store) async throws {
+        while true {
+            _ = try await store.packPages()
+            try await store.movePages()
+            _ = try await store.releaseSpace(pagesPerRunMin: 1, reserve: 0)
+            try await Task.sleep(for: .milliseconds(5))
         }
     }
 

@@ -20,7 +20,8 @@ extension RedoTests {
         }
     }
 
-    /// Makes commits of all kinds: small ones, large ones, deletions, an emptied database.
+    /// Makes commits of all kinds: small ones, large ones, deletions, an emptied database. Now and
+    /// then pages are packed in between, and free ones go back to the file system.
     private func history(_ generator: inout SeededGenerator) throws -> History {
         let environment = try Self.open(fixture.store, boot: Self.before)
         var states: [[String: String]] = [[:]]
@@ -43,6 +44,12 @@ extension RedoTests {
                 }
                 Recording.mark(2 * commit + 1)
                 states.append(entries)
+                switch Int.random(in: 0..<16, using: &generator) {
+                case 0: _ = try environment.pack()
+                case 2: _ = try environment.move(behind: 12)
+                case 1: _ = try environment.releaseAll()
+                default: break
+                }
             }
             environment.close()
         }

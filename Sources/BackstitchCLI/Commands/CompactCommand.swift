@@ -10,6 +10,10 @@ struct CompactCommand: Command {
         let bytesBefore: Int
         let bytesAfter: Int
         let compactedThrough: UInt64
+        let allocatedBytesBefore: Int
+        let allocatedBytesAfter: Int
+        let returnedBytes: Int
+        let returnsSpace: Bool
     }
 
     private static let keep = Syntax.Option(
@@ -22,9 +26,10 @@ struct CompactCommand: Command {
         operands: [.store], options: [keep, .json],
         notes: """
             DAYS keeps the operations of so many days. What was not synced always stays, so that a
-            store that was never synced keeps everything. Programs may use the store meanwhile. The
-            space is used again by later writes; the file does not shrink. It may be interrupted at
-            any time: what was done by then stays done, and the next one goes on.
+            store that was never synced keeps everything. Then half-empty pages are packed, and free
+            ones go back to the file system: the file keeps its length and takes up less of the disk.
+            Programs may use the store meanwhile. It may be interrupted at any time: what was done by
+            then stays done, and the next one goes on.
 
             JSON: one object.
               store             the path as given
@@ -34,6 +39,10 @@ struct CompactCommand: Command {
               bytesBefore, bytesAfter
                                 the bytes that the log takes up in the file
               compactedThrough  operations up to this sequence may be missing
+              allocatedBytesBefore, allocatedBytesAfter
+                                the bytes that the file takes up on the disk
+              returnedBytes     the bytes that went back to the file system
+              returnsSpace      whether the file system can take them back
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -74,7 +83,10 @@ struct CompactCommand: Command {
         Document(
             store: path, removed: report.removed, operationsBefore: report.operationsBefore,
             operationsAfter: report.operationsAfter, bytesBefore: report.bytesBefore,
-            bytesAfter: report.bytesAfter, compactedThrough: report.compactedThrough)
+            bytesAfter: report.bytesAfter, compactedThrough: report.compactedThrough,
+            allocatedBytesBefore: report.allocatedBytesBefore,
+            allocatedBytesAfter: report.allocatedBytesAfter,
+            returnedBytes: report.returnedBytes, returnsSpace: report.returnsSpace)
     }
 
     private static func lines(_ report: CompactionReport) -> [String] {
@@ -82,13 +94,23 @@ struct CompactCommand: Command {
         guard report.compactedThrough > 0 else {
             return [
                 "Nothing may go: \(report.operationsBefore.counted("operation")) stay. Operations go "
-                    + "only once they are synced."
+                    + "only once they are synced.",
+                fileText(report),
             ]
         }
         return [
             "Compacted up to operation \(report.compactedThrough): \(removed) taken out, "
                 + "\(report.operationsAfter.grouped) of \(report.operationsBefore.grouped) are left.",
             "The log takes up \(report.bytesAfter.asBytes); it was \(report.bytesBefore.asBytes).",
+            fileText(report),
         ]
+    }
+
+    private static func fileText(_ report: CompactionReport) -> String {
+        let size = "The file takes up \(report.allocatedBytesAfter.asBytes) of the disk"
+        guard report.returnsSpace else {
+            return size + ". Its file system can't take free pages back; later writes use them."
+        }
+        return size + "; it was \(report.allocatedBytesBefore.asBytes)."
     }
 }

@@ -25,7 +25,8 @@ struct InspectCommand: Command {
               conflicts      the number of conflicts in the journal
               zones          of each: name, setUp, hasToken, needsPull, fullFetch, and suspension
                              where it is suspended
-              space          fileBytes, mapBytes, pageBytes, usedPages, freePages
+              space          fileBytes (the length), allocatedBytes (what it takes up on the disk),
+                             mapBytes, pageBytes, usedPages, freePages
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -58,7 +59,7 @@ struct InspectCommand: Command {
             ["Conflicts", outbox.conflicts.grouped],
             [
                 "Space",
-                "\(space.fileBytes.asBytes) on disk: \(space.usedPages.counted("page")) of "
+                "\(space.allocatedBytes.asBytes) on disk, \(space.fileBytes.asBytes) long: \(space.usedPages.counted("page")) of "
                     + "\(space.pageBytes) bytes in use, \(space.freePages.grouped) free",
             ],
             ["Map", space.mapBytes.asBytes],

@@ -39,6 +39,7 @@ struct InspectDocument: Encodable {
 
     struct Space: Encodable {
         let fileBytes: Int
+        let allocatedBytes: Int
         let mapBytes: Int
         let pageBytes: Int
         let usedPages: Int
@@ -84,7 +85,8 @@ struct InspectDocument: Encodable {
                 fullFetch: $0.isFullFetch, suspension: $0.suspension)
         }
         space = Space(
-            fileBytes: info.space.fileBytes, mapBytes: info.space.mapBytes,
+            fileBytes: info.space.fileBytes, allocatedBytes: info.space.allocatedBytes,
+            mapBytes: info.space.mapBytes,
             pageBytes: info.space.pageBytes, usedPages: info.space.usedPages,
             freePages: info.space.freePages)
     }

@@ -9,6 +9,11 @@ extension Store {
     /// synced keeps all. Works in chunks of some twenty milliseconds, each a commit of its own:
     /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
+    /// Then half-empty pages of the log and the tables are packed, and free pages go back to the file
+    /// system, but for 64 that the next commits use, short runs, and those that a reader of any
+    /// process still needs. Where many lie scattered, pages are moved so that they lie together. That
+    /// is done in such chunks too, also where the log may not shrink.
+    ///
     /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
     /// stores that were not configured so, or to have it done at once.
     ///
@@ -52,7 +57,7 @@ extension Store {
         through horizon: UInt64, budget: CompactionBudget,
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws -> CompactionReport {
-        let pageBytes = try environment.info.pageBytes
+        let (pageBytes, allocatedBytes) = try sizes()
         let (before, limit, bounds) = try read { transaction in
             let reader = transaction.reader
             return (
@@ -72,13 +77,25 @@ extension Store {
             }
             progress(WorkProgress(done: run.visited, total: total))
         }
-        let (isDone, removed) = (run.isDone, run.removed)
+        let release = try await shrink()
+        let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
+        let allocatedBytesAfter = try sizes().allocatedBytes
         return try read { transaction in
             let after = try transaction.reader.logSize(pageBytes: pageBytes)
             return CompactionReport(
                 operationsBefore: before.operations, operationsAfter: after.operations,
                 bytesBefore: before.bytes, bytesAfter: after.bytes, removed: removed,
-                compactedThrough: try transaction.reader.compaction.through, isComplete: isDone)
+                compactedThrough: try transaction.reader.compaction.through,
+                allocatedBytesBefore: allocatedBytes, allocatedBytesAfter: allocatedBytesAfter,
+                returnedBytes: release.bytes, returnsSpace: release.isSupported, isComplete: isDone)
+        }
+    }
+
+    private func sizes() throws -> (pageBytes: Int, allocatedBytes: Int) {
+        do {
+            return (try environment.info.pageBytes, try environment.allocatedBytes)
+        } catch {
+            throw StoreError.wrap(error)
         }
     }
 }

@@ -37,7 +37,8 @@ extension Store {
     private func space() throws -> StoreInfo.Space {
         let info = try environment.info
         return StoreInfo.Space(
-            fileBytes: try environment.fileBytes, mapBytes: info.mapBytes,
+            fileBytes: try environment.fileBytes, allocatedBytes: try environment.allocatedBytes,
+            mapBytes: info.mapBytes,
             pageBytes: info.pageBytes, usedPages: info.lastPage + 1 - info.freePages,
             freePages: info.freePages)
     }

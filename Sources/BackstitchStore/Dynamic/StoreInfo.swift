@@ -45,8 +45,11 @@ public struct StoreInfo: Hashable, Sendable {
 
     /// What the store takes up.
     public struct Space: Hashable, Sendable {
-        /// The size of the data file, in bytes.
+        /// The length of the data file, in bytes; it never falls.
         public let fileBytes: Int
+        /// The bytes that the data file takes up on the disk: less than its length where free pages
+        /// went back to the file system.
+        public let allocatedBytes: Int
         /// The address space that is set aside for it, in bytes.
         public let mapBytes: Int
         /// The size of a page, in bytes.

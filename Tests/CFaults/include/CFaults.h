@@ -8,6 +8,7 @@
 typedef enum {
     CFaultsWrite,  ///< pwrite, writev, pwritev
     CFaultsSync,   ///< fsync, fdatasync, msync
+    CFaultsPunch,  ///< fallocate
 } CFaultsCall;
 
 /// Makes the calls of the current process fail that concern one file.
@@ -31,6 +32,7 @@ typedef enum {
     CFaultsEventSyncBegin,    ///< a sync of a file began
     CFaultsEventSyncEnd,      ///< a sync of a file ended
     CFaultsEventMark,         ///< the test noted something
+    CFaultsEventPunch,        ///< a hole was made in a file
 } CFaultsEventKind;
 
 /// Something that happened to a file while recording.
@@ -38,8 +40,8 @@ typedef struct {
     CFaultsEventKind kind;
     int file;        ///< index into the names given to CFaultsRecord
     int number;      ///< of a mark: the given number; of a sync: its own
-    off_t offset;    ///< of a write: where
-    size_t count;    ///< of a write: how many bytes
+    off_t offset;    ///< of a write or a hole: where
+    size_t count;    ///< of a write or a hole: how many bytes
     void *bytes;     ///< of a write: the bytes
 } CFaultsEvent;
 
@@ -73,6 +75,15 @@ int CFaultsWriteInChild(const char *directory, size_t mapBytes, int count, size_
 /// @param writes Whether it is a write with an uncommitted entry in the database "one".
 /// @return The process id, once the child has got that far, or -1.
 pid_t CFaultsHangInChild(const char *directory, size_t mapBytes, bool writes);
+
+/// Starts a child process that reads all of the database "one", and keeps its snapshot.
+/// @param wake Gets what to give to CFaultsEndReading.
+/// @return The process id, once the child has read, or -1.
+pid_t CFaultsReadInChild(const char *directory, size_t mapBytes, int *wake);
+
+/// Lets such a child read its snapshot again, and waits for its end.
+/// @return 0 if it read the same as before.
+int CFaultsEndReading(pid_t child, int wake);
 
 /// Kills a child process and waits for its end.
 void CFaultsKill(pid_t child);

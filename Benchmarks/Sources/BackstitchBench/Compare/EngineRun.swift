@@ -76,6 +76,7 @@ final class EngineRun {
         case .delete: samples = try delete()
         case .size:
             samples = [Sample(workload: "g", value: Double(filesAfterInsert), unit: "bytes")]
+        case .compactedSize: samples = try await compact()
         case .fold: samples = try fold()
         }
         try engine.settle()
@@ -213,6 +214,25 @@ final class EngineRun {
                 description: "\(kind.rawValue) gave a wrong answer in \(workload.rawValue): the "
                     + "sum is \(sum), not \(expected).")
         }
+    }
+
+    // MARK: Compaction
+
+    /// Fills a store of its own with inserts, and compacts it.
+    private func compact() async throws -> [Sample] {
+        let path = folder + "-compact"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let store = try kind.open(path, set)
+        defer { store.close() }
+        for part in parts(data.records) { try store.insert(part) }
+        try store.settle()
+        guard try await store.compact() else { return [] }
+        return [
+            Sample(
+                workload: Workload.compactedSize.rawValue,
+                value: Double(Folder(path).allocatedBytes), unit: "bytes")
+        ]
     }
 
     // MARK: Fold

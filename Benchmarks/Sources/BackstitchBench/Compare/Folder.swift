@@ -8,13 +8,18 @@ struct Folder {
     init(_ path: String) { self.path = path }
 
     /// The sizes of all files below it together.
-    var bytes: Int {
+    var bytes: Int { sum { Int($0.st_size) } }
+
+    /// What all files below it take up on the disk together, without holes.
+    var allocatedBytes: Int { sum { Int($0.st_blocks) * 512 } }
+
+    private func sum(_ size: (stat) -> Int) -> Int {
         let found = FileManager.default.enumerator(atPath: path)
         var sum = 0
         while let name = found?.nextObject() as? String {
             var status = stat()
             if stat(path + "/" + name, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
-                sum += Int(status.st_size)
+                sum += size(status)
             }
         }
         return sum

@@ -17,6 +17,8 @@ enum Workload: String, CaseIterable {
     case delete = "f"
     /// The files; measured after ``insert``, as is the heap.
     case size = "g"
+    /// What the files of a store of its own take up on the disk after inserts that a service took.
+    case compactedSize = "g-compact"
     case fold = "h"
 
     var title: String {
@@ -35,6 +37,7 @@ enum Workload: String, CaseIterable {
         case .update: "update one field, 1,000 a transaction; each"
         case .delete: "delete, 1,000 a transaction; each"
         case .size: "files after a"
+        case .compactedSize: "on the disk after a, pushed and compacted"
         case .fold: "fold the outbox, write JSON; in all"
         }
     }

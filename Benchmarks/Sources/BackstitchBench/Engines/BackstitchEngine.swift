@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchTesting
 import BenchmarkKit
 import Foundation
 import PeerInterface
@@ -145,6 +146,17 @@ final class BackstitchEngine: Engine {
         let count = try store.exportOutbox { json.append(contentsOf: $0) }
         return FoldedChanges(
             nanoseconds: peer_nanoseconds() - start, count: count, json: json)
+    }
+
+    func compact() async throws -> Bool {
+        let engine = SyncEngine(
+            store: store, service: SimulatedCloud().connection(device: "a"),
+            configuration: SyncConfiguration(zoneName: "Contacts", syncOnSave: false))
+        _ = try await engine.sync()
+        guard try store.info().outbox.pendingRecords == 0 else {
+            throw EngineFailure(description: "a contact was not pushed")
+        }
+        return try await store.compact(.keepUnsyncedOnly).isComplete
     }
 
     func census() throws -> Census {

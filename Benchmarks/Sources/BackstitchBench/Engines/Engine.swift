@@ -23,11 +23,20 @@ protocol Engine: AnyObject {
     /// Folds the change records to modifications and writes them as JSON; nil where the engine does
     /// not offer that.
     func fold() throws -> FoldedChanges?
+    /// Lets a service take all changes, forgets them where they need not be kept, and makes the files
+    /// small.
+    ///
+    /// - Returns: whether the engine offers that.
+    func compact() async throws -> Bool
     /// Counts and checks everything.
     func census() throws -> Census
     /// Ends what goes on in the background.
     func settle() throws
     func close()
+}
+
+extension Engine {
+    func compact() async throws -> Bool { false }
 }
 
 /// What is in a store.
