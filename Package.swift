@@ -106,7 +106,9 @@ let package = Package(
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
-            dependencies: ["Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "XXHash"],
+            dependencies: [
+                "Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "XXHash", "CrashStates",
+            ],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "BackstitchCLITests",

@@ -9,8 +9,13 @@ import Testing
 final class TemporaryFolder: Sendable {
     let root: String
 
-    init() throws {
-        root = FileManager.default.temporaryDirectory.path + "/store-tests-" + UUID().uuidString
+    /// - Parameter inMemory: Where syncing costs nothing, if the system has such a folder.
+    init(inMemory: Bool = false) throws {
+        let memory = "/dev/shm"
+        let parent =
+            inMemory && FileManager.default.isWritableFile(atPath: memory)
+            ? memory : FileManager.default.temporaryDirectory.path
+        root = parent + "/store-tests-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
     }
 

@@ -3,8 +3,6 @@ import Glibc
 
 /// What was written and synced in a folder, in order, from which the states that a power cut can
 /// leave follow.
-///
-/// Only one recording runs at a time in a process.
 package struct Recording: Sendable {
     /// Something that happened.
     package enum Event: Sendable {
@@ -24,34 +22,17 @@ package struct Recording: Sendable {
 
     /// Records while a closure runs.
     package init(of folder: String, names: [String], during body: () throws -> Void) rethrows {
-        base = FolderImage(of: folder, names: names)
-        Self.start(folder, names)
-        defer {
-            var count = 0
-            CFaultsFree(CFaultsRecorded(&count), count)
+        let recorder = Recorder(of: folder, names: names)
+        do {
+            try body()
+        } catch {
+            _ = recorder.end()
+            throw error
         }
-        try body()
-        var count = 0
-        let recorded = CFaultsRecorded(&count)
-        defer { CFaultsFree(recorded, count) }
-        events = UnsafeBufferPointer(start: recorded, count: count).map { event in
-            let file = names[Int(event.file)]
-            switch event.kind {
-            case CFaultsEventSyncBegin: return .syncBegan(file: file, number: Int(event.number))
-            case CFaultsEventSyncEnd: return .syncEnded(file: file, number: Int(event.number))
-            case CFaultsEventMark: return .mark(Int(event.number))
-            case CFaultsEventPunch:
-                return .punch(file: file, offset: Int(event.offset), count: event.count)
-            default:
-                let bytes = UnsafeRawBufferPointer(start: event.bytes, count: event.count)
-                return .write(
-                    file: file, offset: Int(event.offset), bytes: Array(bytes),
-                    isSynced: event.kind == CFaultsEventWriteSynced)
-            }
-        }
+        self = recorder.end()
     }
 
-    private init(base: FolderImage, events: [Event]) {
+    init(base: FolderImage, events: [Event]) {
         self.base = base
         self.events = events
     }
@@ -60,12 +41,6 @@ package struct Recording: Sendable {
     /// that was written here. What was not synced here may still be lost then.
     package func followed(by later: Recording) -> Recording {
         Recording(base: base, events: events + later.events)
-    }
-
-    private static func start(_ folder: String, _ names: [String]) {
-        let strings = names.map { UnsafePointer<CChar>(strdup($0)) }
-        CFaultsRecord(folder, strings, Int32(names.count))
-        for string in strings { free(UnsafeMutablePointer(mutating: string)) }
     }
 
     /// Notes a moment of the recording that runs.

@@ -18,6 +18,16 @@ extension UnsafeRawBufferPointer {
         return count - other.count
     }
 
+    /// Whether these bytes begin with others.
+    @inlinable @inline(__always)
+    package func begins(with prefix: UnsafeRawBufferPointer) -> Bool {
+        guard count >= prefix.count else { return false }
+        guard let start = baseAddress, let prefixStart = prefix.baseAddress else {
+            return prefix.isEmpty
+        }
+        return memcmp(start, prefixStart, prefix.count) == 0
+    }
+
     /// Whether these bytes hold others, which are not empty.
     @inline(__always)
     func holds(_ part: UnsafeRawBufferPointer) -> Bool {

@@ -71,7 +71,7 @@ extension TableReader {
         try prefix.withUnsafeBytes { prefix in
             try access.withCursor(in: databases.meta) { cursor in
                 var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.starts(with: prefix) {
+                while isThere, cursor.key.begins(with: prefix) {
                     let key = cursor.key
                     let name = String(decoding: key.part(prefix.count..<key.count), as: UTF8.self)
                     let state = try zoneState(name)

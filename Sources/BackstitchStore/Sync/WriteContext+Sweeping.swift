@@ -41,7 +41,7 @@ extension WriteContext {
         try prefix.withUnsafeBytes { prefix in
             try access.withCursor(in: databases.meta) { cursor in
                 var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.starts(with: prefix) {
+                while isThere, cursor.key.begins(with: prefix) {
                     try cursor.delete()
                     isThere = try cursor.next()
                 }

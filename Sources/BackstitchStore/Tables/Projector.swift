@@ -134,7 +134,7 @@ struct Projector: ~Copyable {
             let keys = try access.withCursor(in: databases.tables) { cursor in
                 var keys: [[UInt8]] = []
                 var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, keys.count < Self.clearedAtOnce, cursor.key.starts(with: prefix) {
+                while isThere, keys.count < Self.clearedAtOnce, cursor.key.begins(with: prefix) {
                     keys.append(Array(cursor.key))
                     isThere = try cursor.next()
                 }

@@ -54,7 +54,7 @@ package struct TableReader {
         try access.withCursor(in: databases.tables) { cursor in
             var isThere = try cursor.seek(atOrAfter: start ?? prefix)
             while isThere {
-                guard cursor.key.starts(with: prefix) else { return }
+                guard cursor.key.begins(with: prefix) else { return }
                 guard try visit(cursor.key, cursor.value) else { return }
                 isThere = try cursor.next()
             }
