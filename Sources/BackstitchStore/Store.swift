@@ -20,6 +20,9 @@ public final class Store: Sendable {
     private let queue = CommitQueue()
     /// What goes on in the background after the schema changed.
     let schemaWork = Locked<Task<Void, Never>?>(nil)
+    /// The projections of the configuration, and what goes on for them in the background.
+    let registered: RegisteredProjections
+    let projectionWork = Locked<Task<Void, Never>?>(nil)
     private let number: Int
     private let compactionInPassing = Locked(CompactionInPassing())
     private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
@@ -33,6 +36,7 @@ public final class Store: Sendable {
         self.configuration = configuration
         self.types = types
         self.shared = shared
+        registered = RegisteredProjections(configuration.projections, types: types)
         number = shared.feed.addStore(environment)
     }
 
@@ -53,6 +57,7 @@ public final class Store: Sendable {
     /// closed soon after the read.
     public func close() {
         schemaWork.withLock { $0?.cancel() }
+        projectionWork.withLock { $0?.cancel() }
         if environment.isReading { environment.closeSoon() } else { environment.close() }
         syncLease.close()
         shared.feed.removeStore(number)
@@ -246,6 +251,7 @@ public final class Store: Sendable {
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
                 catalog: catalog)
+            try context.begin(registered)
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             for (index, job) in jobs.enumerated() where failures[index] == nil {

@@ -55,8 +55,10 @@ extension Store {
         let pageBytes = try environment.info.pageBytes
         let (before, limit, bounds) = try read { transaction in
             let reader = transaction.reader
+            let limit = try reader.compactionLimit
             return (
-                try reader.logSize(pageBytes: pageBytes), try reader.compactionLimit,
+                try reader.logSize(pageBytes: pageBytes),
+                min(limit, try reader.compactionLimit(of: registered) ?? limit),
                 try reader.compaction
             )
         }

@@ -73,6 +73,7 @@ extension Store {
                     catalog: reader.catalog)
                 try reader.project(into: expected) { tell(operations + $0) }
                 try reader.compare(with: expected, &report)
+                try reader.verifyProjections(registered, scratch: expected, &report)
             }
         } catch let error as StoreError where error.code == .damaged {
             report.note(error.message)

@@ -1,0 +1,220 @@
+import BackstitchCore
+import LMDB
+
+extension Store {
+    /// How far the views are that are stored, in the order of their names.
+    ///
+    /// - Throws: `closed`; `damaged` where a state can't be read.
+    public func projections() throws -> [ProjectionStatus] {
+        try read { transaction in
+            let head = try transaction.reader.head
+            return try transaction.reader.projectionStates().map { name, state in
+                ProjectionStatus(name: name, state, registered: registered[name], head: head)
+            }
+        }
+    }
+
+    /// Waits until the views of this store's projections have all operations that were there when it
+    /// was called. Views that failed are tried again.
+    ///
+    /// There is no need to call it: a store does this in the background, in small commits between which
+    /// others write, and continues after a crash. Call it to show progress, or to learn of a failure.
+    ///
+    /// - Parameter progress: Called after each commit with the number of operations that were taken in,
+    ///   all views together.
+    /// - Throws: `projectionFailed` for the first view that failed, once the others are done;
+    ///   `projectionNotReady` where another process has another version; `closed`, `full`, `io`.
+    public func prepareProjections(
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws {
+        var failed: StoreError?
+        let count = registered.all.count
+        for (index, projection) in registered.all.enumerated() {
+            let step = try await catchUp(projection, retries: true) { done, head in
+                progress(WorkProgress(done: index * head + done, total: count * head))
+            }
+            switch step {
+            case .failed(let failure):
+                failed = failed ?? .failed(projection.name, failure)
+            case .otherVersion: failed = failed ?? .otherVersion(projection.name)
+            case .done, .more: break
+            }
+        }
+        if let failed { throw failed }
+    }
+
+    /// Empties the view of a projection of this store and builds it anew from the log.
+    ///
+    /// Reads of the view throw `projectionNotReady` meanwhile. Where the log was compacted, it begins
+    /// with baselines; see ``Projection``.
+    ///
+    /// - Throws: `unknownProjection` where the store was opened without it; what
+    ///   ``prepareProjections(progress:)`` throws.
+    public func rebuildProjection(
+        named name: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws {
+        guard let projection = registered[name] else { throw StoreError.unknown(name) }
+        try await writeContext { context in
+            var state = try context.storedState(of: projection)
+            state.reset(version: projection.version)
+            state.failure = nil
+            try context.put(state, of: name)
+            context.inlineProjections.removeAll { $0.registered.name == name }
+        }
+        let step = try await catchUp(projection, retries: true) { done, head in
+            progress(WorkProgress(done: done, total: head))
+        }
+        if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
+    }
+
+    /// Takes the view of a projection that the program does not have any more out of the store.
+    ///
+    /// - Throws: `unknownProjection` where none of that name is stored; `invalidProjection` where this
+    ///   store was opened with it, because it would be built again.
+    public func removeProjection(named name: String) async throws {
+        guard registered[name] == nil else {
+            throw StoreError(
+                .invalidProjection,
+                "The store was opened with the projection '\(name)'. Open it without, then remove it."
+            )
+        }
+        while try await writeContext({ try $0.clearProjection(name) }) {}
+    }
+
+    /// Works on a view until it has every operation, or stands still.
+    @discardableResult
+    private func catchUp(
+        _ projection: RegisteredProjection, retries: Bool,
+        progress: (_ done: Int, _ head: Int) -> Void = { _, _ in }
+    ) async throws -> CatchUpStep {
+        let folder = Locked(ChangeFolder())
+        var budget = CatchUpBudget()
+        var distance = UInt64.max
+        var retries = retries
+        while true {
+            let (allowed, tries) = (budget, retries)
+            let step = try await writeContext { context in
+                // Taken out meanwhile, so that it is changed in place.
+                var used = folder.withLock { folder in
+                    defer { folder = ChangeFolder() }
+                    return folder
+                }
+                defer { folder.withLock { $0 = used } }
+                return try context.catchUp(projection, &used, retries: tries, budget: allowed)
+            }
+            guard case .more(let checkpoint, let head) = step, !Task.isCancelled else {
+                return step
+            }
+            progress(Int(clamping: checkpoint), Int(clamping: head))
+            budget.follow(head - checkpoint, before: distance)
+            distance = head - checkpoint
+            retries = false
+        }
+    }
+
+    // MARK: In the background
+
+    /// How long views wait after a commit that they did not see, so that they take in several at once.
+    static let projectionPauseMilliseconds: Int64 = 20
+
+    /// Makes room for the views of new projections, and empties those of other versions.
+    func adoptProjections() throws {
+        guard !registered.all.isEmpty else { return }
+        let registered = registered
+        let stale = try read { transaction in
+            try registered.all.filter {
+                try transaction.reader.projectionState($0.name)?.version != $0.version
+            }
+        }
+        guard !stale.isEmpty else { return }
+        try write { transaction in
+            for projection in stale {
+                var state = try transaction.context.storedState(of: projection)
+                if state.version != projection.version {
+                    state.reset(version: projection.version)
+                    state.failure = nil
+                }
+                try transaction.context.put(state, of: projection.name)
+            }
+        }
+    }
+
+    /// Begins to keep the views up in the background; ends with the store.
+    func startProjections() {
+        guard !registered.all.isEmpty else { return }
+        let changes = changes()
+        projectionWork.withLock { work in
+            work = Task { [weak self] in
+                var seen = await self?.catchUpInBackground(retries: true) ?? 0
+                for await change in changes where change.sequences.upperBound > seen + 1 {
+                    await LiveValues.pause(milliseconds: Self.projectionPauseMilliseconds)
+                    guard let store = self, !Task.isCancelled else { return }
+                    seen = await store.catchUpInBackground(retries: false)
+                }
+            }
+        }
+    }
+
+    /// - Returns: the last operation of the log before it.
+    private func catchUpInBackground(retries: Bool) async -> UInt64 {
+        let head = (try? read { try $0.lastSequence }) ?? 0
+        for projection in registered.all {
+            // A failure is in the state of the view, and told by who reads it.
+            guard !Task.isCancelled, (try? isBehind(projection, retries: retries)) == true
+            else { continue }
+            _ = try? await catchUp(projection, retries: retries)
+        }
+        return head
+    }
+
+    private func isBehind(_ projection: RegisteredProjection, retries: Bool) throws -> Bool {
+        try read { transaction in
+            let head = try transaction.reader.head
+            guard let state = try transaction.reader.projectionState(projection.name) else {
+                return true
+            }
+            if state.failure != nil { return retries }
+            return state.checkpoint != head || !state.isComplete
+        }
+    }
+}
+
+extension WriteContext {
+    /// Deletes the next entries of a view, and its state behind the last.
+    ///
+    /// - Returns: whether there are more.
+    fileprivate func clearProjection(_ name: String) throws -> Bool {
+        guard var state = try reader.projectionState(name) else { throw StoreError.unknown(name) }
+        if try reader.entries(of: state).clear(limit: CatchUpBudget().entries) {
+            try deleteMeta(MetaName.projection(name))
+            return false
+        }
+        state.reset()
+        try put(state, of: name)
+        return true
+    }
+}
+
+extension StoreError {
+    static func unknown(_ name: String) -> StoreError {
+        StoreError(
+            .unknownProjection,
+            "The store knows no projection '\(name)'. Name it in StoreConfiguration.projections and "
+                + "open the store again.")
+    }
+
+    static func failed(_ name: String, _ failure: ProjectionFailure) -> StoreError {
+        StoreError(
+            .projectionFailed,
+            "The projection '\(name)' could not take in operation \(failure.sequence): "
+                + "\(failure.reason) Records are not concerned. Mend its apply and give it another "
+                + "version, or call prepareProjections to try again.")
+    }
+
+    static func otherVersion(_ name: String) -> StoreError {
+        StoreError(
+            .projectionNotReady,
+            "The view of the projection '\(name)' is of another version: a newer or older program "
+                + "built it meanwhile. Open the store again to build it anew.")
+    }
+}
