@@ -69,7 +69,7 @@ public struct ProjectedChange: ~Copyable {
         try decode(fieldsBefore, as: type)
     }
 
-    /// The record after the change as its Swift type; nil as for ``before(_:)-8kxh0``.
+    /// The record after the change as its Swift type; nil as for ``before(_:)``.
     ///
     /// - Throws: `unknownEntity` where the schema lacks the type; `damaged`.
     public func after<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
@@ -99,7 +99,7 @@ public struct ProjectedChange: ~Copyable {
         try value(of: attribute, in: fieldsBefore)
     }
 
-    /// The value of an attribute after the change; as ``before(_:)-(String)``.
+    /// The value of an attribute after the change; as ``before(_:)``.
     ///
     /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
     public func after(_ attribute: String) throws -> Value {

@@ -35,8 +35,8 @@ public protocol Projection: Sendable {
     /// What the view is called in the store, in 1 to 200 bytes.
     var name: String { get }
     /// The version of what `apply` does, from 0 to 2^32 - 1. Another one than the stored view has
-    /// makes the store build the view anew: change it with `apply`, and with the Swift types that it
-    /// reads where it must see old records otherwise than before.
+    /// makes the store build the view anew: change it with `apply`. After a change of the schema that
+    /// concerns how records of its entities are read, the store builds it anew by itself.
     var version: Int { get }
     /// The entities whose changes it gets; other operations cost it nothing.
     var entities: ProjectedEntities { get }
