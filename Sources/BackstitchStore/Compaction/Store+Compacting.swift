@@ -6,7 +6,7 @@ extension Store {
     ///
     /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
     /// log. Operations that sync may need are kept whatever the policy says: a store that was never
-    /// synced keeps all. Works in chunks of some twenty milliseconds, each a commit of its own:
+    /// synced keeps all. So are those that a projection of this store has not taken in yet. Works in chunks of some twenty milliseconds, each a commit of its own:
     /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
     /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for

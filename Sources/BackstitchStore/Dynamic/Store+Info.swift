@@ -5,8 +5,8 @@ extension Store {
     /// Tells what the store holds and how far it is synced.
     ///
     /// - Throws: `closed`, `io`; `damaged` where a row, an operation or a zone's state can't be read.
-    /// - Complexity: O(*n*) in the records and in the operations that were not pushed yet; values
-    ///   are not read.
+    /// - Complexity: O(*n*) in the records, the entries of views and the operations that were not pushed
+    ///   yet; values are not read.
     public func info() throws -> StoreInfo {
         let space: StoreInfo.Space
         do {

@@ -53,7 +53,7 @@ extension WriteTransaction {
     ) throws -> ProjectionView<Source> {
         let active = context.inlineProjections.first { $0.registered.name == projection.name }
         var state = try active?.state ?? reader.projectionState(projection.name)
-        if active != nil { state?.checkpoint = context.head }
+        if state?.failure == nil, active != nil { state?.checkpoint = context.head }
         return try reader.view(of: projection, state, allowsBehind: allowsBehind, types)
     }
 }

@@ -20,6 +20,8 @@ extension Store {
     /// There is no need to call it: a store does this in the background, in small commits between which
     /// others write, and continues after a crash. Call it to show progress, or to learn of a failure.
     ///
+    /// Where the task is cancelled it stops between two commits.
+    ///
     /// - Parameter progress: Called after each commit with the number of operations that were taken in,
     ///   all views together.
     /// - Throws: `projectionFailed` for the first view that failed, once the others are done;
@@ -79,103 +81,6 @@ extension Store {
             )
         }
         while try await writeContext({ try $0.clearProjection(name) }) {}
-    }
-
-    /// Works on a view until it has every operation, or stands still.
-    @discardableResult
-    private func catchUp(
-        _ projection: RegisteredProjection, retries: Bool,
-        progress: (_ done: Int, _ head: Int) -> Void = { _, _ in }
-    ) async throws -> CatchUpStep {
-        let folder = Locked(ChangeFolder())
-        var budget = CatchUpBudget()
-        var distance = UInt64.max
-        var retries = retries
-        while true {
-            let (allowed, tries) = (budget, retries)
-            let step = try await writeContext { context in
-                // Taken out meanwhile, so that it is changed in place.
-                var used = folder.withLock { folder in
-                    defer { folder = ChangeFolder() }
-                    return folder
-                }
-                defer { folder.withLock { $0 = used } }
-                return try context.catchUp(projection, &used, retries: tries, budget: allowed)
-            }
-            guard case .more(let checkpoint, let head) = step, !Task.isCancelled else {
-                return step
-            }
-            progress(Int(clamping: checkpoint), Int(clamping: head))
-            budget.follow(head - checkpoint, before: distance)
-            distance = head - checkpoint
-            retries = false
-        }
-    }
-
-    // MARK: In the background
-
-    /// How long views wait after a commit that they did not see, so that they take in several at once.
-    static let projectionPauseMilliseconds: Int64 = 20
-
-    /// Makes room for the views of new projections, and empties those of other versions.
-    func adoptProjections() throws {
-        guard !registered.all.isEmpty else { return }
-        let registered = registered
-        let stale = try read { transaction in
-            try registered.all.filter {
-                try transaction.reader.projectionState($0.name)?.version != $0.version
-            }
-        }
-        guard !stale.isEmpty else { return }
-        try write { transaction in
-            for projection in stale {
-                var state = try transaction.context.storedState(of: projection)
-                if state.version != projection.version {
-                    state.reset(version: projection.version)
-                    state.failure = nil
-                }
-                try transaction.context.put(state, of: projection.name)
-            }
-        }
-    }
-
-    /// Begins to keep the views up in the background; ends with the store.
-    func startProjections() {
-        guard !registered.all.isEmpty else { return }
-        let changes = changes()
-        projectionWork.withLock { work in
-            work = Task { [weak self] in
-                var seen = await self?.catchUpInBackground(retries: true) ?? 0
-                for await change in changes where change.sequences.upperBound > seen + 1 {
-                    await LiveValues.pause(milliseconds: Self.projectionPauseMilliseconds)
-                    guard let store = self, !Task.isCancelled else { return }
-                    seen = await store.catchUpInBackground(retries: false)
-                }
-            }
-        }
-    }
-
-    /// - Returns: the last operation of the log before it.
-    private func catchUpInBackground(retries: Bool) async -> UInt64 {
-        let head = (try? read { try $0.lastSequence }) ?? 0
-        for projection in registered.all {
-            // A failure is in the state of the view, and told by who reads it.
-            guard !Task.isCancelled, (try? isBehind(projection, retries: retries)) == true
-            else { continue }
-            _ = try? await catchUp(projection, retries: retries)
-        }
-        return head
-    }
-
-    private func isBehind(_ projection: RegisteredProjection, retries: Bool) throws -> Bool {
-        try read { transaction in
-            let head = try transaction.reader.head
-            guard let state = try transaction.reader.projectionState(projection.name) else {
-                return true
-            }
-            if state.failure != nil { return retries }
-            return state.checkpoint != head || !state.isComplete
-        }
     }
 }
 

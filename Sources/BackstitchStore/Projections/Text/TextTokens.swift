@@ -30,6 +30,7 @@ enum TextTokens {
 
     /// The folded word; nil where it has neither letter nor number.
     private static func fold(_ word: Substring) -> String? {
+        if word.utf8.allSatisfy({ $0 < 0x80 }) { return foldASCII(word.utf8) }
         guard word.unicodeScalars.contains(where: \.isOfWord) else { return nil }
         var folded = String.UnicodeScalarView()
         var byteCount = 0
@@ -41,6 +42,15 @@ enum TextTokens {
             }
         }
         return folded.isEmpty ? nil : String(folded)
+    }
+
+    /// The same for ASCII, which most words are, several times as fast.
+    private static func foldASCII(_ word: Substring.UTF8View) -> String? {
+        let folded = word.prefix(byteCountMax).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        let isWord = word.contains { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+        }
+        return isWord ? String(decoding: folded, as: UTF8.self) : nil
     }
 }
 

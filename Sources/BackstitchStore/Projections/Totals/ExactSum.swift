@@ -97,9 +97,17 @@ struct ExactSum: Equatable, Sendable {
         while end - 1 > low, words[end - 1] == filler, words[end - 2] >> 63 == filler >> 63 {
             end -= 1
         }
-        return [UInt8(low)]
-            + words[low..<end].flatMap { word in withUnsafeBytes(of: word.littleEndian, Array.init)
+        let count = 1 + 8 * (end - low)
+        return [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
+            bytes[0] = UInt8(low)
+            let raw = UnsafeMutableRawBufferPointer(bytes)
+            for index in low..<end {
+                raw.storeBytes(
+                    of: words[index].littleEndian, toByteOffset: 1 + 8 * (index - low),
+                    as: UInt64.self)
             }
+            initialized = count
+        }
     }
 
     /// Reads the stored form; nil for other bytes.

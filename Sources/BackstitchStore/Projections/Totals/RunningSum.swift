@@ -41,6 +41,8 @@ enum RunningSum: Equatable {
                 throw StoreError(
                     .invalidProjection, "A number to sum up is NaN or infinite. Leave it out.")
             }
+            // So that the sum is the only one that holds its words, and is changed in place.
+            self = .integers(0)
             if isAdded { sum.add(number) } else { sum.subtract(number) }
             self = .doubles(sum)
         default: break
