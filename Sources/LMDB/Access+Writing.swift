@@ -1,4 +1,4 @@
-import CLMDB
+public import CLMDB
 
 extension Access {
     /// Sets the value of a key, new or not.

@@ -1,10 +1,11 @@
-package import CLMDB
+public import CLMDB
 
 /// A copyable view of a transaction, to hand to functions that read or write.
 ///
 /// Valid only inside the closure that got the transaction; using it later is undefined. Reading
 /// works in both kinds of transactions. Writing in a read transaction is a programming error and
 /// traps.
+@usableFromInline
 package struct Access {
     @usableFromInline let transaction: OpaquePointer
     /// `nil` in a read transaction.

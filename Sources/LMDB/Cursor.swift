@@ -1,4 +1,4 @@
-package import CLMDB
+public import CLMDB
 
 /// A position in the order of keys of one database.
 ///
@@ -6,6 +6,7 @@ package import CLMDB
 /// where an entry was deleted. A move that returns `false` leaves it at the end it ran into, so
 /// that moving on returns `false` again and moving back finds the entry at that end. Writes
 /// through ``Access`` keep the position, but invalidate ``key`` and ``value`` until the next move.
+@usableFromInline
 package struct Cursor: ~Copyable {
     @usableFromInline let access: Access
     @usableFromInline let cursor: OpaquePointer

@@ -2,6 +2,7 @@
 ///
 /// The value stays valid as long as the environment is open. Keys are unique, have 1 to 511 bytes
 /// and sort as unsigned bytes.
+@usableFromInline
 package struct Database: Sendable, Hashable {
     @usableFromInline let handle: UInt32
 

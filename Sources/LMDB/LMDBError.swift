@@ -1,6 +1,7 @@
 /// What went wrong in the storage layer, and what to do about it.
 ///
 /// Every failure of the module is this one type, except errors that a caller's own closure throws.
+@usableFromInline
 package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of failure a caller may want to tell apart.
     package enum Code: Sendable, Hashable {
@@ -69,7 +70,7 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         self.underlying = underlying
     }
 
-    package var description: String {
+    @usableFromInline package var description: String {
         underlying == 0 ? "\(code): \(message)" : "\(code) (\(underlying)): \(message)"
     }
 }

@@ -1,9 +1,10 @@
-import CLMDB
+public import CLMDB
 
 /// A snapshot of the environment. It exists only inside the closure of ``Environment/read(_:)``.
+@usableFromInline
 package struct ReadTransaction: ~Copyable {
     /// The view through which the snapshot is read.
-    package let access: Access
+    @usableFromInline package let access: Access
 
     @inlinable
     init(_ access: Access) {

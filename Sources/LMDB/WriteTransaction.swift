@@ -1,9 +1,10 @@
-import CLMDB
+public import CLMDB
 
 /// A transaction that may write. It exists only inside the closure of ``Environment/write(_:)``.
+@usableFromInline
 package struct WriteTransaction: ~Copyable {
     /// The view through which the transaction reads and writes. It sees its own writes.
-    package let access: Access
+    @usableFromInline package let access: Access
 
     @inlinable
     init(_ access: Access) {

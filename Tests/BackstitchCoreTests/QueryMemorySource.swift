@@ -63,7 +63,8 @@ final class MemorySource: RowSource {
 
     func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
-        reversed: Bool, _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+        reversed: Bool, readsRows: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let entries = try #require(indexes[attribute.field])
         for entry in reversed ? entries.reversed() : entries {
@@ -84,7 +85,7 @@ final class MemorySource: RowSource {
 
     func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
-        from start: [UInt8],
+        from start: [UInt8], readsRows: Bool,
         _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         for row in rows {

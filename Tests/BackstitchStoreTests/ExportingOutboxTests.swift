@@ -30,6 +30,32 @@ import Testing
         #expect(line.fields["name"] as? String == text)
     }
 
+    /// Long texts are looked at eight bytes at a time.
+    @Test func `a character that is escaped is found wherever it stands`() throws {
+        let store = try Store.inMemory(schema: .all)
+        let texts = (1...20).flatMap { count in
+            (0..<count).flatMap { at in
+                ["\"", "\\", "\u{1F}", "\u{80}", "\u{7F}", " "].map { character in
+                    String(repeating: "x", count: at) + character
+                        + String(repeating: "!", count: count - at - 1)
+                }
+            }
+        }
+        try store.write { tx in
+            for (number, text) in texts.enumerated() {
+                try tx.save(Department(id: .init("d\(number)"), name: text))
+            }
+        }
+        #expect(try store.exportedObjects().map { $0.fields["name"] as? String } == texts)
+    }
+
+    @Test(arguments: [Int.max, .min, 0, -1, 9, 10, 99, 100, 1_000_000_007, .max - 1])
+    func `whole numbers are spelled in full`(number: Int) throws {
+        let store = try Store.inMemory(schema: .all)
+        try store.write { try $0.save(Department(id: "d", name: "", budget: number)) }
+        #expect(try store.exported()[0].contains("\"budget\":{\"value\":\(number)}"))
+    }
+
     @Test func `every type has the service's form`() throws {
         let store = try Store.inMemory(schema: .all)
         var all = Everything(id: .init("x"))

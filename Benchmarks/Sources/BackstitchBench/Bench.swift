@@ -11,6 +11,8 @@ enum Bench {
                 try await CompareCommand.run(CompareCommand.options(&arguments))
             case "engine":
                 try await EngineCommand.run(EngineCommand.options(&arguments))
+            case SaveTimesCommand.name:
+                try await SaveTimesCommand.run(&arguments)
             case nil, "help", "--help", "-h":
                 print(help)
             case let word?:

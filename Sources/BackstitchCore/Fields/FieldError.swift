@@ -1,5 +1,7 @@
 /// Why a field can't be written or read, without the value itself.
+@usableFromInline
 package struct FieldError: Error, Hashable, Sendable {
+    @usableFromInline
     package enum Reason: Hashable, Sendable {
         /// A Double or Float is NaN or infinite, which no service stores.
         case notFinite
@@ -29,6 +31,7 @@ package struct FieldError: Error, Hashable, Sendable {
     /// The position of the attribute in the declaration, or -1 where it is not known.
     package let index: Int
 
+    @usableFromInline
     package init(_ reason: Reason, index: Int = -1) {
         self.reason = reason
         self.index = index
@@ -37,7 +40,7 @@ package struct FieldError: Error, Hashable, Sendable {
 
 extension FieldError: CustomStringConvertible {
     /// What is wrong and what to do, without the field's name.
-    package var description: String {
+    @usableFromInline package var description: String {
         switch reason {
         case .notFinite: "it is NaN or infinite; save a finite number or nil"
         case .outOfRange: "it is outside the range that can be stored"

@@ -4,9 +4,9 @@
 /// by field id. The layout maps one to the other, for one store.
 public struct FieldLayout: Sendable, Hashable {
     /// The field id of each attribute, in declaration order.
-    package let fields: [FieldID]
+    @usableFromInline package let fields: [FieldID]
     /// Whether the ids ascend, so that fields written in declaration order are in row order.
-    package let isAscending: Bool
+    @usableFromInline package let isAscending: Bool
 
     package init(fields: [FieldID]) {
         self.fields = fields

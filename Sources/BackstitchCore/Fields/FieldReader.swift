@@ -3,14 +3,15 @@
 /// Generated code reads attributes in declaration order, which the reader follows without a search
 /// where the row is in that order too. A reader is valid inside the read that it was made for.
 public struct FieldReader: ~Copyable {
-    private let fields: PackedFields
-    private let layout: FieldLayout
+    @usableFromInline let fields: PackedFields
+    @usableFromInline let layout: FieldLayout
     /// The position in the row behind the field that was read last, and where its value begins.
-    private var next = 0
-    private var nextStart = 0
+    @usableFromInline var next = 0
+    @usableFromInline var nextStart = 0
     /// The position of the attribute that was read last.
-    package private(set) var lastIndex = -1
+    @usableFromInline package internal(set) var lastIndex = -1
 
+    @inlinable
     package init(fields: PackedFields, layout: FieldLayout) {
         self.fields = fields
         self.layout = layout
@@ -38,20 +39,24 @@ public struct FieldReader: ~Copyable {
     }
 
     /// The stored value of the attribute at a position of the declaration; nil where none is there.
-    @usableFromInline
-    mutating func storedField(at index: Int) throws -> FieldValue? {
+    @inlinable @inline(__always)
+    mutating func storedField(at index: Int) throws(FieldError) -> FieldValue? {
         precondition(index < layout.fields.count, "A codec read an attribute that it lacks.")
         lastIndex = index
         let field = layout.fields[index]
-        if next < fields.count {
-            let found = fields.field(at: next)
-            if found == field {
-                defer { next += 1 }
-                return try fields.value(at: next, startingAt: &nextStart)
-            }
-            if layout.isAscending, field < found { return nil }
-        } else if layout.isAscending {
-            return try fields.value(of: field)
+        guard next < fields.count, fields.field(at: next) == field else {
+            return try searched(field)
+        }
+        next += 1
+        return try fields.value(at: next - 1, startingAt: &nextStart)
+    }
+
+    /// The stored value of a field that is not the next one.
+    @usableFromInline
+    mutating func searched(_ field: FieldID) throws(FieldError) -> FieldValue? {
+        if layout.isAscending {
+            guard next < fields.count else { return try fields.value(of: field) }
+            if field < fields.field(at: next) { return nil }
         }
         guard let position = fields.position(of: field) else { return nil }
         next = position + 1

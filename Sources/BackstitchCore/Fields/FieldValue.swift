@@ -1,12 +1,13 @@
-package import Foundation
+public import Foundation
 
 /// One stored value: its tag and its payload, not yet decoded.
 ///
 /// The value does not own its bytes: it is valid as long as the row it was read from.
 public struct FieldValue {
-    package let tag: FieldTag
-    package let payload: UnsafeRawBufferPointer
+    @usableFromInline package let tag: FieldTag
+    @usableFromInline package let payload: UnsafeRawBufferPointer
 
+    @inlinable
     package init(tag: FieldTag, payload: UnsafeRawBufferPointer) {
         self.tag = tag
         self.payload = payload
@@ -27,8 +28,10 @@ public struct FieldValue {
         }
     }
 
+    @usableFromInline
     package func mismatch() -> FieldError { FieldError(.typeMismatch(stored: "\(tag)")) }
 
+    @inlinable
     package func int64() throws(FieldError) -> Int64 {
         guard tag == .int64 else {
             guard tag == .bool, payload.count == 1 else { throw mismatch() }
@@ -38,6 +41,7 @@ public struct FieldValue {
         return payload.little(Int64.self, at: 0)
     }
 
+    @inlinable
     package func bool() throws(FieldError) -> Bool {
         if tag == .bool, payload.count == 1 { return payload[0] != 0 }
         switch try int64() {
@@ -47,6 +51,7 @@ public struct FieldValue {
         }
     }
 
+    @inlinable
     package func double() throws(FieldError) -> Double {
         switch tag {
         case .double where payload.count == 8:
@@ -58,22 +63,26 @@ public struct FieldValue {
         }
     }
 
+    @inlinable
     package func string() throws(FieldError) -> String {
         guard tag == .string else { throw mismatch() }
         // Stored text was checked when it was written, so a damaged byte is repaired, not trusted.
         return String(decoding: payload, as: UTF8.self)
     }
 
+    @usableFromInline
     package func data() throws(FieldError) -> Data {
         guard tag == .bytes else { throw mismatch() }
         return Data(payload)
     }
 
+    @inlinable
     package func milliseconds() throws(FieldError) -> Int64 {
         guard tag == .date, payload.count == 8 else { throw mismatch() }
         return payload.little(Int64.self, at: 0)
     }
 
+    @inlinable
     package func uuid() throws(FieldError) -> UUID {
         switch tag {
         case .uuid where payload.count == 16:
@@ -86,11 +95,13 @@ public struct FieldValue {
         }
     }
 
+    @inlinable
     package func reference() throws(FieldError) -> RecordKey {
         guard tag == .reference, let key = RecordKey(reading: payload) else { throw mismatch() }
         return key
     }
 
+    @usableFromInline
     package func location() throws(FieldError) -> Location {
         guard tag == .location, payload.count == 16 else { throw mismatch() }
         return Location(
@@ -98,6 +109,7 @@ public struct FieldValue {
             longitude: Double(bitPattern: payload.little(UInt64.self, at: 8)))
     }
 
+    @usableFromInline
     package func decimal() throws(FieldError) -> Decimal {
         switch tag {
         case .decimal, .string:
@@ -115,6 +127,7 @@ public struct FieldValue {
     }
 
     /// The value as a `Value`, whatever its tag.
+    @usableFromInline
     package func decoded() throws(FieldError) -> Value {
         switch tag {
         case .null: return .null
@@ -139,6 +152,7 @@ public struct FieldValue {
     }
 
     /// The elements of a list.
+    @usableFromInline
     package func parts() throws(FieldError) -> [FieldValue] {
         guard tag == .list else { throw mismatch() }
         var parts: [FieldValue] = []

@@ -1,25 +1,33 @@
-package import Foundation
+public import Foundation
 
 /// Packs the attributes of one value into the body of a row.
 ///
 /// Generated code writes attributes in declaration order; nulls leave no trace. A writer is used
 /// again for the next value, so that encoding allocates nothing.
 public struct FieldWriter: ~Copyable {
-    private struct Entry {
-        var field: FieldID
-        var start: Int
-        var end: Int
+    @usableFromInline
+    struct Entry {
+        @usableFromInline var field: FieldID
+        @usableFromInline var start: Int
+        @usableFromInline var end: Int
+
+        @inlinable
+        init(field: FieldID, start: Int, end: Int) {
+            self.field = field
+            self.start = start
+            self.end = end
+        }
     }
 
     /// The most bytes that one field may have; larger values belong into assets.
-    public static let fieldBytesMax = 1 << 20
+    @inlinable public static var fieldBytesMax: Int { 1 << 20 }
 
-    private var layout: FieldLayout
-    private var entries: [Entry] = []
-    private var data = ByteBuffer(capacity: 1024)
-    private var isAscending = true
+    @usableFromInline var layout: FieldLayout
+    @usableFromInline var entries: [Entry] = []
+    @usableFromInline var data = ByteBuffer(capacity: 1024)
+    @usableFromInline var isAscending = true
     /// The position of the attribute that was written last.
-    package private(set) var lastIndex = -1
+    @usableFromInline package internal(set) var lastIndex = -1
 
     package init(layout: FieldLayout = FieldLayout(fields: [])) {
         self.layout = layout
@@ -53,22 +61,25 @@ public struct FieldWriter: ~Copyable {
         try value.write(to: &self, at: index)
     }
 
-    @usableFromInline
+    @inlinable
     mutating func begin(_ index: Int) { lastIndex = index }
 
     /// The id that the attribute at a position of the declaration has in this store.
-    private func field(at index: Int) -> FieldID {
+    @inlinable
+    func field(at index: Int) -> FieldID {
         precondition(index < layout.fields.count, "A codec wrote an attribute that it lacks.")
         return layout.fields[index]
     }
 
-    private mutating func begin(_ field: FieldID, _ tag: FieldTag) -> Int {
+    @inlinable
+    mutating func begin(_ field: FieldID, _ tag: FieldTag) -> Int {
         let start = data.count
         data.append(tag.rawValue)
         return start
     }
 
-    private mutating func end(_ field: FieldID, start: Int) throws(FieldError) {
+    @inlinable
+    mutating func end(_ field: FieldID, start: Int) throws(FieldError) {
         let byteCount = data.count - start
         if byteCount > Self.fieldBytesMax {
             data.truncate(to: start)
@@ -80,10 +91,12 @@ public struct FieldWriter: ~Copyable {
 
     // MARK: Writing by position
 
+    @inlinable
     package mutating func write(string: String, at index: Int) throws(FieldError) {
         try write(string: string, of: field(at: index))
     }
 
+    @inlinable
     package mutating func write(bool: Bool, at index: Int) throws(FieldError) {
         let field = field(at: index)
         let start = begin(field, .bool)
@@ -91,18 +104,22 @@ public struct FieldWriter: ~Copyable {
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(int64: Int64, at index: Int) throws(FieldError) {
         try write(int64: int64, of: field(at: index))
     }
 
+    @inlinable
     package mutating func write(double: Double, at index: Int) throws(FieldError) {
         try write(double: double, of: field(at: index), index: index)
     }
 
+    @usableFromInline
     package mutating func write(data: Data, at index: Int) throws(FieldError) {
         try write(bytes: data, of: field(at: index))
     }
 
+    @inlinable
     package mutating func write(date: Date, at index: Int) throws(FieldError) {
         guard let milliseconds = date.wholeMilliseconds else {
             throw FieldError(.outOfRange, index: index)
@@ -110,15 +127,18 @@ public struct FieldWriter: ~Copyable {
         try write(milliseconds: milliseconds, of: field(at: index))
     }
 
+    @usableFromInline
     package mutating func write(decimal: Decimal, at index: Int) throws(FieldError) {
         guard decimal.isFinite else { throw FieldError(.notFinite, index: index) }
         try write(decimal: decimal, of: field(at: index))
     }
 
+    @inlinable
     package mutating func write(uuid: UUID, at index: Int) throws(FieldError) {
         try write(uuid: uuid, of: field(at: index))
     }
 
+    @inlinable
     package mutating func write(reference: RecordKey, at index: Int) throws(FieldError) {
         if let violation = reference.name.violation {
             throw FieldError(.invalidReference(violation), index: index)
@@ -127,6 +147,7 @@ public struct FieldWriter: ~Copyable {
     }
 
     /// Writes a place or a list; throws where it or an element of it can't be stored.
+    @usableFromInline
     package mutating func write(value: Value, at index: Int) throws(FieldError) {
         guard value.isStorable else { throw FieldError(.outOfRange, index: index) }
         try write(value, of: field(at: index))
@@ -156,18 +177,21 @@ public struct FieldWriter: ~Copyable {
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(string: String, of field: FieldID) throws(FieldError) {
         let start = begin(field, .string)
         data.append(utf8: string)
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(int64: Int64, of field: FieldID) throws(FieldError) {
         let start = begin(field, .int64)
         data.append(little: int64)
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(
         double: Double, of field: FieldID, index: Int = -1
     ) throws(FieldError) {
@@ -183,6 +207,7 @@ public struct FieldWriter: ~Copyable {
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(milliseconds: Int64, of field: FieldID) throws(FieldError) {
         let start = begin(field, .date)
         data.append(little: milliseconds)
@@ -195,12 +220,14 @@ public struct FieldWriter: ~Copyable {
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(uuid: UUID, of field: FieldID) throws(FieldError) {
         let start = begin(field, .uuid)
         data.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
         try end(field, start: start)
     }
 
+    @inlinable
     package mutating func write(reference: RecordKey, of field: FieldID) throws(FieldError) {
         let start = begin(field, .reference)
         data.append(reference)

@@ -9,15 +9,17 @@
 /// | rest | values: a tag byte (`FieldTag`), then the payload |
 ///
 /// Fields ascend by id. The view does not own the bytes: it is valid as long as they are.
+@usableFromInline
 package struct PackedFields {
-    package let bytes: UnsafeRawBufferPointer
-    package let count: Int
-    private let entrySize: Int
-    private let dataStart: Int
+    @usableFromInline package let bytes: UnsafeRawBufferPointer
+    @usableFromInline package let count: Int
+    @usableFromInline let entrySize: Int
+    @usableFromInline let dataStart: Int
 
     /// A view of `bytes`, or nil where their directory does not fit.
     ///
     /// Only sizes are checked here, in constant time; each value's bounds are checked when read.
+    @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 4, bytes[0] <= 1 else { return nil }
         self.bytes = bytes
@@ -28,11 +30,12 @@ package struct PackedFields {
     }
 
     /// The id of the field at a position of the directory.
+    @inlinable @inline(__always)
     package func field(at position: Int) -> FieldID {
         FieldID(bytes.little(UInt16.self, at: 4 + position * entrySize))
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     func end(at position: Int) -> Int {
         let offset = 4 + position * entrySize + 2
         return entrySize == 4
@@ -41,13 +44,14 @@ package struct PackedFields {
     }
 
     /// The value at a position of the directory; damaged where its bounds don't fit.
+    @inlinable
     package func value(at position: Int) throws(FieldError) -> FieldValue {
         var start = position == 0 ? 0 : end(at: position - 1)
         return try value(at: position, startingAt: &start)
     }
 
     /// The value at a position of the directory, whose predecessor ends at `next`, and then its end.
-    @inline(__always)
+    @inlinable @inline(__always)
     func value(at position: Int, startingAt next: inout Int) throws(FieldError) -> FieldValue {
         let start = dataStart + next
         next = end(at: position)
@@ -67,6 +71,7 @@ package struct PackedFields {
     }
 
     /// The position of a field in the directory, by binary search.
+    @inlinable
     package func position(of field: FieldID) -> Int? {
         var low = 0
         var high = count
@@ -80,6 +85,7 @@ package struct PackedFields {
     }
 
     /// The value of a field, or nil where the row has none.
+    @inlinable
     package func value(of field: FieldID) throws(FieldError) -> FieldValue? {
         guard let position = position(of: field) else { return nil }
         return try value(at: position)

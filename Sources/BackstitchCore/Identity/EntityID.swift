@@ -12,6 +12,7 @@ public struct EntityID<Model>: Hashable, Sendable {
     }
 
     /// The id of the record at a key.
+    @inlinable
     public init(key: RecordKey) {
         self.key = key
     }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// Where a record stands in a store: the slot of its zone and its name.
 ///
@@ -11,15 +11,17 @@ public struct RecordKey: Hashable, Sendable {
     public let name: RecordName
 
     /// The most bytes a stored key takes.
-    package static let byteCountMax = 3 + RecordName.byteCountMax
+    @inlinable package static var byteCountMax: Int { 3 + RecordName.byteCountMax }
 
     /// The key of a record by name, in the store's own zone unless told otherwise.
+    @inlinable
     public init(_ name: RecordName, zone: UInt8 = 0) {
         self.zone = zone
         self.name = name
     }
 
     /// The bytes that the stored form takes.
+    @inlinable
     package var byteCount: Int {
         switch name {
         case .uuid: 18
@@ -31,6 +33,7 @@ public struct RecordKey: Hashable, Sendable {
     ///
     /// `target` has room for ``byteCount`` bytes. A name longer than 255 bytes can't be saved; its
     /// form is cut and ends with a byte that no text has, so that it is found nowhere.
+    @inlinable
     package func write(to target: UnsafeMutableRawPointer) -> Int {
         target.storeBytes(of: zone, as: UInt8.self)
         switch name {
@@ -55,19 +58,20 @@ public struct RecordKey: Hashable, Sendable {
     }
 
     /// Reads a stored key from the start of `bytes`; nil where they hold none.
+    @inlinable
     package init?(reading bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 3 else { return nil }
-        zone = bytes[0]
+        let zone = bytes[0]
         switch bytes[1] {
         case 0:
             guard bytes.count >= 18 else { return nil }
-            name = .uuid(UUID(uuid: bytes.loadUnaligned(fromByteOffset: 2, as: uuid_t.self)))
+            let uuid = bytes.loadUnaligned(fromByteOffset: 2, as: uuid_t.self)
+            self.init(.uuid(UUID(uuid: uuid)), zone: zone)
         case 1:
             let count = Int(bytes[2])
             guard bytes.count >= 3 + count else { return nil }
-            let text = UnsafeRawBufferPointer(rebasing: bytes[3..<(3 + count)])
-            guard let text = String(utf8: text) else { return nil }
-            name = .text(text)
+            guard let text = String(utf8: bytes.part(3..<(3 + count))) else { return nil }
+            self.init(.text(text), zone: zone)
         default:
             return nil
         }

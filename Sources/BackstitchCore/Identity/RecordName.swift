@@ -11,7 +11,7 @@ public enum RecordName: Hashable, Sendable {
     case text(String)
 
     /// The longest text name, in bytes of UTF-8.
-    public static let byteCountMax = 255
+    @inlinable public static var byteCountMax: Int { 255 }
 
     /// The record name for a string, which becomes `uuid` where it is a canonical UUID.
     ///
@@ -25,6 +25,7 @@ public enum RecordName: Hashable, Sendable {
     }
 
     /// What is wrong with the name, or nil when it can be saved.
+    @usableFromInline
     package var violation: String? {
         guard case .text(let text) = self else { return nil }
         if text.isEmpty { return "A record name can't be empty." }

@@ -9,37 +9,42 @@
 /// | 8 | the service's modification time of the base, milliseconds since 1970 |
 /// | n | change tag of the base |
 /// | rest | packed fields; none for a tombstone |
+@usableFromInline
 package struct RowView {
     /// Bits of the flags byte.
+    @usableFromInline
     package struct Flags: OptionSet, Hashable, Sendable {
-        package let rawValue: UInt8
+        @usableFromInline package let rawValue: UInt8
+        @inlinable
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The protocol's own is generic code that is not specialized, and runs for every row.
+        @inlinable
         package init(arrayLiteral flags: Flags...) {
             rawValue = flags.reduce(0) { $0 | $1.rawValue }
         }
         /// The record is deleted here, and the service does not know it yet.
-        package static let isDeleted = Flags(rawValue: 1)
+        @inlinable package static var isDeleted: Flags { Flags(rawValue: 1) }
         /// The record can't be read as its Swift type.
-        package static let isUnreadable = Flags(rawValue: 2)
+        @inlinable package static var isUnreadable: Flags { Flags(rawValue: 2) }
         /// What keeps a record out of queries.
-        package static let notReadable = Flags(rawValue: 3)
+        @inlinable package static var notReadable: Flags { Flags(rawValue: 3) }
         /// The record's unsynced operations are parked.
-        package static let isParked = Flags(rawValue: 4)
+        @inlinable package static var isParked: Flags { Flags(rawValue: 4) }
         /// The record was synced when the service lost its zone, and was not edited since: what the
         /// service has by now is no conflict.
-        package static let isForgotten = Flags(rawValue: 8)
+        @inlinable package static var isForgotten: Flags { Flags(rawValue: 8) }
         /// What an operation that changes content takes away.
-        package static let contentMarks = Flags(rawValue: 15)
+        @inlinable package static var contentMarks: Flags { Flags(rawValue: 15) }
     }
 
-    package static let formatVersion: UInt8 = 1
-    package static let fixedByteCount = 28
+    @inlinable package static var formatVersion: UInt8 { 1 }
+    @inlinable package static var fixedByteCount: Int { 28 }
 
-    package let bytes: UnsafeRawBufferPointer
-    private let bodyStart: Int
+    @usableFromInline package let bytes: UnsafeRawBufferPointer
+    @usableFromInline let bodyStart: Int
 
     /// A view of a row, or nil where the bytes are none.
+    @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedByteCount, bytes[0] == Self.formatVersion else { return nil }
         bodyStart = Self.fixedByteCount + Int(bytes[2])
@@ -47,10 +52,15 @@ package struct RowView {
         self.bytes = bytes
     }
 
+    @inlinable
     package var flags: Flags { Flags(rawValue: bytes[1]) }
+    @inlinable
     package var isDeleted: Bool { flags.contains(.isDeleted) }
+    @inlinable
     package var lastSequence: UInt64 { bytes.little(UInt64.self, at: 4) }
+    @inlinable
     package var syncedSequence: UInt64 { bytes.little(UInt64.self, at: 12) }
+    @inlinable
     package var isDirty: Bool { lastSequence > syncedSequence }
     package var modifiedMilliseconds: Int64 { bytes.little(Int64.self, at: 20) }
 
@@ -61,9 +71,11 @@ package struct RowView {
 
     package var hasChangeTag: Bool { bytes[2] > 0 }
 
+    @inlinable
     package var bodyBytes: UnsafeRawBufferPointer { bytes.part(bodyStart..<bytes.count) }
 
     /// The packed fields, or nil for a tombstone or damaged bytes.
+    @inlinable
     package var fields: PackedFields? { PackedFields(bodyBytes) }
 
     /// The header as values, to be changed and written again.

@@ -18,7 +18,8 @@ package indirect enum KeySource: Hashable, Sendable {
         case .index(let attribute, let ranges):
             for range in ranges where goesOn {
                 try source.visitIndex(
-                    of: entity, attribute: attribute, within: range, reversed: false
+                    of: entity, attribute: attribute, within: range, reversed: false,
+                    readsRows: false
                 ) { _, key in
                     goesOn = try visit(key)
                     return goesOn
@@ -27,7 +28,8 @@ package indirect enum KeySource: Hashable, Sendable {
         case .referrers(let attribute, let targets):
             for target in targets where goesOn {
                 try source.visitReferrers(
-                    of: entity, attribute: attribute, target: target, from: []
+                    of: entity, attribute: attribute, target: target, from: [],
+                    readsRows: false
                 ) { key in
                     goesOn = try visit(key)
                     return goesOn

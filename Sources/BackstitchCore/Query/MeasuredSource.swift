@@ -20,10 +20,12 @@ struct MeasuredSource<Source: RowSource>: RowSource {
 
     func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
-        reversed: Bool, _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+        reversed: Bool, readsRows: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         try source.visitIndex(
-            of: entity, attribute: attribute, within: range, reversed: reversed
+            of: entity, attribute: attribute, within: range, reversed: reversed,
+            readsRows: readsRows
         ) { value, key in
             counts.entries += 1
             return try visit(value, key)
@@ -32,10 +34,10 @@ struct MeasuredSource<Source: RowSource>: RowSource {
 
     func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
-        from start: [UInt8], _ visit: (UnsafeRawBufferPointer) throws -> Bool
+        from start: [UInt8], readsRows: Bool, _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         try source.visitReferrers(
-            of: entity, attribute: attribute, target: target, from: start
+            of: entity, attribute: attribute, target: target, from: start, readsRows: readsRows
         ) { key in
             counts.entries += 1
             return try visit(key)

@@ -20,11 +20,13 @@ public struct Query<Model: Entity>: Sendable {
         var isReversed: Bool
     }
 
-    private var predicates: [Predicate<Model>] = []
-    private var referrers: ToMany<Model>?
+    private(set) var predicates: [Predicate<Model>] = []
+    private(set) var referrers: ToMany<Model>?
     private var sorts: [Sort] = []
-    private var limitCount: Int?
-    private var offsetCount = 0
+    package private(set) var limitCount: Int?
+    package private(set) var offsetCount = 0
+
+    var isUnsorted: Bool { sorts.isEmpty }
 
     /// All records of the entity, in the order of their record keys.
     public init() {}

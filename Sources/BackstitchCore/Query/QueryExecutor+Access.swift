@@ -26,11 +26,12 @@ extension QueryExecutor {
     ) throws {
         let entity = plan.entity.number
         let noBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        let readsRows = needsBody || runner != nil
         /// Reads the row behind a key where that is needed, and visits it if it matches.
         func match(
             _ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer
         ) throws -> Bool {
-            guard needsBody || runner != nil else { return try visit(value, key, nil) }
+            guard readsRows else { return try visit(value, key, nil) }
             return try source.withRow(of: entity, key: key) { body in
                 guard try holds(runner, key: key, body: body) else { return true }
                 return try visit(value, key, body)
@@ -62,7 +63,8 @@ extension QueryExecutor {
             for at in ranges.indices where goesOn {
                 let range = isReversed ? ranges[ranges.count - 1 - at] : ranges[at]
                 try source.visitIndex(
-                    of: entity, attribute: attribute, within: range, reversed: isReversed
+                    of: entity, attribute: attribute, within: range, reversed: isReversed,
+                    readsRows: readsRows
                 ) { value, key in
                     goesOn = try match(value, key)
                     return goesOn
@@ -72,7 +74,8 @@ extension QueryExecutor {
             var goesOn = true
             for target in targets where goesOn {
                 try source.visitReferrers(
-                    of: entity, attribute: attribute, target: target, from: plan.keyStart
+                    of: entity, attribute: attribute, target: target, from: plan.keyStart,
+                    readsRows: readsRows
                 ) { key in
                     goesOn = try match(noBytes, key)
                     return goesOn

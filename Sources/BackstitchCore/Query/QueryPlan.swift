@@ -1,6 +1,7 @@
 /// How a query is answered: which rows are looked at, which are left out, and how they are ordered.
 ///
 /// A plan may be made with a look at the data or without. The answer is the same.
+@usableFromInline
 package struct QueryPlan: Sendable {
     /// Where the rows come from.
     package enum Access: Hashable, Sendable {
@@ -105,6 +106,21 @@ package struct QueryPlan: Sendable {
         default: filter = .all(choice.rest)
         }
         test = try filter.map { try BoundCondition($0, in: entity) }
+    }
+
+    /// A plan whose access alone gives the answer.
+    init(entity: EntityBinding, access: Access, limit: Int?, offset: Int) {
+        self.entity = entity
+        self.access = access
+        self.limit = limit
+        self.offset = offset
+        filter = nil
+        test = nil
+        steps = []
+        ordering = .asRead
+        position = nil
+        answered = []
+        estimate = nil
     }
 
     /// The plan for a part of the answer: behind a position, and at most `count` records.

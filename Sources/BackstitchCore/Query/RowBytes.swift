@@ -1,4 +1,5 @@
 /// A row as conditions read it: its stored record key and its packed fields.
+@usableFromInline
 package struct RowBytes {
     package let key: UnsafeRawBufferPointer
     package let fields: PackedFields

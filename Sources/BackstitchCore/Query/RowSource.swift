@@ -15,10 +15,13 @@ package protocol RowSource: ~Copyable {
     ///
     /// An index holds each record of the entity once, nulls among them, under its effective value.
     ///
-    /// - Parameter visit: Gets the value part of the key (`OrderedKey`) and the stored record key.
+    /// - Parameters:
+    ///   - readsRows: Whether `visit` looks at the row of each key, and leaves those out that are
+    ///     not to be seen.
+    ///   - visit: Gets the value part of the key (`OrderedKey`) and the stored record key.
     borrowing func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
-        reversed: Bool,
+        reversed: Bool, readsRows: Bool,
         _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws
 
@@ -27,10 +30,12 @@ package protocol RowSource: ~Copyable {
     /// Where the target's stored key is longer than ``OrderedKey/referenceBytesMax``, records that
     /// refer to another one may be among them.
     ///
-    /// - Parameter start: The first stored record key to visit, or bytes in front of it.
+    /// - Parameters:
+    ///   - start: The first stored record key to visit, or bytes in front of it.
+    ///   - readsRows: As for an index.
     borrowing func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
-        from start: [UInt8],
+        from start: [UInt8], readsRows: Bool,
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws
 

@@ -1,14 +1,14 @@
 #if canImport(Glibc)
-    import Glibc
+    public import Glibc
 #elseif canImport(Musl)
-    import Musl
+    public import Musl
 #else
-    import Darwin
+    public import Darwin
 #endif
 
 extension UnsafeRawBufferPointer {
     /// Below zero, zero, or above: how these bytes sort against others; a prefix sorts first.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func order(_ other: UnsafeRawBufferPointer) -> Int {
         let shared = Swift.min(count, other.count)
         if shared > 0, let start = baseAddress, let otherStart = other.baseAddress {

@@ -6,15 +6,17 @@ extension ByteBuffer {
 
     /// Appends text in quotes. What is no UTF-8 is repaired.
     package mutating func append(jsonText bytes: UnsafeRawBufferPointer) {
-        append(UInt8(ascii: "\""))
-        var isASCII = true
-        for byte in bytes where byte >= 0x80 { isASCII = false }
-        if isASCII {
-            append(escaping: bytes)
-        } else {
-            var text = String(decoding: bytes, as: UTF8.self)
-            text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
+        if let start = bytes.baseAddress, bytes.standsForItselfInJSON {
+            let target = extend(by: bytes.count + 2)
+            target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+            (target + 1).copyMemory(from: start, byteCount: bytes.count)
+            target.storeBytes(
+                of: UInt8(ascii: "\""), toByteOffset: bytes.count + 1, as: UInt8.self)
+            return
         }
+        append(UInt8(ascii: "\""))
+        var text = String(decoding: bytes, as: UTF8.self)
+        text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
         append(UInt8(ascii: "\""))
     }
 
@@ -53,20 +55,23 @@ extension ByteBuffer {
     }
 
     package mutating func append(decimal number: Int64) {
-        var rest = number.magnitude
-        var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
-        withUnsafeMutableBytes(of: &digits) { digits in
-            var start = digits.count
-            repeat {
-                start -= 1
-                digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
-                rest /= 10
-            } while rest > 0
-            if number < 0 {
-                start -= 1
-                digits[start] = UInt8(ascii: "-")
-            }
-            append(UnsafeRawBufferPointer(rebasing: digits[start...]))
+        let magnitude = number.magnitude
+        if number < 0 { append(UInt8(ascii: "-")) }
+        var count = 1
+        var limit: UInt64 = 10
+        while magnitude >= limit {
+            count += 1
+            let (next, overflows) = limit.multipliedReportingOverflow(by: 10)
+            if overflows { break }
+            limit = next
+        }
+        let target = extend(by: count)
+        var rest = magnitude
+        for offset in stride(from: count - 1, through: 0, by: -1) {
+            target.storeBytes(
+                of: UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10),
+                toByteOffset: offset, as: UInt8.self)
+            rest /= 10
         }
     }
 
@@ -127,14 +132,56 @@ extension ByteBuffer {
     package mutating func append(
         json value: FieldValue, of attribute: AttributeSchema?
     ) throws(FieldError) {
+        let action = ServiceMapping.action(attribute?.reference?.onDelete)
+        guard try !append(plainJSON: value, action) else { return }
+        append(json: ServiceMapping.serviceValue(try value.decoded(), of: attribute))
+    }
+
+    /// Appends a stored value of a type that needs no attribute to be told what it is to the service.
+    ///
+    /// - Parameter action: What the service does with a record that refers to one that is deleted.
+    /// - Returns: whether the value is of such a type; if not, nothing was appended.
+    package mutating func append(
+        plainJSON value: FieldValue, _ action: ServiceReference.Action
+    ) throws(FieldError) -> Bool {
         switch value.tag {
-        // The two that are costly as values.
         case .string: append(jsonText: value.payload)
-        case .reference:
-            append(
-                json: try value.reference().name,
-                ServiceMapping.action(attribute?.reference?.onDelete))
-        default: append(json: ServiceMapping.serviceValue(try value.decoded(), of: attribute))
+        case .int64: append(decimal: try value.int64())
+        case .bool: append(decimal: try value.bool() ? 1 : 0)
+        case .date: append(decimal: try value.milliseconds())
+        case .double: append(utf8: "\(try value.double())")
+        case .reference: append(json: try value.reference().name, action)
+        default: return false
         }
+        return true
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the bytes are ASCII without quotes, backslashes and control characters.
+    ///
+    /// Eight bytes are looked at at once: a byte is below a bound where subtracting it borrows from
+    /// the byte's highest bit, which no ASCII has set.
+    fileprivate var standsForItselfInJSON: Bool {
+        guard count >= 8 else {
+            return allSatisfy { $0 >= 0x20 && $0 < 0x80 && $0 != 0x22 && $0 != 0x5C }
+        }
+        var offset = 0
+        while true {
+            let word = loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            if Self.marks(word) != 0 { return false }
+            if offset + 8 == count { return true }
+            // The last look overlaps the one before it.
+            offset = Swift.min(offset + 8, count - 8)
+        }
+    }
+
+    /// Not zero where a byte is not ASCII, or is one that JSON escapes.
+    private static func marks(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highest = ones << 7
+        let (quotes, backslashes) = (word ^ (ones &* 0x22), word ^ (ones &* 0x5C))
+        let control = word &- (ones &* 0x20)
+        return (word | control | (quotes &- ones) | (backslashes &- ones)) & highest
     }
 }

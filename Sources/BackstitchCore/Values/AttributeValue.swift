@@ -43,8 +43,10 @@ extension String: AttributeValue {
     /// `string`.
     public static var attributeType: AttributeType { .string }
     /// Reads stored text.
+    @inlinable
     public init(field: FieldValue) throws { self = try field.string() }
     /// Writes text.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(string: self, at: index)
     }
@@ -56,8 +58,10 @@ extension Bool: AttributeValue {
     /// `bool`.
     public static var attributeType: AttributeType { .bool }
     /// Reads a stored truth value, or the numbers 0 and 1.
+    @inlinable
     public init(field: FieldValue) throws { self = try field.bool() }
     /// Writes a truth value.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(bool: self, at: index)
     }
@@ -70,6 +74,7 @@ public protocol IntegerAttributeValue: AttributeValue, FixedWidthInteger {}
 
 extension IntegerAttributeValue {
     /// Reads a stored number; throws where it is out of the type's range.
+    @inlinable
     public init(field: FieldValue) throws {
         guard let number = Self(exactly: try field.int64()) else {
             throw FieldError(.integerOverflow)
@@ -77,6 +82,7 @@ extension IntegerAttributeValue {
         self = number
     }
     /// Writes a number.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(int64: Int64(self), at: index)
     }
@@ -105,8 +111,10 @@ extension Double: AttributeValue {
     /// `double`.
     public static var attributeType: AttributeType { .double }
     /// Reads a stored number.
+    @inlinable
     public init(field: FieldValue) throws { self = try field.double() }
     /// Writes a finite number; throws for NaN and infinity.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(double: self, at: index)
     }
@@ -118,12 +126,14 @@ extension Float: AttributeValue {
     /// `float`.
     public static var attributeType: AttributeType { .float }
     /// Reads a stored number, rounded to a Float; throws where it is too large for one.
+    @inlinable
     public init(field: FieldValue) throws {
         let number = Float(try field.double())
         guard number.isFinite else { throw FieldError(.outOfRange) }
         self = number
     }
     /// Writes a finite number; throws for NaN and infinity.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(double: Double(self), at: index)
     }
@@ -135,8 +145,10 @@ extension Decimal: AttributeValue {
     /// `decimal`.
     public static var attributeType: AttributeType { .decimal }
     /// Reads a stored decimal, or the shortest decimal of a stored double.
+    @inlinable
     public init(field: FieldValue) throws { self = try field.decimal() }
     /// Writes a decimal in full; throws for NaN.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(decimal: self, at: index)
     }
@@ -148,8 +160,10 @@ extension Date: AttributeValue {
     /// `date`.
     public static var attributeType: AttributeType { .date }
     /// Reads a stored time.
+    @inlinable
     public init(field: FieldValue) throws { self.init(milliseconds: try field.milliseconds()) }
     /// Writes the time, rounded to whole milliseconds; throws where it is not finite.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(date: self, at: index)
     }
@@ -161,8 +175,10 @@ extension Data: AttributeValue {
     /// `data`.
     public static var attributeType: AttributeType { .data }
     /// Reads stored bytes.
+    @inlinable
     public init(field: FieldValue) throws { self = try field.data() }
     /// Writes bytes.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(data: self, at: index)
     }
@@ -174,8 +190,10 @@ extension UUID: AttributeValue {
     /// `uuid`.
     public static var attributeType: AttributeType { .uuid }
     /// Reads a stored UUID, or the UUID that a stored text spells.
+    @inlinable
     public init(field: FieldValue) throws { self = try field.uuid() }
     /// Writes a UUID.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(uuid: self, at: index)
     }
@@ -187,11 +205,13 @@ extension URL: AttributeValue {
     /// `url`.
     public static var attributeType: AttributeType { .url }
     /// Reads stored text as a URL.
+    @inlinable
     public init(field: FieldValue) throws {
         guard let url = URL(string: try field.string()) else { throw field.mismatch() }
         self = url
     }
     /// Writes the URL's text.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(string: absoluteString, at: index)
     }
@@ -205,8 +225,10 @@ extension EntityID: AttributeValue where Model: Entity {
     /// The entity that the id is of.
     public static var referencedEntity: String? { Model.entityName }
     /// Reads a stored reference.
+    @inlinable
     public init(field: FieldValue) throws { self.init(key: try field.reference()) }
     /// Writes a reference; throws where the record name is impossible.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(reference: key, at: index)
     }
@@ -224,12 +246,15 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
     /// The raw values of the cases, for optional enums.
     public static var allowedValues: [Value]? { Wrapped.allowedValues }
     /// Reads a stored value; a stored null is nil.
+    @inlinable
     public init(field: FieldValue) throws {
         self = field.tag == .null ? nil : try Wrapped(field: field)
     }
     /// Nil.
+    @inlinable
     public static func absent(at index: Int) throws -> Self { nil }
     /// Writes the value, or nothing for nil.
+    @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try self?.write(to: &writer, at: index)
     }

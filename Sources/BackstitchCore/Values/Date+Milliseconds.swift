@@ -1,8 +1,9 @@
-package import Foundation
+public import Foundation
 
 extension Date {
     /// The time in whole milliseconds since 1970, rounded to the nearest, as the service keeps it;
     /// nil where it is not finite or some 10,000 years away.
+    @inlinable
     package var wholeMilliseconds: Int64? {
         let milliseconds = (timeIntervalSince1970 * 1000).rounded()
         guard milliseconds.isFinite, abs(milliseconds) < 1e15 else { return nil }
@@ -10,6 +11,7 @@ extension Date {
     }
 
     /// The time at a number of milliseconds since 1970.
+    @inlinable
     package init(milliseconds: Int64) {
         self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
     }

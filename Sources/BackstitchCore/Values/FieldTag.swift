@@ -1,6 +1,7 @@
 /// The first byte of a stored field value: how the bytes after it are to be read.
 ///
 /// The raw values are part of the stored format and never change.
+@usableFromInline
 package enum FieldTag: UInt8, Sendable {
     /// No payload.
     case null = 0
@@ -26,4 +27,26 @@ package enum FieldTag: UInt8, Sendable {
     case location = 10
     /// For each element a little-endian 32-bit byte count, then its tag and payload.
     case list = 11
+
+    /// The tag of a stored byte; nil where no tag has it.
+    ///
+    /// Spelled out, so that it is inlined where rows are decoded: the compiler's own is not.
+    @inlinable
+    package init?(rawValue: UInt8) {
+        switch rawValue {
+        case 0: self = .null
+        case 1: self = .bool
+        case 2: self = .int64
+        case 3: self = .double
+        case 4: self = .string
+        case 5: self = .bytes
+        case 6: self = .date
+        case 7: self = .decimal
+        case 8: self = .uuid
+        case 9: self = .reference
+        case 10: self = .location
+        case 11: self = .list
+        default: return nil
+        }
+    }
 }

@@ -54,11 +54,15 @@ extension TableReader {
             return true
         }
         var goesOn = true
-        try visitStoredEntries(from: first, to: end, reversed: reversed) { key, value in
-            if try isReplaced(key, prefix, past) { return true }
-            goesOn = try visitEntries(before: key)
-            if goesOn { goesOn = try visit(key, value) }
-            return goesOn
+        try first.withUnsafeBytes { first in
+            try end.withUnsafeBytes { end in
+                try visitStoredEntries(from: first, to: end, reversed: reversed) { key, value in
+                    if try isReplaced(key, prefix, past) { return true }
+                    goesOn = try visitEntries(before: key)
+                    if goesOn { goesOn = try visit(key, value) }
+                    return goesOn
+                }
+            }
         }
         if goesOn { _ = try visitEntries(before: nil) }
     }

@@ -5,6 +5,11 @@ public import BackstitchCore
 /// Results are of one moment each, in commit order. A reader that is slow skips results that were
 /// overtaken; it always gets the last one. The sequence ends when the store is closed, and throws
 /// what fetching throws.
+///
+/// The query is run again only after a commit that can change its results: one that touched a record
+/// among them, or one that fits its conditions. A commit that does not costs some microseconds for
+/// each record of the entity that it changed. The ids of the results are kept in memory, some 100
+/// bytes each.
 public struct QueryStream<Model: Entity>: AsyncSequence, Sendable {
     /// The records that the query asks for.
     public typealias Element = [Model]
@@ -22,7 +27,7 @@ public struct QueryStream<Model: Entity>: AsyncSequence, Sendable {
         let store: Store
         let query: Query<Model>
         var changes: ChangeStream.Iterator
-        private var versions: [UInt64]?
+        private var known: QueryResults?
 
         init(store: Store, query: Query<Model>, changes: ChangeStream.Iterator) {
             self.store = store
@@ -32,27 +37,24 @@ public struct QueryStream<Model: Entity>: AsyncSequence, Sendable {
 
         /// The results now, then the next that differ; nil when the store was closed.
         public mutating func next() async throws -> [Model]? {
-            guard let known = versions else { return try fetch(unless: nil) }
+            guard known != nil else { return try fetch() }
             while let change = await changes.next() {
-                guard change.records[Model.entityName] != nil || !change.isComplete else {
-                    continue
-                }
-                if let results = try fetch(unless: known) { return results }
+                guard try known?.areTouched(by: change, query, in: store) == true else { continue }
+                if let results = try fetch() { return results }
             }
             return nil
         }
 
         /// Fetches from one snapshot; nil where the same records have the same versions as before.
-        private mutating func fetch(unless known: [UInt64]?) throws -> [Model]? {
-            let query = query
-            let types = store.types
-            let (found, results) = try store.read { transaction -> ([UInt64], [Model]?) in
-                let binding = try types.binding(of: Model.self)
-                let found = try transaction.reader.versions(query, binding)
-                guard found != known else { return (found, nil) }
+        private mutating func fetch() throws -> [Model]? {
+            let (query, versions) = (query, known?.versions)
+            let (found, results) = try store.read { transaction -> (QueryResults, [Model]?) in
+                let binding = try transaction.types.binding(of: Model.self)
+                let found = QueryResults(try transaction.reader.versions(query, binding))
+                guard found.versions != versions else { return (found, nil) }
                 return (found, try transaction.fetch(query))
             }
-            versions = found
+            known = found
             return results
         }
     }

@@ -1,11 +1,15 @@
-import BackstitchCore
+public import BackstitchCore
+import LMDB
 
 /// What a store must know to read and write one Swift type.
+@usableFromInline
 final class TypeBinding: Sendable {
     let name: String
-    let number: EntityNumber
-    let layout: FieldLayout
+    @usableFromInline let number: EntityNumber
+    @usableFromInline let layout: FieldLayout
     let schema: EntitySchema
+    /// What was learned from queries of the type.
+    let forms = Locked(PointLookupForms())
 
     init(name: String, number: EntityNumber, layout: FieldLayout, schema: EntitySchema) {
         self.name = name
@@ -14,36 +18,44 @@ final class TypeBinding: Sendable {
         self.schema = schema
     }
 
-    /// The name of the attribute that a codec failed at.
-    func attributeName(_ error: FieldError) -> String {
-        schema.attributes.indices.contains(error.index)
-            ? schema.attributes[error.index].name : "an attribute"
+    /// The name of the attribute at a position of the declaration, where a codec failed.
+    func attributeName(at index: Int) -> String {
+        schema.attributes.indices.contains(index)
+            ? schema.attributes[index].name : "an attribute"
     }
 }
 
 /// The Swift types of a store's schema.
+@usableFromInline
 struct TypeTable: Sendable {
-    private let bindings: [ObjectIdentifier: TypeBinding]
+    /// Few enough that looking through them is faster than hashing.
+    @usableFromInline let bindings: [(type: ObjectIdentifier, binding: TypeBinding)]
 
     init(schema: Schema, catalog: CatalogSnapshot) {
-        var bindings: [ObjectIdentifier: TypeBinding] = [:]
+        var bindings: [(type: ObjectIdentifier, binding: TypeBinding)] = []
         for (type, entity) in zip(schema.types, schema.entities) {
             guard let table = catalog.table(named: entity.name),
                 let layout = table.layout(of: entity)
             else { continue }
-            bindings[ObjectIdentifier(type)] = TypeBinding(
+            let binding = TypeBinding(
                 name: entity.name, number: table.number, layout: layout, schema: entity)
+            bindings.append((ObjectIdentifier(type), binding))
         }
         self.bindings = bindings
     }
 
+    @inlinable
     func binding<Model: Entity>(of type: Model.Type) throws -> TypeBinding {
-        guard let binding = bindings[ObjectIdentifier(type)] else {
-            throw StoreError(
-                .unknownEntity,
-                "\(Model.entityName) is not in the schema that the store was opened with. Add "
-                    + "\(Model.self).self to it.")
-        }
-        return binding
+        let type = ObjectIdentifier(type)
+        for entry in bindings where entry.type == type { return entry.binding }
+        throw unknown(Model.entityName, "\(Model.self)")
+    }
+
+    @usableFromInline
+    func unknown(_ entity: String, _ type: String) -> any Error {
+        StoreError(
+            .unknownEntity,
+            "\(entity) is not in the schema that the store was opened with. Add \(type).self to "
+                + "it.")
     }
 }

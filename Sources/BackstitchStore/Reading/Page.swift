@@ -78,6 +78,7 @@ extension TableReader {
 
 extension RecordKey {
     /// The key that stored bytes spell.
+    @usableFromInline
     static func stored(_ bytes: UnsafeRawBufferPointer) throws -> RecordKey {
         guard let key = RecordKey(reading: bytes) else {
             throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")

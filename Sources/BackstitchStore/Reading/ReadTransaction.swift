@@ -1,9 +1,9 @@
-import BackstitchCore
+public import BackstitchCore
 
 /// One moment of a store, to read from. Valid inside the closure of `read` only.
 public struct ReadTransaction: ~Copyable {
-    package let reader: TableReader
-    let types: TypeTable
+    @usableFromInline package let reader: TableReader
+    @usableFromInline let types: TypeTable
 
     init(reader: TableReader, types: TypeTable) {
         self.reader = reader
@@ -18,9 +18,17 @@ public struct ReadTransaction: ~Copyable {
 
 extension TableReader {
     /// Reads a record as its Swift type; nil where there is none.
+    @inlinable
     func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model? {
-        guard let row = try row(binding.number, id.key), !row.isDeleted else { return nil }
-        return try decode(row, id, binding)
+        guard let body = try liveBody(binding.number, id.key) else { return nil }
+        return try binding.decode(body, id)
+    }
+
+    /// The packed fields of a record that is there.
+    @usableFromInline
+    func liveBody(_ entity: EntityNumber, _ key: RecordKey) throws -> UnsafeRawBufferPointer? {
+        guard let row = try row(entity, key), !row.isDeleted else { return nil }
+        return row.bodyBytes
     }
 
     func decode<Model: Entity>(
@@ -30,55 +38,58 @@ extension TableReader {
     }
 }
 
+/// Generic code is inlined into that of the user, where the type is known: it is decoded without
+/// a look at its metadata.
 extension TypeBinding {
     /// Reads a record, or nil where its values don't fit the type.
+    @inlinable
     func decodeIfReadable<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model? {
-        guard let fields = PackedFields(body) else {
-            throw StoreError(.damaged, "A row of \(name) can't be read. Run rebuild.")
-        }
+        guard let fields = PackedFields(body) else { throw damagedRow }
         var reader = FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
-        } catch let error as FieldError where error.reason.isOfContent {
-            return nil
-        } catch is FieldError {
-            return try decode(body, id)
+        } catch {
+            if isOfContent(error) { return nil }
+            throw explained(error, at: reader.lastIndex, of: id.key)
         }
     }
 
     /// Reads packed fields as the Swift type.
+    @inlinable
     func decode<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model {
-        guard let fields = PackedFields(body) else {
-            throw StoreError(.damaged, "A row of \(name) can't be read. Run rebuild.")
-        }
+        guard let fields = PackedFields(body) else { throw damagedRow }
         var reader = FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
-        } catch let error as FieldError {
-            let attribute =
-                error.index >= 0
-                ? attributeName(error) : reader.lastAttribute(schema)
-            throw StoreError(
-                .unreadable,
-                "The \(name) record \(id) can't be read as its Swift type: of "
-                    + "\(attribute), \(error).")
+        } catch {
+            throw explained(error, at: reader.lastIndex, of: id.key)
         }
     }
-}
 
-extension FieldReader {
-    /// The name of the attribute that was read last.
-    func lastAttribute(_ schema: EntitySchema) -> String {
-        schema.attributes.indices.contains(lastIndex)
-            ? schema.attributes[lastIndex].name : "an attribute"
+    @usableFromInline
+    var damagedRow: any Error {
+        StoreError(.damaged, "A row of \(name) can't be read. Run rebuild.")
     }
-}
 
-extension FieldError.Reason {
     /// Whether a value of another version of the app is the likely reason.
-    fileprivate var isOfContent: Bool { self == .unknownCase || self == .notDecodable }
+    @usableFromInline
+    func isOfContent(_ error: any Error) -> Bool {
+        guard let error = error as? FieldError else { return false }
+        return error.reason == .unknownCase || error.reason == .notDecodable
+    }
+
+    /// The error for a record that can't be read, with the attribute that was read last.
+    @usableFromInline
+    func explained(_ error: any Error, at lastIndex: Int, of key: RecordKey) -> any Error {
+        guard let error = error as? FieldError else { return error }
+        let index = error.index >= 0 ? error.index : lastIndex
+        return StoreError(
+            .unreadable,
+            "The \(name) record \(key) can't be read as its Swift type: of "
+                + "\(attributeName(at: index)), \(error).")
+    }
 }

@@ -1,20 +1,24 @@
 public import BackstitchCore
+import LMDB
 
 extension ReadTransaction {
     /// The records that a query asks for, in its order.
     ///
     /// Records that the service delivered and that don't fit the type are left out.
     /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))
     }
 
     /// The records that refer to one record.
+    @inlinable
     public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
         try fetch(relationship.query)
     }
 
     /// All records of an entity, in the order of their ids.
+    @inlinable
     public func fetch<Model: Entity>(_ type: Model.Type) throws -> [Model] {
         try fetch(Query<Model>())
     }
@@ -58,11 +62,13 @@ extension WriteTransaction {
     /// The records that a query asks for, as this transaction left them.
     ///
     /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))
     }
 
     /// The records that refer to one record, as this transaction left them.
+    @inlinable
     public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
         try fetch(relationship.query)
     }
@@ -73,7 +79,9 @@ extension WriteTransaction {
     }
 }
 
+/// What is generic is inlined into the user's code, as in ``TypeBinding``.
 extension TableReader {
+    /// The plan of a query with all that can be told about it.
     func plan<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
     ) throws -> QueryPlan {
@@ -81,35 +89,59 @@ extension TableReader {
             query.lowered(), in: entityBinding(binding.number), needsRows: needsRows, on: self)
     }
 
+    /// The same plan, to be run: that of a lookup is made without planning.
+    @usableFromInline
+    func quickPlan<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
+    ) throws -> QueryPlan {
+        if let lookup = binding.forms.withLock({ query.pointLookup(&$0) }),
+            let plan = QueryPlan(
+                lookup, of: binding.layout.fields[lookup.position], limit: query.limitCount,
+                offset: query.offsetCount, in: try entityBinding(binding.number))
+        {
+            return plan
+        }
+        return try plan(query, binding, needsRows: needsRows)
+    }
+
+    @inlinable
     func fetch<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> [Model] {
         var found: [Model] = []
-        try QueryExecutor.run(plan(query, binding), on: self) { keyBytes, body in
-            guard let key = RecordKey(reading: keyBytes) else {
-                throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
-            }
-            if let model: Model = try binding.decodeIfReadable(body, EntityID(key: key)) {
-                found.append(model)
-            }
-            return true
+        try visit(quickPlan(query, binding)) { key, body in
+            let id = EntityID<Model>(key: try RecordKey.stored(key))
+            if let model = try binding.decodeIfReadable(body, id) { found.append(model) }
         }
         return found
+    }
+
+    /// Visits the records of an answer, in order: stored keys and packed fields.
+    @usableFromInline
+    func visit(
+        _ plan: QueryPlan,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        try QueryExecutor.run(plan, on: self) { key, body in
+            try visit(key, body)
+            return true
+        }
     }
 
     func count<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> Int {
-        try QueryExecutor.count(plan(query, binding, needsRows: false), on: self)
+        try QueryExecutor.count(quickPlan(query, binding, needsRows: false), on: self)
     }
 
     /// The keys that a query asks for, in its order, each with its record's last operation.
     func versions<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
-    ) throws -> [UInt64] {
-        var versions: [UInt64] = []
-        try QueryExecutor.visitKeys(plan(query, binding), on: self) { keyBytes in
-            versions.append(try row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0)
+    ) throws -> [(key: RecordKey, version: UInt64)] {
+        var versions: [(key: RecordKey, version: UInt64)] = []
+        try QueryExecutor.visitKeys(quickPlan(query, binding), on: self) { keyBytes in
+            let sequence = try row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0
+            versions.append((try RecordKey.stored(keyBytes), sequence))
             return true
         }
         return versions

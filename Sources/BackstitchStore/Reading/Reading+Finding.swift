@@ -4,6 +4,7 @@ extension ReadTransaction {
     /// Reads a record; nil where there is none.
     ///
     /// - Throws: `unknownEntity`; `unreadable` where what the service delivered does not fit the type.
+    @inlinable
     public func find<Model: Entity>(
         _ type: Model.Type = Model.self, _ id: EntityID<Model>
     ) throws -> Model? {
@@ -15,6 +16,7 @@ extension WriteTransaction {
     /// Reads a record as this transaction left it; nil where there is none.
     ///
     /// - Throws: `unknownEntity`; `unreadable` where what the service delivered does not fit the type.
+    @inlinable
     public func find<Model: Entity>(
         _ type: Model.Type = Model.self, _ id: EntityID<Model>
     ) throws -> Model? {

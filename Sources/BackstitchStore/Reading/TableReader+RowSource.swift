@@ -23,10 +23,10 @@ extension TableReader: RowSource {
 
     package func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
-        reversed: Bool,
+        reversed: Bool, readsRows: Bool,
         _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let hasUnreadable = try hasUnreadableRows(entity)
+        let hasUnreadable = try !readsRows && hasUnreadableRows(entity)
         var prefix = ByteBuffer(capacity: 8)
         TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
         try visitEntries(
@@ -46,10 +46,10 @@ extension TableReader: RowSource {
 
     package func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
-        from start: [UInt8],
+        from start: [UInt8], readsRows: Bool,
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let hasUnreadable = try hasUnreadableRows(entity)
+        let hasUnreadable = try !readsRows && hasUnreadableRows(entity)
         try visitInverse(entity, attribute.field, target, from: start) { key in
             if hasUnreadable, try row(entity, keyBytes: key)?.isReadable != true { return true }
             return try visit(key)
@@ -88,39 +88,47 @@ extension TableReader: RowSource {
         prefix: UnsafeRawBufferPointer, lower: [UInt8], upper: [UInt8]?, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let first = Array(prefix) + lower
-        let end = upper.map { Array(prefix) + $0 } ?? Array(prefix).next
+        var bounds = ByteBuffer(capacity: 256)
+        bounds.append(prefix)
+        lower.withUnsafeBytes { bounds.append($0) }
+        let firstCount = bounds.count
+        if let upper {
+            bounds.append(prefix)
+            upper.withUnsafeBytes { bounds.append($0) }
+        } else {
+            Array(prefix).next.withUnsafeBytes { bounds.append($0) }
+        }
+        let first = bounds.bytes.part(0..<firstCount)
+        let end = bounds.bytes.part(firstCount..<bounds.count)
         if let past {
             return try visitPast(
-                past, prefix: prefix, from: first, to: end, reversed: reversed, visit)
+                past, prefix: prefix, from: Array(first), to: Array(end), reversed: reversed, visit)
         }
         try visitStoredEntries(from: first, to: end, reversed: reversed, visit)
     }
 
     /// Visits the entries of the tables from a key up to but without another, either way round.
     func visitStoredEntries(
-        from first: [UInt8], to end: [UInt8], reversed: Bool,
+        from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         try access.withCursor(in: databases.tables) { cursor in
-            try first.withUnsafeBytes { first in
-                try end.withUnsafeBytes { end in
-                    var isThere: Bool
-                    if reversed {
-                        // The entry before the end; the last one where nothing follows it.
-                        isThere =
-                            try cursor.seek(atOrAfter: end)
-                            ? try cursor.previous() : try cursor.last()
-                    } else {
-                        isThere = try cursor.seek(atOrAfter: first)
-                    }
-                    while isThere {
-                        let key = cursor.key
-                        if reversed ? key.order(first) < 0 : key.order(end) >= 0 { return }
-                        guard try visit(key, cursor.value) else { return }
-                        isThere = reversed ? try cursor.previous() : try cursor.next()
-                    }
+            guard reversed else {
+                var isThere = try cursor.seek(atOrAfter: first)
+                while isThere {
+                    let key = cursor.key
+                    guard key.order(end) < 0, try visit(key, cursor.value) else { return }
+                    isThere = try cursor.next()
                 }
+                return
+            }
+            // The entry before the end; the last one where nothing follows it.
+            var isThere =
+                try cursor.seek(atOrAfter: end) ? try cursor.previous() : try cursor.last()
+            while isThere {
+                let key = cursor.key
+                guard key.order(first) >= 0, try visit(key, cursor.value) else { return }
+                isThere = try cursor.previous()
             }
         }
     }

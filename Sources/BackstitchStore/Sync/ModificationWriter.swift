@@ -4,23 +4,25 @@ import BackstitchCore
 struct ModificationWriter: ~Copyable {
     /// Lines that were not handed on yet.
     var buffer = ByteBuffer(capacity: 1 << 16)
-    /// What stands in front of a value, by position in the table of the last record.
-    private var labels: [[UInt8]] = []
-    private var labelled: EntityTable?
+    private var template = ModificationTemplate()
 
     /// A record that the service does not have, with all its fields.
     mutating func create(
         _ table: EntityTable, _ name: RecordName, _ fields: PackedFields
     ) throws {
-        begin("create", name, table)
-        var separator = ""
+        begin("{\"operationType\":\"create\",\"record\":{\"recordName\":", name, table)
+        var isFirst = true
         for position in 0..<fields.count {
+            let field = fields.field(at: position)
+            guard let column = template.column(of: field), !column.staysHere else { continue }
             let value = try fields.value(at: position)
-            guard let attribute = table.attribute(fields.field(at: position)), value.tag != .null
-            else { continue }
-            begin(attribute.field, &separator)
-            try buffer.append(json: value, of: attribute.schema)
-            endField()
+            if value.tag == .null { continue }
+            buffer.append(template.label(column, isFirst: isFirst))
+            isFirst = false
+            if try !buffer.append(plainJSON: value, column.action) {
+                try buffer.append(json: value, of: table.attribute(field)?.schema)
+            }
+            buffer.append(UInt8(ascii: "}"))
         }
         buffer.append(utf8: "}}}\n")
     }
@@ -33,10 +35,14 @@ struct ModificationWriter: ~Copyable {
         case .nothing:
             return false
         case .create(let fields):
-            begin("create", place.name, place.table)
+            begin(
+                "{\"operationType\":\"create\",\"record\":{\"recordName\":", place.name,
+                place.table)
             write(fields, of: place.table)
         case .update(let fields):
-            begin("update", place.name, place.table, changeTag: place.changeTag)
+            begin(
+                "{\"operationType\":\"update\",\"record\":{\"recordName\":", place.name,
+                place.table, changeTag: place.changeTag)
             write(fields, of: place.table)
         case .delete:
             buffer.append(utf8: "{\"operationType\":\"delete\",\"record\":{\"recordName\":")
@@ -48,26 +54,25 @@ struct ModificationWriter: ~Copyable {
     }
 
     private mutating func write(_ fields: Fields, of table: EntityTable) {
-        var separator = ""
+        var isFirst = true
         for (field, value) in fields {
-            guard let attribute = table.attribute(field) else { continue }
-            begin(attribute.field, &separator)
-            buffer.append(json: ServiceMapping.serviceValue(value, of: attribute.schema))
-            endField()
+            guard let column = template.column(of: field), !column.staysHere else { continue }
+            buffer.append(template.label(column, isFirst: isFirst))
+            isFirst = false
+            let schema = table.attribute(field)?.schema
+            buffer.append(json: ServiceMapping.serviceValue(value, of: schema))
+            buffer.append(UInt8(ascii: "}"))
         }
         buffer.append(utf8: "}}}\n")
     }
 
     private mutating func begin(
-        _ operation: String, _ name: RecordName, _ table: EntityTable, changeTag: String = ""
+        _ start: String, _ name: RecordName, _ table: EntityTable, changeTag: String = ""
     ) {
-        if labelled !== table { label(table) }
-        buffer.append(utf8: "{\"operationType\":\"")
-        buffer.append(utf8: operation)
-        buffer.append(utf8: "\",\"record\":{\"recordName\":")
+        template.use(table)
+        buffer.append(utf8: start)
         buffer.append(json: name)
-        buffer.append(utf8: ",\"recordType\":")
-        buffer.append(jsonText: table.name)
+        buffer.append(template.type)
         write(changeTag: changeTag)
         buffer.append(utf8: ",\"fields\":{")
     }
@@ -77,25 +82,58 @@ struct ModificationWriter: ~Copyable {
         buffer.append(utf8: ",\"recordChangeTag\":")
         buffer.append(jsonText: changeTag)
     }
+}
 
-    private mutating func label(_ table: EntityTable) {
-        labels = table.attributes.map { attribute in
-            var text = ByteBuffer()
-            text.append(jsonText: attribute.name)
-            text.append(utf8: ":{\"value\":")
-            return Array(text.bytes)
+/// The parts of a line that are the same for all records of an entity.
+struct ModificationTemplate: ~Copyable {
+    struct Column {
+        /// Where the comma, the name and what stands before the value are among the labels.
+        fileprivate let label: Range<Int>
+        /// Whether the attribute is never sent.
+        let staysHere: Bool
+        let action: ServiceReference.Action
+    }
+
+    private var table: EntityTable?
+    private var labels = ByteBuffer(capacity: 1024)
+    private var typeEnd = 0
+    private var columns: [Column] = []
+
+    /// Takes the names of an entity.
+    mutating func use(_ table: EntityTable) {
+        if self.table === table { return }
+        self.table = table
+        labels.removeAll()
+        labels.append(utf8: ",\"recordType\":")
+        labels.append(jsonText: table.name)
+        typeEnd = labels.count
+        let localOnly = table.localOnlyFields
+        columns.removeAll()
+        for attribute in table.attributes {
+            let start = labels.count
+            labels.append(UInt8(ascii: ","))
+            labels.append(jsonText: attribute.name)
+            labels.append(utf8: ":{\"value\":")
+            columns.append(
+                Column(
+                    label: start..<labels.count,
+                    staysHere: localOnly.contains(attribute.field),
+                    action: ServiceMapping.action(attribute.schema?.reference?.onDelete)))
         }
-        labelled = table
     }
 
-    /// Begins a field of the table that is labelled. Fields are numbered from 1.
-    private mutating func begin(_ field: FieldID, _ separator: inout String) {
-        buffer.append(utf8: separator)
-        separator = ","
-        labels[Int(field.rawValue) - 1].withUnsafeBytes { buffer.append($0) }
+    /// The record's type, with its name and comma.
+    var type: UnsafeRawBufferPointer { labels.bytes.part(0..<typeEnd) }
+
+    /// What is known of a field; fields are numbered from 1.
+    func column(of field: FieldID) -> Column? {
+        let index = Int(field.rawValue) - 1
+        return columns.indices.contains(index) ? columns[index] : nil
     }
 
-    private mutating func endField() { buffer.append(UInt8(ascii: "}")) }
+    func label(_ column: Column, isFirst: Bool) -> UnsafeRawBufferPointer {
+        labels.bytes.part((column.label.lowerBound + (isFirst ? 1 : 0))..<column.label.upperBound)
+    }
 }
 
 /// A record with operations that the service does not have.

@@ -13,8 +13,8 @@ extension Store {
     /// ```
     ///
     /// Values have the service's types: times are milliseconds since 1970, booleans 0 and 1, bytes
-    /// Base64, and references `{"recordName":…,"action":…}`. Parked records are left out. The store
-    /// stays as it is: nothing counts as pushed.
+    /// Base64, and references `{"recordName":…,"action":…}`. Parked records are left out, and so are
+    /// attributes that stay on this device. The store stays as it is: nothing counts as pushed.
     ///
     /// The closure gets the lines in parts of some 64 KiB, each of whole lines; the bytes are valid
     /// inside of it only. All are of one moment of the store.
@@ -61,10 +61,13 @@ extension TableReader {
     private func overtakenOperations(from first: UInt64) throws -> BitSet {
         let last = try head
         var overtaken = BitSet(count: last < first ? 0 : Int(last - first) + 1)
-        try visitOperations(from: first) { operation in
-            if operation.kind.changesContent, operation.previous >= first {
-                overtaken.insert(Int(operation.previous - first))
-            }
+        try visitStoredOperations(from: first) { sequence, bytes in
+            // Whether it is damaged is seen when it is its turn to be exported.
+            guard let operation = try? OperationView(bytes, sequence: sequence, verifies: false),
+                operation.kind.changesContent, operation.previous >= first,
+                operation.previous < sequence
+            else { return true }
+            overtaken.insert(Int(operation.previous - first))
             return true
         }
         return overtaken
@@ -91,7 +94,7 @@ extension TableReader {
         }
         var fold = RecordFold()
         for step in try contentSteps(from: row.lastSequence, after: row.syncedSequence) {
-            fold.add(step)
+            fold.add(step.without(table.localOnlyFields))
         }
         let place = PendingRecord(table: table, name: name, changeTag: row.changeTag)
         return writer.write(fold.push, of: place)

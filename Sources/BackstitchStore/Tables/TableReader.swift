@@ -2,6 +2,7 @@ package import BackstitchCore
 import LMDB
 
 /// Reads the log and the tables within one transaction, whose lifetime it must not outlive.
+@usableFromInline
 package struct TableReader {
     let access: Access
     let databases: Databases

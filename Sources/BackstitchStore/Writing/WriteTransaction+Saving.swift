@@ -49,10 +49,8 @@ extension WriteTransaction {
         do {
             try model.write(to: &context.fieldWriter)
         } catch let error as FieldError {
-            let name =
-                error.index >= 0
-                ? binding.attributeName(error)
-                : context.fieldWriter.lastAttribute(binding.schema)
+            let name = binding.attributeName(
+                at: error.index >= 0 ? error.index : context.fieldWriter.lastIndex)
             throw StoreError(
                 .invalidValue,
                 "\(binding.name).\(name) can't be saved: \(error). Nothing was saved.")
@@ -84,14 +82,6 @@ extension WriteTransaction {
         try context.appendUpdate(
             origin: .local, entity: binding.number, key: key, previous: previous)
         return .updated
-    }
-}
-
-extension FieldWriter {
-    /// The name of the attribute that was written last.
-    func lastAttribute(_ schema: EntitySchema) -> String {
-        schema.attributes.indices.contains(lastIndex)
-            ? schema.attributes[lastIndex].name : "an attribute"
     }
 }
 

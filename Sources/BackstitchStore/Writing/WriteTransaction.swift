@@ -5,14 +5,14 @@ import BackstitchCore
 /// It reads what it wrote. Everything it writes is kept together, or nothing of it.
 public struct WriteTransaction: ~Copyable {
     package let context: WriteContext
-    let types: TypeTable
+    @usableFromInline let types: TypeTable
 
     init(context: WriteContext, types: TypeTable) {
         self.context = context
         self.types = types
     }
 
-    package var reader: TableReader { context.reader }
+    @usableFromInline package var reader: TableReader { context.reader }
 
     /// The sequence of the last operation so far.
     public var lastSequence: UInt64 { context.head }

@@ -29,6 +29,19 @@ import Testing
         #expect(fields.map(\.value) == [.string("a")])
     }
 
+    @Test func `it is never exported for the service`() async throws {
+        try await store.write { try $0.save(LocalNote(id: "n", text: "a", scroll: 5, draft: "d")) }
+        try await store.pull("Note", "m", ["text": .string("b")])
+        try await store.pull("Note", "o", ["text": .string("c")])
+        try await store.write { try $0.save(LocalNote(id: "m", text: "edited", draft: "d")) }
+        try await store.write { try $0.save(LocalNote(id: "o", text: "c", draft: "d")) }
+        var lines: [UInt8] = []
+        #expect(try store.exportOutbox { lines += $0 } == 2)
+        let text = String(decoding: lines, as: UTF8.self)
+        #expect(text.contains("edited"))
+        #expect(!text.contains("draft") && !text.contains("scroll"))
+    }
+
     @Test func `an edit of nothing else has nothing to push`() async throws {
         try await store.pull("Note", "n", ["text": .string("a")])
         try await store.write { try $0.save(LocalNote(id: "n", text: "a", scroll: 7)) }

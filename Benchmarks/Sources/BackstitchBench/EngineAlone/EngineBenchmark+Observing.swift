@@ -38,6 +38,31 @@ extension EngineBenchmark {
         note("live-delivery-p99", delivered.percentile(0.99))
     }
 
+    /// From the call of a save in another process to its delivery in this one.
+    mutating func processes() async throws {
+        let delivered = try await withStore { store in
+            var changes = store.changes().makeAsyncIterator()
+            let writer = Process()
+            writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            writer.arguments = [SaveTimesCommand.name, store.directory, "\(Self.saves)"]
+            try writer.run()
+            defer { writer.waitUntilExit() }
+            var delivered: [Double] = []
+            while delivered.count < Self.saves, let change = await changes.next() {
+                let end = Double(peer_nanoseconds())
+                for id in change.inserted(Contact.self) {
+                    guard let saved = try store.read({ try $0.find(Contact.self, id) }) else {
+                        throw EngineFailure(description: "what another process saved is not there")
+                    }
+                    delivered.append(end - saved.balance)
+                }
+            }
+            return delivered
+        }
+        note("process-delivery-p50", delivered.percentile(0.5))
+        note("process-delivery-p99", delivered.percentile(0.99))
+    }
+
     /// Saves a contact and returns the time when it was done.
     private static func save(_ contact: Contact, in store: Store) async throws -> Int64 {
         try await store.write { tx in _ = try tx.save(contact) }

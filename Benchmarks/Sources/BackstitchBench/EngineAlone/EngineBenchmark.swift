@@ -6,7 +6,7 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, changes, open, projections
+        case append, group, rebuild, live, processes, changes, open, projections
     }
 
     struct Options {
@@ -40,6 +40,7 @@ struct EngineBenchmark {
             case .group: try await group()
             case .rebuild: try await rebuild()
             case .live: try await live()
+            case .processes: try await processes()
             case .changes: try await changes()
             case .open: try open()
             case .projections: try await projections()

@@ -1,0 +1,120 @@
+import Backstitch
+import BackstitchCore
+import Foundation
+import LMDB
+import Testing
+
+@testable import BackstitchStore
+
+/// Look-ups by one value are not planned. They must answer what planning would.
+@Suite struct PointLookupTests {
+    let store: Store
+
+    init() throws {
+        store = try Store.inMemory(schema: .all)
+        try store.write { transaction in
+            for number in 0..<40 {
+                try transaction.save(
+                    Employee(
+                        id: .init("e\(number)"), name: "n\(number % 7)",
+                        email: "m\(number % 5)", age: number,
+                        department: number % 3 == 0 ? nil : .init("d\(number % 3)")))
+            }
+            for number in 0..<3 {
+                try transaction.save(Department(id: .init("d\(number)"), name: "\(number)"))
+            }
+        }
+    }
+
+    private func plans(_ query: Query<Employee>) throws -> (quick: QueryPlan, planned: QueryPlan) {
+        try store.read { transaction in
+            let binding = try transaction.types.binding(of: Employee.self)
+            return (
+                try transaction.reader.quickPlan(query, binding),
+                try transaction.reader.plan(query, binding)
+            )
+        }
+    }
+
+    private func isLookup(_ query: Query<Employee>) throws -> Bool {
+        try store.read { transaction in
+            try transaction.types.binding(of: Employee.self).forms.withLock {
+                query.pointLookup(&$0) != nil
+            }
+        }
+    }
+
+    @Test func `a look-up has the plan that planning gives it`() throws {
+        for text in ["m1", "m9", "", "e\u{301}", "\u{e9}", String(repeating: "x", count: 300)] {
+            let department = Department.ID("d1")
+            let other: Department.ID? = .init(String(repeating: "d", count: 250))
+            for query in [
+                Query<Employee>().where(#Predicate { $0.email == text }),
+                Query<Employee>().where(#Predicate { $0.email == text }).limit(2).offset(1),
+                Query<Employee>().where(#Predicate { $0.department == department }),
+                Query<Employee>().where(#Predicate { $0.department == other }),
+                Query(ToMany<Employee>(owner: department, inverse: \.department)),
+            ] {
+                #expect(try isLookup(query))
+                let (quick, planned) = try plans(query)
+                #expect(quick.access == planned.access)
+                #expect(quick.ordering == planned.ordering)
+                #expect(quick.steps == planned.steps)
+                #expect(quick.filter == planned.filter)
+                #expect(quick.limit == planned.limit)
+                #expect(quick.offset == planned.offset)
+            }
+        }
+    }
+
+    @Test func `what is no look-up is planned`() throws {
+        let (text, nobody, number) = ("m1", Department.ID?.none, 3)
+        let queries: [Query<Employee>] = [
+            Query<Employee>(),
+            Query<Employee>().where(#Predicate { $0.email != text }),
+            Query<Employee>().where(#Predicate { $0.email == text && $0.name == text }),
+            Query<Employee>().where(#Predicate { $0.email == $0.name }),
+            Query<Employee>().where(#Predicate { text == $0.email }),
+            Query<Employee>().where(#Predicate { $0.email == text }).sorted(by: \.name),
+            Query<Employee>().where(#Predicate { $0.email == text }).limit(0),
+            Query<Employee>().where(#Predicate { $0.email == text })
+                .where(#Predicate { $0.name == text }),
+        ]
+        for query in queries { #expect(try !isLookup(query)) }
+        // Of these the form is that of a look-up, but no index answers them alone.
+        for query in [
+            Query<Employee>().where(#Predicate { $0.age == number }),
+            Query<Employee>().where(#Predicate { $0.department == nobody }),
+            Query<Employee>().where(#Predicate { $0.name == text }),
+        ] {
+            let (quick, planned) = try plans(query)
+            #expect(quick.access == planned.access)
+            #expect(quick.filter == planned.filter)
+        }
+    }
+
+    @Test func `look-ups find what a predicate finds in memory`() throws {
+        let all = try store.read { try $0.fetch(Employee.self) }
+        for number in 0..<6 {
+            let (text, id) = ("m\(number)", Department.ID("d\(number)"))
+            let byText: Predicate<Employee> = #Predicate { $0.email == text }
+            let byID: Predicate<Employee> = #Predicate { $0.department == id }
+            for predicate in [byText, byID] {
+                let expected = try all.filter { try predicate.evaluate($0) }
+                let query = Query<Employee>().where(predicate)
+                let (found, count) = try store.read {
+                    (try $0.fetch(query), try $0.count(query))
+                }
+                #expect(found == expected)
+                #expect(count == expected.count)
+            }
+        }
+    }
+
+    @Test func `a negative limit or offset is refused as ever`() throws {
+        let text = "m1"
+        let query = Query<Employee>().where(#Predicate { $0.email == text })
+        #expect(throws: StoreError.self) { try store.read { try $0.fetch(query.limit(-1)) } }
+        #expect(throws: StoreError.self) { try store.read { try $0.fetch(query.offset(-1)) } }
+    }
+}
