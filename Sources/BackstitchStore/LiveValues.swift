@@ -35,6 +35,11 @@ public enum LiveValues {
     /// A random number from 0 up to 1.
     public static func random() -> Double { Double.random(in: 0..<1) }
 
+    /// Waits; ends at once where the task is cancelled.
+    static func pause(milliseconds: Int64) async {
+        try? await Task.sleep(for: .milliseconds(milliseconds))
+    }
+
     /// A UUID that sorts behind those that this process made before.
     static func nextID() -> UUID {
         let now = UInt64(max(0, milliseconds()))

@@ -20,6 +20,9 @@ public final class Store: Sendable {
     private let queue = CommitQueue()
     /// What goes on in the background after the schema changed.
     let schemaWork = Locked<Task<Void, Never>?>(nil)
+    /// The projections of the configuration, and what goes on for them in the background.
+    let registered: RegisteredProjections
+    let projectionWork = Locked<Task<Void, Never>?>(nil)
     private let number: Int
     private let compactionInPassing = Locked(CompactionInPassing())
     let releasePace = Locked(ReleasePace())
@@ -34,6 +37,7 @@ public final class Store: Sendable {
         self.configuration = configuration
         self.types = types
         self.shared = shared
+        registered = RegisteredProjections(configuration.projections, types: types)
         number = shared.feed.addStore(environment)
     }
 
@@ -54,6 +58,7 @@ public final class Store: Sendable {
     /// closed soon after the read.
     public func close() {
         schemaWork.withLock { $0?.cancel() }
+        projectionWork.withLock { $0?.cancel() }
         if environment.isReading { environment.closeSoon() } else { environment.close() }
         syncLease.close()
         shared.feed.removeStore(number)
@@ -250,6 +255,7 @@ public final class Store: Sendable {
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
                 catalog: catalog)
+            try context.begin(registered)
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             for (index, job) in jobs.enumerated() where failures[index] == nil {

@@ -25,6 +25,8 @@ public struct StoreConfiguration: Sendable {
     /// Which operations the log keeps. Commits compact the rest in passing; see
     /// ``Store/compact(_:progress:)``.
     public var retention: RetentionPolicy
+    /// Views of your own that the store keeps up; see ``Projection``.
+    public var projections: [any Projection]
     /// The time in milliseconds since 1970, for the clocks of operations.
     public var milliseconds: @Sendable () -> Int64
 
@@ -32,6 +34,7 @@ public struct StoreConfiguration: Sendable {
     public init(
         durability: Durability = .full, author: String = "", bytesMax: Int = 1 << 40,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
+        projections: [any Projection] = [],
         milliseconds: @escaping @Sendable () -> Int64 = { LiveValues.milliseconds() }
     ) {
         self.durability = durability
@@ -39,6 +42,7 @@ public struct StoreConfiguration: Sendable {
         self.bytesMax = bytesMax
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
         self.retention = retention
+        self.projections = projections
         self.milliseconds = milliseconds
     }
 }

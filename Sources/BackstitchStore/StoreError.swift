@@ -52,6 +52,14 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let invalidQuery = Code("invalidQuery")
         /// Something is at the path of a copy already, or a copy can't be made there.
         public static let invalidTarget = Code("invalidTarget")
+        /// The store has no view of that projection.
+        public static let unknownProjection = Code("unknownProjection")
+        /// The view of a projection can't be read yet.
+        public static let projectionNotReady = Code("projectionNotReady")
+        /// The view of a projection stands still, because it could not take in an operation.
+        public static let projectionFailed = Code("projectionFailed")
+        /// A projection is not possible as it is, or does what it can't.
+        public static let invalidProjection = Code("invalidProjection")
         /// A write was begun inside a write or a read.
         public static let nestedWrite = Code("nestedWrite")
         /// The disk or the store's largest size is used up.

@@ -36,7 +36,7 @@ import Testing
         #expect(
             document.keys.sorted() == [
                 "conflicts", "entities", "formatVersion", "log", "outbox", "parked", "parkedCount",
-                "space", "store", "storeID", "zones",
+                "projections", "space", "store", "storeID", "zones",
             ])
         #expect(document["store"] as? String == fixture.path)
         let log = document["log"] as? [String: Int]
@@ -47,6 +47,26 @@ import Testing
                 "allocatedBytes", "fileBytes", "freePages", "mapBytes", "pageBytes", "usedPages",
             ])
         #expect(space["allocatedBytes"] ?? 0 > 0)
+    }
+
+    @Test func `inspect shows the views of projections and how far they are`() async throws {
+        let notes = GroupedTotals("by stars", of: StoredNote.self, by: \.stars, sum: \.stars)
+        try fixture.fill(2)
+        let store = try Store(
+            at: fixture.path, schema: Schema(StoredNote.self),
+            configuration: StoreConfiguration(
+                bytesMax: 1 << 30, projections: [notes]))
+        try await store.prepareProjections()
+        store.close()
+        try fixture.fill(1)
+        let result = try Runner.run("inspect", fixture.path)
+        #expect(result.output.contains("by stars"))
+        #expect(result.output.contains("Checkpoint"))
+        let document = try object(Runner.run("inspect", fixture.path, "--json").output)
+        let views = try #require(document["projections"] as? [[String: Any]])
+        #expect(views.first?["name"] as? String == "by stars")
+        #expect(views.first?["complete"] as? Bool == true)
+        #expect(views.first?["failedAt"] == nil)
     }
 
     @Test func `log shows operations with their changes`() throws {

@@ -14,7 +14,7 @@ import Testing
 
     private struct Failure: Error {}
 
-    @Test func `what was acknowledged survives kills, and nothing is there in part`() throws {
+    @Test func `what was acknowledged survives kills, and nothing is there in part`() async throws {
         let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 25
         let root = FileManager.default.temporaryDirectory.path + "/kill-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
@@ -33,13 +33,14 @@ import Testing
                 acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
                 total += 1
             }
-            try check(path, acknowledged, "round \(round)")
+            try await check(path, acknowledged, "round \(round)")
         }
         print("\(rounds) kills, \(total) acknowledged transactions")
         #expect(total > rounds)
     }
 
-    @Test func `processes that share a store and are killed lose nothing and see the same`() throws
+    @Test func `processes that share a store and are killed lose nothing and see the same`()
+        async throws
     {
         let seconds =
             ProcessInfo.processInfo.environment["SHARED_SECONDS"].flatMap { Double($0) } ?? 3
@@ -70,7 +71,7 @@ import Testing
         }
         print("\(kills) kills, \(acknowledged.values.reduce(0) { $0 + $1 + 1 }) acknowledged")
         #expect(kills > 2)
-        try check(path, acknowledged, "shared")
+        try await check(path, acknowledged, "shared")
     }
 
     /// Runs the helper until it printed so many lines and for so long after; returns what it
@@ -89,10 +90,12 @@ import Testing
 
     private func check(
         _ path: String, _ acknowledged: [Int: Int], _ comment: Comment
-    ) throws {
-        let store = try Store(at: path, schema: Schema(Item.self))
+    ) async throws {
+        let store = try Store(
+            at: path, schema: Schema(Item.self), configuration: Views.configuration)
         defer { store.close() }
         #expect(try store.verify().problems == [], comment)
+        try await checkViews(of: store, comment)
         var sizes: [UInt64: Int] = [:]
         let items = try store.read { transaction -> [Item] in
             try transaction.reader.visitOperations(from: 1) { operation in
@@ -118,5 +121,23 @@ import Testing
             #expect(Dictionary(uniqueKeysWithValues: found) == expected, comment)
         }
         #expect(Set(acknowledged.keys).isSubset(of: writers.keys), comment)
+    }
+
+    /// Checks that the views have what the records have, and that they still do once both are ready.
+    private func checkViews(of store: Store, _ comment: Comment) async throws {
+        try await store.prepareProjections()
+        #expect(try store.projections().map(\.state) == [.ready, .ready], comment)
+        try store.read { transaction in
+            let expected = try transaction.groups(
+                Query<Item>(), by: GroupKeys(\.writer), .count(), .sum(\.revision),
+                .sum(\.transaction))
+            let items = try transaction.view(of: Views.items).totals()
+            let late = try transaction.view(of: Views.late).totals()
+            #expect(items.map(\.group) == expected.map(\.key), comment)
+            #expect(items.map(\.count) == expected.map(\.values.0), comment)
+            #expect(items.map(\.sum) == expected.map(\.values.1), comment)
+            #expect(late.map(\.sum) == expected.map(\.values.2), comment)
+        }
+        #expect(try store.verify().problems == [], comment)
     }
 }

@@ -21,6 +21,20 @@ import Testing
     @Relationship(onDelete: .cascade) var department: Department.ID?
 }
 
+struct NamesInUse: Projection {
+    let name = "names-in-use"
+    let entities: ProjectedEntities = .of(Employee.self)
+
+    func apply(_ change: borrowing ProjectedChange, to view: borrowing ViewEditor) throws {
+        if let old = try change.before(Employee.self) {
+            try view.add(-1, to: ViewKey(.string(old.name)))
+        }
+        if let new = try change.after(Employee.self) {
+            try view.add(1, to: ViewKey(.string(new.name)))
+        }
+    }
+}
+
 @Suite struct TourTests {
     private func temporaryFolder() -> String {
         FileManager.default.temporaryDirectory
@@ -193,6 +207,37 @@ import Testing
         let lines = try store.exportOutbox { part in output.append(contentsOf: part) }
         #expect(lines == 1)
         #expect(String(decoding: output, as: UTF8.self).contains("\"Engines\""))
+    }
+
+    @Test func `what the tour projects follows the records`() async throws {
+        let directory = temporaryFolder()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let schema = Schema(Department.self, Employee.self)
+        let engines = Department(name: "Engines")
+        let ada = Employee(
+            name: "Ada Lovelace", email: "ada@example.org", salary: 4000, hiredAt: Date(),
+            nickname: nil, department: engines.id)
+
+        let pay = GroupedTotals("pay", of: Employee.self, by: \.department, sum: \.salary)
+        let search = TextIndex(
+            "search", TextSource(Employee.self, \.name, \.nickname), mode: .catchingUp)
+        let store = try Store(
+            at: directory, schema: schema,
+            configuration: StoreConfiguration(projections: [pay, search, NamesInUse()]))
+        #expect(try await store.write { try $0.save(ada) } == .inserted)
+
+        let total = try store.read { try $0.view(of: pay).totals(of: engines.id)?.sum }
+        try await store.prepareProjections()  // waits for the ones that catch up
+        let found = try store.read {
+            try $0.view(of: search).records("lovel", of: Employee.self)
+        }
+        let inUse = try store.read {
+            try $0.view(of: NamesInUse()).integer(for: ViewKey(.string("Ada Lovelace")))
+        }
+
+        #expect(total == 4000)
+        #expect(found.map(\.id) == [ada.id])
+        #expect(inUse == 1)
     }
 
     @Test func `the README shows what is tested here`() throws {

@@ -7,3 +7,11 @@ import Backstitch
     var transaction: Int
     var revision: Int
 }
+
+/// A view that is kept up in the writes, and one that catches up.
+enum Views {
+    static let items = GroupedTotals("items", of: Item.self, by: \.writer, sum: \.revision)
+    static let late = GroupedTotals(
+        "late", of: Item.self, by: \.writer, sum: \.transaction, mode: .catchingUp)
+    static let configuration = StoreConfiguration(projections: [items, late])
+}

@@ -17,7 +17,8 @@ import Glibc
         let arguments = CommandLine.arguments
         let first = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 0
         let isSharing = arguments.count > 3
-        let store = try Store(at: arguments[1], schema: Schema(Item.self))
+        let store = try Store(
+            at: arguments[1], schema: Schema(Item.self), configuration: Views.configuration)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in first..<first + (isSharing ? 2 : writers) {
                 group.addTask { try await goOn(writing: writer, to: store) }

@@ -25,6 +25,9 @@ struct InspectCommand: Command {
               conflicts      the number of conflicts in the journal
               zones          of each: name, setUp, hasToken, needsPull, fullFetch, and suspension
                              where it is suspended
+              projections    of each: name, version, checkpoint (the last operation that its view has),
+                             complete (otherwise it is being built), entries, and failedAt and
+                             reason where it stands still
               space          fileBytes (the length), allocatedBytes (what it takes up on the disk),
                              mapBytes, pageBytes, usedPages, freePages
             """)
@@ -75,6 +78,15 @@ struct InspectCommand: Command {
             }, rightAligned: [1, 2])
         lines += section(["Zone", "State"], info.zones.map { [$0.name.printable, state(of: $0)] })
         lines += section(
+            ["Projection", "Version", "Checkpoint", "Entries", "State"],
+            info.projections.map { projection in
+                [
+                    projection.name.printable, "\(projection.version)", "\(projection.checkpoint)",
+                    projection.entries.grouped,
+                    state(of: projection, lastSequence: info.lastSequence),
+                ]
+            }, rightAligned: [1, 2, 3])
+        lines += section(
             ["Parked record", "Entity", "Reason"],
             info.parked.map {
                 [$0.record.description.printable, $0.entity.printable, $0.reason.printable]
@@ -92,6 +104,16 @@ struct InspectCommand: Command {
         _ title: [String], _ rows: [[String]], rightAligned: Set<Int> = []
     ) -> [String] {
         rows.isEmpty ? [] : [""] + Table.lines([title] + rows, rightAligned: rightAligned)
+    }
+
+    private static func state(
+        of projection: StoreInfo.Projection, lastSequence: UInt64
+    ) -> String {
+        if let failure = projection.failure {
+            return "failed at operation \(failure.sequence): \(failure.reason.printable)"
+        }
+        if !projection.isComplete { return "being built" }
+        return projection.checkpoint == lastSequence ? "ready" : "behind"
     }
 
     private static func state(of zone: StoreInfo.Zone) -> String {

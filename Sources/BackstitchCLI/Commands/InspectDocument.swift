@@ -37,6 +37,26 @@ struct InspectDocument: Encodable {
         let suspension: String?
     }
 
+    struct Projection: Encodable {
+        let name: String
+        let version: Int
+        let checkpoint: UInt64
+        let complete: Bool
+        let entries: Int
+        let failedAt: UInt64?
+        let reason: String?
+
+        init(_ projection: StoreInfo.Projection) {
+            name = projection.name
+            version = projection.version
+            checkpoint = projection.checkpoint
+            complete = projection.isComplete
+            entries = projection.entries
+            failedAt = projection.failure?.sequence
+            reason = projection.failure?.reason
+        }
+    }
+
     struct Space: Encodable {
         let fileBytes: Int
         let allocatedBytes: Int
@@ -56,6 +76,7 @@ struct InspectDocument: Encodable {
     let parkedCount: Int
     let conflicts: Int
     let zones: [Zone]
+    let projections: [Projection]
     let space: Space
 
     init(_ info: StoreInfo, path: String) {
@@ -84,6 +105,7 @@ struct InspectDocument: Encodable {
                 name: $0.name, setUp: $0.isSetUp, hasToken: $0.hasToken, needsPull: $0.needsPull,
                 fullFetch: $0.isFullFetch, suspension: $0.suspension)
         }
+        projections = info.projections.map { Projection($0) }
         space = Space(
             fileBytes: info.space.fileBytes, allocatedBytes: info.space.allocatedBytes,
             mapBytes: info.space.mapBytes,

@@ -37,7 +37,9 @@ extension Query {
 ///
 /// Asking the runtime whether a type conforms, or for the attribute at a key path, takes as long as
 /// reading a record. Key paths that are written out are one object each.
-package struct PointLookupForms: @unchecked Sendable {  // Key paths of stored properties never change.
+///
+/// Key paths of stored properties never change, so that they may be shared.
+package struct PointLookupForms: @unchecked Sendable {
     /// More than a program has of places that query one entity.
     private static let countMax = 256
 

@@ -17,7 +17,12 @@ struct CompactionInPassing: Sendable {
         var left = pace.budget(afterCommitOf: context.appendedCount)
         guard left > 0 else { return }
         var run = self.run
-        if run == nil { run = try newRun(context.reader, policy, milliseconds) }
+        if run == nil {
+            let limit = try context.projections.flatMap {
+                try context.reader.compactionLimit(of: $0)
+            }
+            run = try newRun(context.reader, policy, milliseconds, limit: limit ?? .max)
+        }
         guard var run else { return }
         while left > 0, !run.isDone {
             let visitedBefore = run.visited
@@ -32,14 +37,14 @@ struct CompactionInPassing: Sendable {
     }
 
     private mutating func newRun(
-        _ reader: TableReader, _ policy: RetentionPolicy, _ milliseconds: Int64
+        _ reader: TableReader, _ policy: RetentionPolicy, _ milliseconds: Int64, limit: UInt64
     ) throws -> CompactionRun? {
         let bounds = try reader.compaction
         var extent = CompactionPace.Extent(
             operations: try reader.access.count(of: reader.databases.log),
-            compactedThrough: bounds.through, limit: try reader.compactionLimit)
+            compactedThrough: bounds.through, limit: min(limit, try reader.compactionLimit))
         guard pace.isDue(extent, at: milliseconds) else { return nil }
-        extent.limit = try reader.compactionHorizon(policy, at: milliseconds)
+        extent.limit = min(limit, try reader.compactionHorizon(policy, at: milliseconds))
         guard pace.isDue(extent, at: milliseconds) else {
             pace.rest(at: milliseconds)
             return nil

@@ -6,7 +6,7 @@ extension Store {
     ///
     /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
     /// log. Operations that sync may need are kept whatever the policy says: a store that was never
-    /// synced keeps all. Works in chunks of some twenty milliseconds, each a commit of its own:
+    /// synced keeps all. So are those that a projection of this store has not taken in yet. Works in chunks of some twenty milliseconds, each a commit of its own:
     /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
     /// Then half-empty pages of the log and the tables are packed, and free pages go back to the file
@@ -60,8 +60,10 @@ extension Store {
         let (pageBytes, allocatedBytes) = try sizes()
         let (before, limit, bounds) = try read { transaction in
             let reader = transaction.reader
+            let limit = try reader.compactionLimit
             return (
-                try reader.logSize(pageBytes: pageBytes), try reader.compactionLimit,
+                try reader.logSize(pageBytes: pageBytes),
+                min(limit, try reader.compactionLimit(of: registered) ?? limit),
                 try reader.compaction
             )
         }

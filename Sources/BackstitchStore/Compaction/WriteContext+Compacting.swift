@@ -10,6 +10,7 @@ extension WriteContext {
     func compact(_ run: inout CompactionRun, budget: CompactionBudget) throws {
         guard !run.isDone else { return }
         let chunk = try CompactionChunk(reader, run, budget: budget)
+        try resetProjections(before: chunk.end)
         for record in chunk.records {
             if let first = record.firstKept { run.keep(record.place, from: first) }
             try replace(record, &run)

@@ -5,8 +5,8 @@ extension Store {
     /// Tells what the store holds and how far it is synced.
     ///
     /// - Throws: `closed`, `io`; `damaged` where a row, an operation or a zone's state can't be read.
-    /// - Complexity: O(*n*) in the records and in the operations that were not pushed yet; values
-    ///   are not read.
+    /// - Complexity: O(*n*) in the records, the entries of views and the operations that were not pushed
+    ///   yet; values are not read.
     public func info() throws -> StoreInfo {
         let space: StoreInfo.Space
         do {
@@ -30,7 +30,8 @@ extension Store {
                 compactedThrough: try reader.compaction.through,
                 outbox: try reader.countOutbox(),
                 parked: try reader.parked(limit: StoreInfo.parkedMax),
-                zones: try reader.zones(), space: space, durability: configuration.durability)
+                zones: try reader.zones(), projections: try reader.projectionInfos(), space: space,
+                durability: configuration.durability)
         }
     }
 
@@ -45,6 +46,15 @@ extension Store {
 }
 
 extension TableReader {
+    fileprivate func projectionInfos() throws -> [StoreInfo.Projection] {
+        try projectionStates().map { name, state in
+            StoreInfo.Projection(
+                name: name, version: Int(state.version), checkpoint: state.checkpoint,
+                isComplete: state.isComplete, entries: try entries(of: state).count,
+                failure: state.failure)
+        }
+    }
+
     func parked(limit: Int) throws -> [StoreInfo.ParkedRecord] {
         var records: [StoreInfo.ParkedRecord] = []
         try [TableKey.parked].withUnsafeBytes { prefix in

@@ -43,6 +43,22 @@ public struct StoreInfo: Hashable, Sendable {
         public let suspension: String?
     }
 
+    /// The view of a projection.
+    public struct Projection: Hashable, Sendable {
+        /// The projection's name.
+        public let name: String
+        /// The version of the projection that made the view.
+        public let version: Int
+        /// The sequence of the last operation that the view has.
+        public let checkpoint: UInt64
+        /// Whether it had all operations once; otherwise it is being built.
+        public let isComplete: Bool
+        /// The number of entries.
+        public let entries: Int
+        /// Why it stands still; nil where it does not.
+        public let failure: ProjectionFailure?
+    }
+
     /// What the store takes up.
     public struct Space: Hashable, Sendable {
         /// The length of the data file, in bytes; it never falls.
@@ -81,6 +97,8 @@ public struct StoreInfo: Hashable, Sendable {
     public let parked: [ParkedRecord]
     /// The zones that the store was synced with.
     public let zones: [Zone]
+    /// The views of projections in the order of their names.
+    public let projections: [Projection]
     /// What the store takes up.
     public let space: Space
     /// When this process's commits are on disk.

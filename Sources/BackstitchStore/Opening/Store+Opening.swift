@@ -50,7 +50,9 @@ extension Store {
                 self.init(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: shared, types: TypeTable(schema: schema, catalog: catalog))
+                try adoptProjections()
                 startSchemaWork()
+                startProjections()
             } catch {
                 environment.close()
                 throw error
@@ -67,6 +69,7 @@ extension Store {
             violations.append("The author has more than \(bytesMax) bytes: shorten it.")
         }
         if let violation = configuration.retention.violation { violations.append(violation) }
+        violations += RegisteredProjections.violations(configuration.projections, schema)
         try refuse(violations)
     }
 

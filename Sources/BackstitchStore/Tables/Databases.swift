@@ -6,7 +6,8 @@ struct Databases: Sendable {
     let log: Database
     /// Everything that follows from the log: rows, indexes, journal. See ``TableKey``.
     let tables: Database
-    /// What does not follow from the log: the catalog, zone tokens, where pushing stands.
+    /// What does not follow from the log: the catalog, zone tokens, where pushing stands. And the
+    /// views of projections, which follow from the log and the program's code.
     let meta: Database
 
     static let names = ["log", "tables", "meta"]

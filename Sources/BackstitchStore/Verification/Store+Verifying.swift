@@ -32,8 +32,8 @@ extension Store {
     ///
     /// Every operation's checksum, number and links are checked; then the log is applied to empty
     /// tables in a temporary place, and every entry is compared. Costs about ten microseconds and
-    /// 500 bytes of temporary space an operation. Writers go on; they are not part of what is
-    /// checked.
+    /// 500 bytes of temporary space an operation. The views of the store's projections are checked in
+    /// the same way. Writers go on; they are not part of what is checked.
     ///
     /// - Parameter progress: Called now and then, on another thread.
     /// - Throws: `closed` or `io`; what is wrong with the store is in the report.
@@ -73,6 +73,7 @@ extension Store {
                     catalog: reader.catalog)
                 try reader.project(into: expected) { tell(operations + $0) }
                 try reader.compare(with: expected, &report)
+                try reader.verifyProjections(registered, scratch: expected, &report)
             }
         } catch let error as StoreError where error.code == .damaged {
             report.note(error.message)

@@ -15,7 +15,7 @@ package final class WriteContext {
     private let headBefore: UInt64
     /// The operations that the commit has appended so far.
     var appendedCount: Int { Int(head - headBefore) }
-    private var clock: UInt64
+    private(set) var clock: UInt64
     /// The latest time that fits the 48 bits of a clock, some 8,900 years away.
     private static let millisecondsMax: Int64 = 1 << 48 - 1
     private var projector: Projector
@@ -47,6 +47,9 @@ package final class WriteContext {
     var beforeWriter = FieldWriter()
     var afterWriter = FieldWriter()
     var rowCopy = ByteBuffer(capacity: 1024)
+    /// The projections of the store, and those of them that take in what is appended.
+    var projections: RegisteredProjections?
+    var inlineProjections: [InlineProjection] = []
 
     init(
         access: Access, databases: Databases, configuration: StoreConfiguration,
@@ -131,6 +134,7 @@ package final class WriteContext {
         }
         let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
         try projector.apply(view, catalog: catalog)
+        if !inlineProjections.isEmpty { try project(view) }
         head = sequence
         operationCount += 1
         changes.note(
@@ -222,6 +226,7 @@ package final class WriteContext {
 
     /// Writes what is shared by the writes of a commit, once they have all run.
     func finish() throws {
+        try noteInlineProjections()
         if catalogHasChanged {
             try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
         }

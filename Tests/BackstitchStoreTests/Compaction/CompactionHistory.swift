@@ -11,11 +11,13 @@ final class CompactionHistory {
     private var model: StoreModel
     private let clock: ManualClock
 
-    init(seed: UInt64) throws {
+    init(seed: UInt64, projections: [any Projection] = []) throws {
         let clock = ManualClock()
         self.clock = clock
         store = try Store.inMemory(
-            schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
+            schema: .all,
+            configuration: StoreConfiguration(
+                projections: projections, milliseconds: { clock.milliseconds }))
         model = StoreModel(seed: seed)
     }
 

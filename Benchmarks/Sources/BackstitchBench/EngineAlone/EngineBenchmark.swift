@@ -6,7 +6,7 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, processes, changes, open
+        case append, group, rebuild, live, processes, changes, open, projections
     }
 
     struct Options {
@@ -43,6 +43,7 @@ struct EngineBenchmark {
             case .processes: try await processes()
             case .changes: try await changes()
             case .open: try open()
+            case .projections: try await projections()
             }
         }
         Progress.clear()
@@ -70,15 +71,18 @@ struct EngineBenchmark {
         return try await body(store)
     }
 
-    func open(_ durability: Durability) throws -> Store {
+    func open(
+        _ durability: Durability, _ projections: [any Projection] = []
+    ) throws -> Store {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         return try Store(
             at: folder + "/store", schema: Schema(Department.self, Contact.self),
-            configuration: StoreConfiguration(durability: durability))
+            configuration: StoreConfiguration(
+                durability: durability, projections: projections))
     }
 
-    private func remove(_ store: Store) {
+    func remove(_ store: Store) {
         store.close()
         try? FileManager.default.removeItem(atPath: folder + "/store")
     }

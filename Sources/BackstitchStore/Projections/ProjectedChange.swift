@@ -1,0 +1,128 @@
+public import BackstitchCore
+public import Foundation
+
+/// What one operation did to one record, for a projection. Valid inside `apply` only.
+///
+/// Local saves, what the service delivered, merges, undos, imports: every operation that changes a
+/// record is one change. A transaction that has several operations on a record gives several.
+public struct ProjectedChange: ~Copyable {
+    /// What became of the record.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// It begins: there is no record before.
+        case insert
+        /// Some attributes have other values.
+        case update
+        /// It ends: there is no record after.
+        case delete
+    }
+
+    /// What became of the record.
+    public let kind: Kind
+    /// The entity's table.
+    let table: EntityTable
+    private let operation: OperationView
+    private let fieldsBefore: PackedFields?
+    private let fieldsAfter: PackedFields?
+    private let types: TypeTable
+    /// The record's zone and name.
+    public let record: RecordKey
+
+    init(
+        _ operation: OperationView, before: PackedFields?, after: PackedFields?,
+        table: EntityTable, types: TypeTable
+    ) throws {
+        self.operation = operation
+        self.table = table
+        self.types = types
+        fieldsBefore = before
+        fieldsAfter = after
+        kind = before == nil ? .insert : after == nil ? .delete : .update
+        record = try operation.key
+    }
+
+    /// The operation's place in the log.
+    public var sequence: UInt64 { operation.sequence }
+    /// The sequence of the first operation of the same transaction.
+    public var transaction: UInt64 { operation.transaction }
+    /// Whether it comes from this device, the service, or a merge of both.
+    public var origin: OperationOrigin { operation.origin }
+    /// Who wrote it; empty where nobody was named.
+    public var author: String { operation.author }
+    /// The hybrid clock: 48 bits of milliseconds since 1970, 16 bits of counter. It ascends with
+    /// sequences.
+    public var clock: UInt64 { operation.clock }
+    /// The time of the clock.
+    public var date: Date { Date(milliseconds: Int64(operation.clock >> 16)) }
+    /// The name of the entity.
+    public var entity: String { table.name }
+    /// Whether the record stands here as it was at some moment, in place of its operations up to then,
+    /// which were compacted.
+    public var isBaseline: Bool { operation.kind == .baseline }
+
+    // MARK: Records
+
+    /// The record before the change as its Swift type; nil where there was none, where it is of another
+    /// entity, or where its values don't fit the type, as queries leave it out then.
+    ///
+    /// - Throws: `unknownEntity` where the schema lacks the type; `damaged`.
+    public func before<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
+        try decode(fieldsBefore, as: type)
+    }
+
+    /// The record after the change as its Swift type; nil as for ``before(_:)``.
+    ///
+    /// - Throws: `unknownEntity` where the schema lacks the type; `damaged`.
+    public func after<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
+        try decode(fieldsAfter, as: type)
+    }
+
+    private func decode<Model: Entity>(
+        _ fields: PackedFields?, as type: Model.Type
+    ) throws -> Model? {
+        let binding = try types.binding(of: type)
+        guard binding.number == table.number, let fields else { return nil }
+        var reader = FieldReader(fields: fields, layout: binding.layout)
+        do {
+            return try Model(id: EntityID(key: record), fields: &reader)
+        } catch let error as FieldError where error.reason != .damaged {
+            return nil
+        }
+    }
+
+    // MARK: Attributes
+
+    /// The value of an attribute before the change; null where there was none, no record included.
+    /// An attribute with a default has that where the record lacks it.
+    ///
+    /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
+    public func before(_ attribute: String) throws -> Value {
+        try value(of: attribute, in: fieldsBefore)
+    }
+
+    /// The value of an attribute after the change; as ``before(_:)``.
+    ///
+    /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
+    public func after(_ attribute: String) throws -> Value {
+        try value(of: attribute, in: fieldsAfter)
+    }
+
+    /// Whether an attribute has another value after the change than before.
+    ///
+    /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
+    public func changes(_ attribute: String) throws -> Bool {
+        try before(attribute) != after(attribute)
+    }
+
+    private func value(of name: String, in fields: PackedFields?) throws -> Value {
+        if let attribute = table.binding.attributes.first(where: { $0.name == name }) {
+            guard let fields else { return .null }
+            return try attribute.value(of: fields)
+        }
+        guard let attribute = table.attributes.first(where: { $0.attributeName == name }) else {
+            throw StoreError(
+                .invalidProjection,
+                "\(table.name) has no attribute '\(name)'. Use the name of a stored property.")
+        }
+        return try fields?.value(of: attribute.field)?.decoded() ?? .null
+    }
+}

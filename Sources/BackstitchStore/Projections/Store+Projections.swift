@@ -1,0 +1,125 @@
+import BackstitchCore
+import LMDB
+
+extension Store {
+    /// How far the views are that are stored, in the order of their names.
+    ///
+    /// - Throws: `closed`; `damaged` where a state can't be read.
+    public func projections() throws -> [ProjectionStatus] {
+        try read { transaction in
+            let head = try transaction.reader.head
+            return try transaction.reader.projectionStates().map { name, state in
+                ProjectionStatus(name: name, state, registered: registered[name], head: head)
+            }
+        }
+    }
+
+    /// Waits until the views of this store's projections have all operations that were there when it
+    /// was called. Views that failed are tried again.
+    ///
+    /// There is no need to call it: a store does this in the background, in small commits between which
+    /// others write, and continues after a crash. Call it to show progress, or to learn of a failure.
+    ///
+    /// Where the task is cancelled it stops between two commits.
+    ///
+    /// - Parameter progress: Called after each commit with the number of operations that were taken in,
+    ///   all views together.
+    /// - Throws: `projectionFailed` for the first view that failed, once the others are done;
+    ///   `projectionNotReady` where another process has another version; `closed`, `full`, `io`.
+    public func prepareProjections(
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws {
+        var failed: StoreError?
+        let count = registered.all.count
+        for (index, projection) in registered.all.enumerated() {
+            let step = try await catchUp(projection, retries: true) { done, head in
+                progress(WorkProgress(done: index * head + done, total: count * head))
+            }
+            switch step {
+            case .failed(let failure):
+                failed = failed ?? .failed(projection.name, failure)
+            case .otherVersion: failed = failed ?? .otherVersion(projection.name)
+            case .done, .more: break
+            }
+        }
+        if let failed { throw failed }
+    }
+
+    /// Empties the view of a projection of this store and builds it anew from the log.
+    ///
+    /// Reads of the view throw `projectionNotReady` meanwhile. Where the log was compacted, it begins
+    /// with baselines; see ``Projection``.
+    ///
+    /// - Throws: `unknownProjection` where the store was opened without it; what
+    ///   ``prepareProjections(progress:)`` throws.
+    public func rebuildProjection(
+        named name: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws {
+        guard let projection = registered[name] else { throw StoreError.unknown(name) }
+        try await writeContext { context in
+            var state = try context.storedState(of: projection)
+            state.reset(version: projection.version)
+            state.failure = nil
+            try context.put(state, of: name)
+            context.inlineProjections.removeAll { $0.registered.name == name }
+        }
+        let step = try await catchUp(projection, retries: true) { done, head in
+            progress(WorkProgress(done: done, total: head))
+        }
+        if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
+    }
+
+    /// Takes the view of a projection that the program does not have any more out of the store.
+    ///
+    /// - Throws: `unknownProjection` where none of that name is stored; `invalidProjection` where this
+    ///   store was opened with it, because it would be built again.
+    public func removeProjection(named name: String) async throws {
+        guard registered[name] == nil else {
+            throw StoreError(
+                .invalidProjection,
+                "The store was opened with the projection '\(name)'. Open it without, then remove it."
+            )
+        }
+        while try await writeContext({ try $0.clearProjection(name) }) {}
+    }
+}
+
+extension WriteContext {
+    /// Deletes the next entries of a view, and its state behind the last.
+    ///
+    /// - Returns: whether there are more.
+    fileprivate func clearProjection(_ name: String) throws -> Bool {
+        guard var state = try reader.projectionState(name) else { throw StoreError.unknown(name) }
+        if try reader.entries(of: state).clear(limit: CatchUpBudget().entries) {
+            try deleteMeta(MetaName.projection(name))
+            return false
+        }
+        state.reset()
+        try put(state, of: name)
+        return true
+    }
+}
+
+extension StoreError {
+    static func unknown(_ name: String) -> StoreError {
+        StoreError(
+            .unknownProjection,
+            "The store knows no projection '\(name)'. Name it in StoreConfiguration.projections and "
+                + "open the store again.")
+    }
+
+    static func failed(_ name: String, _ failure: ProjectionFailure) -> StoreError {
+        StoreError(
+            .projectionFailed,
+            "The projection '\(name)' could not take in operation \(failure.sequence): "
+                + "\(failure.reason) Records are not concerned. Mend its apply and give it another "
+                + "version, or call prepareProjections to try again.")
+    }
+
+    static func otherVersion(_ name: String) -> StoreError {
+        StoreError(
+            .projectionNotReady,
+            "The view of the projection '\(name)' is of another version: a newer or older program "
+                + "built it meanwhile. Open the store again to build it anew.")
+    }
+}

@@ -1,0 +1,71 @@
+public import BackstitchCore
+
+/// Which words of a question stand for all words that begin so.
+public enum TextPrefixes: String, Hashable, Sendable, CaseIterable {
+    /// None: each is a whole word.
+    case none
+    /// The last one, which somebody may be typing.
+    case last
+    /// All of them.
+    case all
+}
+
+/// A record that a ``TextIndex`` found.
+public struct TextMatch: Hashable, Sendable {
+    /// The name of the entity.
+    public let entity: String
+    /// The record's zone and name.
+    public let record: RecordKey
+    /// How well it fits: twice the occurrences of the words asked for, and once those of words that
+    /// only begin so.
+    public let score: Int
+}
+
+extension ProjectionView where Source == TextIndex {
+    /// The records that have all words of a text, the best first; those that fit equally are in the
+    /// order of their entities and keys.
+    ///
+    /// Costs what the records with the longest word asked for do, some microseconds each, and a scan of
+    /// the words that begin with each prefix.
+    ///
+    /// - Parameters:
+    ///   - text: The words, in any order; a text without any finds nothing.
+    ///   - entity: The entity whose records count; nil for all.
+    ///   - prefixes: Which words stand for all that begin so.
+    ///   - limit: The most records.
+    /// - Throws: `unknownEntity`.
+    public func matches(
+        _ text: String, of entity: String? = nil, prefixes: TextPrefixes = .last, limit: Int = 50
+    ) throws -> [TextMatch] {
+        let number = try entity.map { try reader.table(named: $0).number }
+        let search = TextSearch(text, prefixes: prefixes, source.entries, entity: number)
+        let sorted = try search.scores().sorted { left, right in
+            if left.value != right.value { return left.value > right.value }
+            return left.key.bytes.lexicographicallyPrecedes(right.key.bytes)
+        }
+        return try sorted.prefix(max(0, limit)).map { posting, score in
+            guard let record = posting.record, let table = reader.catalog.table(posting.entity)
+            else {
+                throw StoreError(
+                    .damaged, "An entry of the text index can't be read. Rebuild the projection.")
+            }
+            return TextMatch(entity: table.name, record: record, score: score)
+        }
+    }
+
+    /// The records of an entity that have all words of a text, the best first; as
+    /// ``matches(_:of:prefixes:limit:)``.
+    ///
+    /// Where the index is `catchingUp`, records that ended since it was brought up are left out.
+    ///
+    /// - Throws: `unknownEntity` where the schema lacks the type; `unreadable`.
+    public func records<Model: Entity>(
+        _ text: String, of type: Model.Type = Model.self, prefixes: TextPrefixes = .last,
+        limit: Int = 50
+    ) throws -> [Model] {
+        let binding = try types.binding(of: type)
+        return try matches(text, of: binding.name, prefixes: prefixes, limit: limit).compactMap {
+            try reader.find(EntityID<Model>(key: $0.record), binding)
+        }
+    }
+}

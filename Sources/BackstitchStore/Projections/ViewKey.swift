@@ -1,0 +1,67 @@
+public import BackstitchCore
+import Foundation
+
+/// A key of a view. Keys sort as their bytes, and a key made of values sorts as these do, one after
+/// the other; a key made of the first values is a prefix of it.
+public struct ViewKey: Hashable, Sendable {
+    /// The most bytes of a key. A longer one is refused when it is put.
+    public static let byteCountMax = 508
+
+    /// The bytes that the key sorts by.
+    public private(set) var bytes: [UInt8]
+
+    /// The key with these bytes; none is a key too, and a prefix of all.
+    public init(bytes: [UInt8] = []) {
+        self.bytes = bytes
+    }
+
+    /// The key of some values, in order.
+    ///
+    /// ```swift
+    /// ViewKey(.string("engines"), .int64(2026))
+    /// ```
+    public init(_ values: Value...) {
+        bytes = []
+        for value in values { append(value) }
+    }
+
+    /// Adds a value behind the others.
+    ///
+    /// Text and bytes sort and differ by their first 200 bytes, references by their first 203; text
+    /// counts in normal form. Null sorts first. Places and lists have no order and count as null.
+    public mutating func append(_ value: Value) {
+        var buffer = ByteBuffer(capacity: 260)
+        OrderedKey.append(value, type: value.orderedType, to: &buffer)
+        bytes.append(contentsOf: buffer.bytes)
+    }
+
+    /// Adds bytes behind the others, as they are.
+    public mutating func append(bytes more: some Sequence<UInt8>) {
+        bytes.append(contentsOf: more)
+    }
+}
+
+extension ViewKey: Comparable {
+    /// Orders keys by their bytes.
+    public static func < (left: ViewKey, right: ViewKey) -> Bool {
+        left.bytes.lexicographicallyPrecedes(right.bytes)
+    }
+}
+
+extension Value {
+    /// The type in whose order the value sorts.
+    var orderedType: AttributeType {
+        switch self {
+        case .null, .string: .string
+        case .bool: .bool
+        case .int64: .int64
+        case .double: .double
+        case .bytes: .data
+        case .date: .date
+        case .decimal: .decimal
+        case .uuid: .uuid
+        case .reference: .reference
+        case .location, .list: .location
+        }
+    }
+}
