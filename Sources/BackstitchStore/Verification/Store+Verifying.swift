@@ -203,7 +203,7 @@ extension TableReader {
                                 : "The tables have \(place), which does not follow from the log.")
                         return
                     }
-                    guard stored.value.holdsSameBytes(as: wanted.value) else {
+                    guard Self.areSame(stored.value, wanted.value, at: stored.key) else {
                         found.note(
                             "The tables hold \(Self.describe(stored.key)) with another value than "
                                 + "follows from the log.")
@@ -218,6 +218,18 @@ extension TableReader {
             }
         }
         report = found
+    }
+
+    /// Whether a value is the expected one, or the same row in an older form.
+    private static func areSame(
+        _ stored: UnsafeRawBufferPointer, _ wanted: UnsafeRawBufferPointer,
+        at key: UnsafeRawBufferPointer
+    ) -> Bool {
+        if stored.holdsSameBytes(as: wanted) { return true }
+        guard key.first == TableKey.rows, let row = RowView(stored), !row.isChecked,
+            let expected = RowView(wanted)
+        else { return false }
+        return row.contents.holdsSameBytes(as: expected.contents)
     }
 
     /// What the keys of index entries begin with that are not all there yet.

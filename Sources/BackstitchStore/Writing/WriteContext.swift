@@ -67,7 +67,7 @@ package final class WriteContext {
     }
 
     package var reader: TableReader {
-        TableReader(access: access, databases: databases, catalog: catalog)
+        TableReader(access: access, databases: databases, catalog: catalog, checksRows: true)
     }
 
     /// Starts the next write of the commit.
