@@ -12,7 +12,11 @@ package enum MetaName {
     /// How far the log is compacted.
     static let compaction = "log.compacted"
     /// The state of a zone's synchronisation.
-    package static func zone(_ name: String) -> String { "sync." + name }
+    package static func zone(_ name: String) -> String { zonePrefix + name }
+    /// Nothing, where a repair lost what it knew of zones: the first pull of each fetches all.
+    static let fetchAll = "repair.fetch"
+    /// What the names of zones' states begin with.
+    static let zonePrefix = "sync."
     /// Records seen during a full fetch.
     static let seenPrefix = "seen."
 }

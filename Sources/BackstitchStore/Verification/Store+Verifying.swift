@@ -7,7 +7,8 @@ public struct VerificationReport: Hashable, Sendable {
     public internal(set) var operations = 0
     /// The number of entries in the tables: rows, index entries, journal entries.
     public internal(set) var entries = 0
-    /// Whether something is wrong with the log, so that a rebuild of the tables would not help.
+    /// Whether something is wrong with the log or the meta database, so that a rebuild of the tables
+    /// would not help.
     public internal(set) var isLogDamaged = false
     /// What is wrong, each with its place; at most ``problemsMax``.
     public internal(set) var problems: [String] = []
@@ -61,6 +62,7 @@ extension Store {
         let operations = try reader.access.count(of: databases.log)
         // The log is read twice: to be checked, and to be applied.
         func tell(_ done: Int) { progress(WorkProgress(done: done, total: 2 * operations)) }
+        try reader.checkMeta(&report)
         try reader.checkLog(&report, progress: tell)
         guard report.isConsistent else {
             report.isLogDamaged = true
