@@ -49,8 +49,8 @@ import Testing
         let told = try Runner.run("doctor", fixture.path)
         #expect(told.code == 1)
         #expect(told.output.contains("log: Operation 2: its checksum does not match."))
-        #expect(told.output.contains("missing or damaged operations: 1 (2)"))
-        #expect(told.output.contains("StoredNote/n1") || told.output.contains("Note/n1"))
+        #expect(told.output.contains("A repair would give:"))
+        #expect(told.output.contains("the next sync fetches everything"))
         #expect(told.output.contains("backstitch doctor --repair \(fixture.path)"))
         #expect(try fixture.snapshot()["store/data.mdb"] == before)
 
@@ -74,10 +74,11 @@ import Testing
     @Test func `a store that is open is not repaired`() throws {
         try fixture.fill()
         try damageLog()
-        let store = try fixture.open()
-        defer { store.close() }
+        // Reading the lock file while the store is open would give up its locks.
         let before = try fixture.snapshot()["store/data.mdb"]
+        let store = try fixture.open()
         let result = try Runner.run("doctor", fixture.path, "--repair")
+        store.close()
         #expect(result.code == 2)
         #expect(result.complaint.contains("has '\(fixture.path)' open"))
         #expect(try fixture.snapshot()["store/data.mdb"] == before)

@@ -147,9 +147,21 @@ package struct RecordSalvage {
     /// - Returns: whether they make the row that they are to end with.
     private mutating func keep(_ places: [Int], endingWith row: FoldedRow) -> Bool {
         guard let first = places.first, operations[first].kind != .baseline,
-            let before = undo(places, from: row), fold(places, onto: before) == .some(row)
+            var before = undo(places, from: row)
         else { return false }
+        var row = row
+        if var start = before, start.header.isDirty {
+            losesEdits = true
+            // A delete of what passes for new would not be pushed at all.
+            if row.header.isDeleted, !row.header.changeTag.isEmpty {
+                start.header.syncedSequence = start.header.lastSequence
+                row.header.syncedSequence = start.header.lastSequence
+                before = start
+            }
+        }
+        guard fold(places, onto: before) == .some(row) else { return false }
         kept = places
+        result = row
         baseline = before.map { Baseline(sequence: $0.header.lastSequence, row: $0) }
         return true
     }

@@ -12,6 +12,8 @@ struct ContentCheck {
     private(set) var isLogDamaged = false
     /// Whether a row is.
     private(set) var areRowsDamaged = false
+    /// The last operation that an intact row names.
+    private var lastOfRows: UInt64 = 0
 
     private static let gapsMax = 10_000
 
@@ -54,6 +56,7 @@ struct ContentCheck {
             areRowsDamaged = true
             return diagnosis.note(.tables, "A row is damaged: \(Self.name(entry.key)).")
         }
+        if row.isChecked { lastOfRows = max(lastOfRows, row.lastSequence) }
     }
 
     private mutating func addMeta(_ entry: FileEntry) {
@@ -95,6 +98,13 @@ struct ContentCheck {
         if through > 0, expected <= through + 1 {
             isLogDamaged = true
             diagnosis.note(.log, "Operation \(through + 1) is missing: the log ends before it.")
+        }
+        if lastOfRows >= expected {
+            isLogDamaged = true
+            diagnosis.note(
+                .log,
+                "The log ends with operation \(expected - 1), and a row is of operation "
+                    + "\(lastOfRows).")
         }
         for gap in gaps where gap.upperBound > through {
             isLogDamaged = true

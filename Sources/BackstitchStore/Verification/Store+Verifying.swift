@@ -64,6 +64,7 @@ extension Store {
         func tell(_ done: Int) { progress(WorkProgress(done: done, total: 2 * operations)) }
         try reader.checkMeta(&report)
         try reader.checkLog(&report, progress: tell)
+        if let problem = try reader.lostEnd() { report.note(problem) }
         guard report.isConsistent else {
             report.isLogDamaged = true
             return report
@@ -119,6 +120,25 @@ extension TableReader {
             found.note("Operation \(expected) is missing: the log ends before it.")
         }
         report = found
+    }
+
+    /// What shows that the end of the log is lost: rows of later operations. A rebuild would lose
+    /// them too.
+    func lostEnd() throws -> String? {
+        let head = try head
+        var last: UInt64 = 0
+        try [TableKey.rows].withUnsafeBytes { prefix in
+            try visit(prefix: prefix) { key, value in
+                if let row = RowView(value), row.lastSequence > max(head, last), row.isChecked,
+                    row.isIntact(at: key)
+                {
+                    last = row.lastSequence
+                }
+                return true
+            }
+        }
+        return last == 0
+            ? nil : "The log ends with operation \(head), and a row is of operation \(last)."
     }
 
     private func check(_ operation: OperationView, _ report: inout VerificationReport) throws {

@@ -4,6 +4,8 @@ import Foundation
 struct StoreFiles: Sendable {
     var data: Data
     var redo: Data?
+    /// The pages that are in use; damage to others changes nothing.
+    var used: [Int] = []
 
     static let pageBytes = 4096
 
@@ -38,11 +40,19 @@ enum DamageKind: String, CaseIterable, Sendable {
     ) {
         let page = StoreFiles.pageBytes
         let pages = files.data.count / page
-        func anyPage() -> Int { Int.random(in: 2..<pages, using: &random) }
+        func anyPage() -> Int {
+            if Int.random(in: 0..<4, using: &random) > 0,
+                let used = files.used.randomElement(using: &random)
+            {
+                return used
+            }
+            return Int.random(in: 2..<pages, using: &random)
+        }
         switch self {
         case .flippedBits:
             for _ in 0..<Int.random(in: 1...8, using: &random) {
-                Self.flip(&files.data, in: 0..<files.data.count, &random)
+                let start = anyPage() * page
+                Self.flip(&files.data, in: start..<start + page, &random)
             }
         case .zeroedPages:
             for _ in 0..<Int.random(in: 1...4, using: &random) {

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import Testing
 import XXHash
 
 @testable import BackstitchStore
@@ -45,7 +46,9 @@ struct DamageSample {
             let files = try StoreFiles(at: folder.store)
             if number >= 20, files.isActive { break }
         }
-        files = try StoreFiles(at: folder.store)
+        var files = try StoreFiles(at: folder.store)
+        files.used = try files.usedPages()
+        self.files = files
         content = try store.content()
         pages = Self.pages(of: content["log"] ?? [], in: files.data)
     }
@@ -76,6 +79,26 @@ struct DamageSample {
 }
 
 extension StoreFiles {
+    /// The pages without which the file is not sound.
+    func usedPages() throws -> [Int] {
+        let folder = try TemporaryFolder()
+        try write(to: folder.store)
+        let handle = try #require(FileHandle(forUpdatingAtPath: folder.dataPath))
+        defer { try? handle.close() }
+        func put(_ bytes: Data, at page: Int) throws {
+            try handle.seek(toOffset: UInt64(page * Self.pageBytes))
+            try handle.write(contentsOf: bytes)
+        }
+        var used: [Int] = []
+        for page in 2..<data.count / Self.pageBytes {
+            try put(Data(count: Self.pageBytes), at: page)
+            let found = try Environment.inspect(at: folder.store, names: Databases.names) { _ in }
+            if !found.isSound { used.append(page) }
+            try put(data.part(page * Self.pageBytes, Self.pageBytes), at: page)
+        }
+        return used
+    }
+
     /// Whether the redo file is in use.
     var isActive: Bool {
         newestHeader.map { redo?[$0 + 16] == 1 } ?? false
