@@ -194,7 +194,9 @@ import Testing
 extension ByteBuffer {
     fileprivate mutating func append(packed fields: [UInt16: Int64]) {
         let pairs = fields.map { (FieldID($0.key), Value.int64($0.value)) }
-        guard let bytes = Fields(pairs).packed else { preconditionFailure("Numbers can be packed.") }
+        guard let bytes = Fields(pairs).packed else {
+            preconditionFailure("Numbers can be packed.")
+        }
         bytes.withUnsafeBytes { append($0) }
     }
 }

@@ -23,7 +23,8 @@ enum MetaChecksum {
 }
 
 extension Access {
-    /// Puts a value of the meta database with its checksum.
+    /// Puts a value of the meta database with its checksum; the catalog twice, because without it
+    /// nothing could be salvaged.
     func putMeta(_ name: String, _ value: [UInt8], _ databases: Databases) throws {
         func put(_ name: String, _ value: [UInt8]) throws {
             try Array(name.utf8).withUnsafeBytes { key in
@@ -33,6 +34,7 @@ extension Access {
         try put(name, value)
         if name.hasPrefix(MetaName.seenPrefix) { return }
         try put(MetaChecksum.name(of: name), MetaChecksum.bytes(of: value, named: name))
+        if name == MetaName.catalog { try putMeta(MetaName.catalogCopy, value, databases) }
     }
 
     /// Deletes a value of the meta database with its checksum.

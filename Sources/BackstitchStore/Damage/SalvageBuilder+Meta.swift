@@ -31,7 +31,8 @@ extension SalvageBuilder {
         ///
         /// - Throws: `damaged` where there is none.
         func catalog(or loose: [[UInt8]]) throws -> Catalog {
-            for bytes in [values[MetaName.catalog]].compactMap({ $0 }) + loose.reversed() {
+            let stored = [values[MetaName.catalog], values[MetaName.catalogCopy]]
+            for bytes in stored.compactMap({ $0 }) + loose.reversed() {
                 if let catalog = try? CatalogCoding.decode(bytes) { return catalog }
             }
             throw StoreError(
@@ -68,7 +69,7 @@ extension SalvageBuilder {
             if name.hasPrefix(MetaName.zonePrefix) {
                 try putZone(name, value, dropsZones: dropsZones)
             } else if end == nil, !dropsZones || !name.hasPrefix(MetaName.seenPrefix),
-                name != MetaName.catalog, name != MetaName.compaction
+                ![MetaName.catalog, MetaName.catalogCopy, MetaName.compaction].contains(name)
             {
                 try target.putMeta(name, value, databases)
             }

@@ -131,7 +131,9 @@ struct SalvageSource {
 
     private mutating func addCatalog(_ entry: FileEntry) {
         guard looseCatalogs.count < Self.looseCatalogsMax,
-            entry.key.elementsEqual(MetaName.catalog.utf8),
+            [MetaName.catalog, MetaName.catalogCopy].contains(where: {
+                entry.key.elementsEqual($0.utf8)
+            }),
             (try? CatalogCoding.decode(Array(entry.value))) != nil
         else { return }
         looseCatalogs.append(Array(entry.value))

@@ -90,7 +90,9 @@ extension Store {
         let store = try Store.open(existing: directory, configuration: configuration)
         defer { store.close() }
         let report = try store.verify(progress: progress)
-        for problem in report.problems { diagnosis.note(report.isLogDamaged ? .log : .tables, problem) }
+        for problem in report.problems {
+            diagnosis.note(report.isLogDamaged ? .log : .tables, problem)
+        }
         if report.isLogDamaged { extent.isLogWhole = false }
     }
 

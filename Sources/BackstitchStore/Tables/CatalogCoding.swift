@@ -4,6 +4,8 @@ import Foundation
 /// The names in the meta database.
 package enum MetaName {
     static let catalog = "catalog"
+    /// The catalog once more, on other pages.
+    static let catalogCopy = "catalog.copy"
     /// The sequence before which every operation is settled or parked: a hint where to look for
     /// unsynced operations.
     static let outboxFloor = "outbox.floor"

@@ -93,9 +93,8 @@ final class CompactionHistory {
         let copy = try Store.inMemory(
             schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
         let content = try store.content()
-        let catalog = [MetaName.catalog, MetaChecksum.name(of: MetaName.catalog)].map {
-            Array($0.utf8)
-        }
+        let names = [MetaName.catalog, MetaName.catalogCopy]
+        let catalog = (names + names.map(MetaChecksum.name)).map { Array($0.utf8) }
         try copy.environment.tamper { access, databases in
             for (name, entries) in content {
                 let database = databases.named(name)

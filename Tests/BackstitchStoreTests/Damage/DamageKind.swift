@@ -125,6 +125,7 @@ extension Data {
     func part(_ start: Int, _ count: Int) -> Data { Data(self[start..<start + count]) }
 
     mutating func put(_ bytes: Data, at start: Int) {
-        replaceSubrange(start..<Swift.min(start + bytes.count, count), with: bytes.prefix(count - start))
+        replaceSubrange(
+            start..<Swift.min(start + bytes.count, count), with: bytes.prefix(count - start))
     }
 }

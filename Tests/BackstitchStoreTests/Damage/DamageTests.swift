@@ -38,6 +38,8 @@ import Testing
         var found = 0, equal = 0, rebuilt = 0, salvaged = 0, unrepairable = 0
         /// How many files of each kind were found to be damaged.
         var kinds: [String: Int] = [:]
+        /// Why files could not be repaired.
+        var reasons: [String: Int] = [:]
     }
 
     private func check(
@@ -71,6 +73,7 @@ import Testing
             tally.unrepairable += 1
             let error = failure { _ = try Store.repair(at: folder.store, milliseconds: 1) }
             #expect(error?.code == .damaged, comment)
+            tally.reasons[error?.message ?? "", default: 0] += 1
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.root) == ["store"])
             return
         }
