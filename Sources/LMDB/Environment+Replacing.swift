@@ -1,6 +1,11 @@
 import Glibc
 
 extension Environment {
+    /// Whether a folder has a data file, whatever that is like.
+    package static func hasData(at directory: String) -> Bool {
+        (try? FileKey(path: Folder(path: directory).dataPath)) != nil
+    }
+
     /// Puts another data file in the place of a folder's, and keeps the old one as it is.
     ///
     /// The new file appears at once, complete, checked and on disk. The old one and its file `redo`

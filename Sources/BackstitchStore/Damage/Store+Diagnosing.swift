@@ -66,7 +66,12 @@ extension Store {
                 diagnosis.remedy = .opening
                 return (diagnosis, extent)
             }
-            try verify(directory, configuration, &diagnosis, &extent, progress)
+            do {
+                try verify(directory, configuration, &diagnosis, &extent, progress)
+            } catch let error as StoreError where error.code == .damaged {
+                diagnosis.note(.file, error.message)
+                extent.isLogWhole = false
+            }
         }
         guard !diagnosis.isHealthy else { return (diagnosis, extent) }
         diagnosis.remedy = extent.isLogWhole ? .rebuild : .salvage

@@ -40,7 +40,7 @@ extension Store {
                 return RepairReport(diagnosis: diagnosis, salvage: report, keptAt: kept)
             } catch {
                 // Once the old files are there, they stay.
-                if !FileManager.default.fileExists(atPath: kept + "/data.mdb") {
+                if !Environment.hasData(at: kept) {
                     try? FileManager.default.removeItem(atPath: kept)
                 }
                 throw error

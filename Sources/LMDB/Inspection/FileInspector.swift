@@ -13,6 +13,8 @@ struct FileInspector: ~Copyable {
     var lastPage = 0
     /// The whole pages in the file.
     var pageCount = 0
+    /// The pages behind the end of the file that are free, or should be.
+    private var freeBehindEnd = 0
     /// A bit for every page that is in use or free.
     private var claimed: [UInt64] = []
     /// A bit for every page in use that has nothing wrong.
@@ -37,6 +39,11 @@ struct FileInspector: ~Copyable {
         lastPage = meta.lastPage
         try inspectFreePages(of: meta)
         try inspectDatabases(of: meta, visit)
+        if lastPage >= pageCount, freeBehindEnd < lastPage + 1 - pageCount {
+            result.note(
+                .meta,
+                "The last page is said to be \(lastPage), and the file ends after \(pageCount).")
+        }
     }
 
     /// Notes that a page is used, once.
@@ -50,6 +57,7 @@ struct FileInspector: ~Copyable {
         guard number < pageCount else {
             // The end of the file may lack pages that are free.
             if reads { result.note(part, "Page \(number) lies behind the end of the file.") }
+            freeBehindEnd += 1
             return false
         }
         let bit: UInt64 = 1 << UInt64(number % 64)
