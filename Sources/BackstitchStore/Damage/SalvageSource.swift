@@ -72,17 +72,21 @@ struct SalvageSource {
             let operation = try? OperationView(entry.value, sequence: sequence),
             operation.keyBytes.isRecordKey
         else { return }
-        if isLoose {
-            guard sequence <= looseMax, try get(entry.key, in: Place.operations) == nil else {
-                return
-            }
-        }
-        lastSequence = max(lastSequence, sequence)
-        try put(entry.key, entry.value, in: Place.operations)
         var key = ByteBuffer()
         key.append(big: operation.entity.rawValue)
         key.append(operation.keyBytes)
         key.append(big: sequence)
+        if isLoose {
+            guard sequence <= looseMax else { return }
+            if let known = try get(entry.key, in: Place.operations) {
+                guard try get(key.bytes, in: Place.records)?.first == 1,
+                    let other = try? OperationView(known, sequence: sequence, verifies: false),
+                    operation.isLater(than: other)
+                else { return }
+            }
+        }
+        lastSequence = max(lastSequence, sequence)
+        try put(entry.key, entry.value, in: Place.operations)
         try [isLoose ? 1 : 0].withUnsafeBytes { try put(key.bytes, $0, in: Place.records) }
     }
 
@@ -150,6 +154,18 @@ struct SalvageSource {
         _ key: UnsafeRawBufferPointer, in place: Int
     ) throws -> UnsafeRawBufferPointer? {
         try access.get(key, in: databases[place])
+    }
+}
+
+extension OperationView {
+    /// Whether the operation is surely of a later time than another one at its place: compaction
+    /// writes baselines and journals there, and baselines again.
+    fileprivate func isLater(than other: OperationView) -> Bool {
+        guard let row = baseline?.row, kind == .baseline else {
+            return kind == .journal && other.kind != .journal && other.kind != .baseline
+        }
+        guard other.kind == .baseline, let old = other.baseline?.row else { return true }
+        return row.syncedSequence > old.syncedSequence
     }
 }
 

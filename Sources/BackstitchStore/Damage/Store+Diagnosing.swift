@@ -41,6 +41,7 @@ extension Store {
     struct DamageExtent {
         var isLogWhole = true
         var areRowsWhole = true
+        var isMetaWhole = true
         /// Whether the commit that was looked at is surely the last one.
         var isLastCommit = true
         /// The operations that the log says it has.
@@ -61,6 +62,7 @@ extension Store {
             diagnosis.note(Diagnosis.Part(problem.part), problem.described)
         }
         var extent = DamageExtent(inspection, check)
+        extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
         if diagnosis.isHealthy {
             if inspection.needsRecovery {
                 diagnosis.remedy = .opening
@@ -150,6 +152,8 @@ extension Store {
             } else {
                 source.trustLoosePages()
             }
+        }
+        if !damage.isLogWhole || !damage.isMetaWhole {
             _ = try inspect(directory, scansLoosePages: true, begin: {}) { entry in
                 if entry.place == .loosePage { try source.add(entry) }
             }

@@ -39,7 +39,7 @@ extension FileInspector {
         _ page: TreePage, _ node: TreePage.Node, _ value: ArraySlice<UInt8>, isGood: Bool,
         _ walk: Walk, _ visit: Visitor
     ) throws {
-        guard let database = walk.database else { return }
+        guard let database = walk.database, !page.isMisplaced else { return }
         try page.key(node).withUnsafeBytes { key in
             try value.withUnsafeBytes { value in
                 try visit(

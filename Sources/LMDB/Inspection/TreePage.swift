@@ -18,6 +18,8 @@ struct TreePage {
     private(set) var nodes: [Node] = []
     /// What is wrong first; nil where nothing is.
     private(set) var problem: String?
+    /// Whether it says that it is another page: it may be an old one.
+    let isMisplaced: Bool
 
     /// Reads a page.
     ///
@@ -28,11 +30,10 @@ struct TreePage {
         let flags = bytes[...].integer(at: 10, as: UInt16.self)
         let expected = isLeaf ? PageWalk.Flag.leaf : PageWalk.Flag.branch
         let other = isLeaf ? PageWalk.Flag.branch : PageWalk.Flag.leaf
+        isMisplaced = bytes[...].integer(at: 0, as: UInt64.self) != UInt64(number)
         self.isLeaf = flags == other ? !isLeaf : isLeaf
         if flags != expected { problem = "is not the \(isLeaf ? "leaf" : "branch") it should be" }
-        if bytes[...].integer(at: 0, as: UInt64.self) != UInt64(number) {
-            problem = problem ?? "has another number"
-        }
+        if isMisplaced { problem = problem ?? "has another number" }
         readNodes()
     }
 
