@@ -9,7 +9,7 @@ extension Environment {
     ///
     /// - Parameters:
     ///   - names: The databases that there should be.
-    ///   - scansLoosePages: Whether the entries of pages that nothing refers to are shown too.
+    ///   - scansLoosePages: Whether the entries of all pages are shown too, as those of loose pages.
     ///   - begin: Called before the first entry, and again where everything begins anew.
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
     ///   files; what `visit` throws.

@@ -22,10 +22,9 @@ extension FileInspector {
                 result.note(walk.part, "The value on page \(first) is not what refers to it.")
                 continue
             }
-            markGood(first)
             var isWhole = true
             for number in first + 1..<first + count {
-                if claim(number, walk.part) { markGood(number) } else { isWhole = false }
+                if !claim(number, walk.part) { isWhole = false }
             }
             walk.counts.overflowPages += count
             guard isWhole else { continue }

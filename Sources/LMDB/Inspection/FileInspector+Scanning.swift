@@ -1,10 +1,11 @@
 extension FileInspector {
-    /// Shows the entries of all pages that look like leaves and were not found sound before.
+    /// Shows the entries of all pages that look like leaves, whatever refers to them.
     ///
-    /// Among them are old pages, whose entries were changed or deleted since.
+    /// Among them are old pages, whose entries were changed or deleted since, and those that were shown
+    /// before.
     mutating func scan(_ visit: Visitor) throws {
         guard pageCount > 2 else { return }
-        for number in 2..<pageCount where !isGood(number) {
+        for number in 2..<pageCount {
             let bytes = try page(number)
             guard bytes[...].integer(at: 10, as: UInt16.self) & PageWalk.Flag.leaf != 0 else {
                 continue

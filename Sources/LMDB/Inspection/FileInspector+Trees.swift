@@ -45,11 +45,7 @@ extension FileInspector {
         guard claim(number, walk.part) else { return }
         let page = TreePage(try page(number), number: number, isLeaf: level <= 1)
         let problem = page.problem ?? problem(of: page, within: bounds, walk)
-        if let problem {
-            result.note(walk.part, "Page \(number) \(problem).")
-        } else {
-            markGood(number)
-        }
+        if let problem { result.note(walk.part, "Page \(number) \(problem).") }
         if page.isLeaf {
             walk.counts.leafPages += 1
             walk.counts.entries += page.nodes.count

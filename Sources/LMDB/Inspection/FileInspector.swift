@@ -1,6 +1,6 @@
 /// Looks at every page of a data file with `pread`, notes what is wrong, and goes on behind it.
 ///
-/// It shows the entries that it comes across. Its memory is two bits a page, a page for each level
+/// It shows the entries that it comes across. Its memory is a bit a page, a page for each level
 /// of a tree, and the largest value.
 struct FileInspector: ~Copyable {
     typealias Visitor = (FileEntry) throws -> Void
@@ -17,8 +17,6 @@ struct FileInspector: ~Copyable {
     private var freeBehindEnd = 0
     /// A bit for every page that is in use or free.
     private var claimed: [UInt64] = []
-    /// A bit for every page in use that has nothing wrong.
-    private var good: [UInt64] = []
 
     init(file: DataFile, names: [String]) {
         self.file = file
@@ -33,7 +31,6 @@ struct FileInspector: ~Copyable {
         let last = try newestMeta(fileBytes: bytes)
         pageCount = bytes / pageBytes
         claimed = [UInt64](repeating: 0, count: pageCount / 64 + 1)
-        good = claimed
         guard let meta = base ?? last else { return }
         result.transaction = meta.transaction
         lastPage = meta.lastPage
@@ -69,10 +66,6 @@ struct FileInspector: ~Copyable {
         result.pages += 1
         return true
     }
-
-    mutating func markGood(_ number: Int) { good[number / 64] |= 1 << UInt64(number % 64) }
-
-    func isGood(_ number: Int) -> Bool { good[number / 64] & (1 << UInt64(number % 64)) != 0 }
 
     func page(_ number: Int) throws(LMDBError) -> [UInt8] {
         try file.read(at: number * pageBytes, count: pageBytes, .truncated)

@@ -112,7 +112,12 @@ import Testing
             guard intact.contains(sequence), log[sequence] != value else {
                 continue
             }
-            #expect(aside.contains("\"sequence\":\(sequence)}"), "\(place): \(sequence)")
+            #expect(
+                aside.contains("\"sequence\":\(sequence)}"),
+                """
+                \(place): operation \(sequence), \(value.prefix(4)), is lost; there is \
+                \(log[sequence].map { "\($0.prefix(4))" } ?? "none")
+                """)
         }
         if diagnosis.remedy == .rebuild {
             #expect(
