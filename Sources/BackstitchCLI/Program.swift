@@ -10,8 +10,8 @@ struct Program {
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), HistoryCommand(), QueryCommand(), VerifyCommand(),
-        RebuildCommand(), CompactCommand(), BackupCommand(), ExportCommand(), ImportCommand(),
-        SimulateCommand(), DemoCommand(),
+        RebuildCommand(), DoctorCommand(), CompactCommand(), BackupCommand(), ExportCommand(),
+        ImportCommand(), SimulateCommand(), DemoCommand(),
     ]
 
     static func main() async {

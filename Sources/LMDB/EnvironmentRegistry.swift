@@ -44,6 +44,7 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthr
             return entry.core
         }
         try refuseReplacedData(folder)
+        try folder.refuseDuringRepair()
         try folder.recover(options)
         try folder.checkDataFile()
         let core = try EnvironmentCore(folder, options: options)

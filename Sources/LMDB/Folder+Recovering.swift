@@ -31,11 +31,24 @@ extension Folder {
         try RedoFile(in: self, forWriting: false)?.header().needsRecovery(on: boot) ?? false
     }
 
-    /// Throws if any process has the environment open: LMDB then holds a lock on its lock file.
+    /// Throws if any process has the environment open.
     private func refuseUsers() throws(LMDBError) {
+        guard let user = try otherUser() else { return }
+        throw LMDBError(
+            .busy,
+            """
+            '\(path)' has to be recovered after a failure of the disk, and process \(user) has it \
+            open. End that process, then open it again.
+            """)
+    }
+
+    /// A process that has the environment open: LMDB then holds a lock on its lock file.
+    ///
+    /// To be called only while no environment of this process has it open.
+    func otherUser() throws(LMDBError) -> pid_t? {
         let descriptor = open(lockPath, O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else {
-            if errno == ENOENT { return }
+            if errno == ENOENT { return nil }
             throw LMDBError(errno: errno, "open", path: lockPath)
         }
         defer { close(descriptor) }
@@ -46,14 +59,7 @@ extension Folder {
         guard fcntl(descriptor, F_GETLK, &lock) == 0 else {
             throw LMDBError(errno: errno, "look at the locks of", path: lockPath)
         }
-        guard lock.l_type == Int16(F_UNLCK) else {
-            throw LMDBError(
-                .busy,
-                """
-                '\(path)' has to be recovered after a failure of the disk, and process \
-                \(lock.l_pid) has it open. End that process, then open it again.
-                """)
-        }
+        return lock.l_type == Int16(F_UNLCK) ? nil : lock.l_pid
     }
 
     private func restore(_ base: RedoBase) throws(LMDBError) {

@@ -27,6 +27,9 @@ struct MetaPage {
     let transaction: UInt64
     let free: Tree
     let main: Tree
+    /// All that the trees say of themselves.
+    let freeRoot: TreeRoot
+    let mainRoot: TreeRoot
 
     init(_ bytes: [UInt8], path: String) throws(LMDBError) {
         let body = bytes[PageWalk.headerBytes...]
@@ -49,6 +52,8 @@ struct MetaPage {
         transaction = body.integer(at: Self.transactionOffset, as: UInt64.self)
         free = Tree(body.dropFirst(24).prefix(Tree.byteCount))
         main = Tree(body.dropFirst(72).prefix(Tree.byteCount))
+        freeRoot = TreeRoot(body.dropFirst(24).prefix(Tree.byteCount))
+        mainRoot = TreeRoot(body.dropFirst(72).prefix(Tree.byteCount))
         let flags = bytes[...].integer(at: 10, as: UInt16.self)
         guard (256...65536).contains(pageBytes), pageBytes & (pageBytes - 1) == 0,
             flags & PageWalk.Flag.meta != 0, (1..<(1 << 47)).contains(lastPage),

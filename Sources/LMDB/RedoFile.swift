@@ -57,6 +57,18 @@ final class RedoFile: Sendable {
         }
     }
 
+    /// Both headers as they stand; nil for one that is no header, which a new file's blank ones are.
+    func headers() throws(LMDBError) -> [(header: RedoHeader?, isBlank: Bool)] {
+        let bytes = try read(at: 0, count: RedoHeader.secondOffset + RedoHeader.byteCount)
+        return bytes.withUnsafeBytes { bytes in
+            [0, RedoHeader.secondOffset].map { offset in
+                let part = UnsafeRawBufferPointer(
+                    rebasing: bytes[offset..<offset + RedoHeader.byteCount])
+                return (RedoHeader(part), part.allSatisfy { $0 == 0 })
+            }
+        }
+    }
+
     /// Writes a header in the place of the older one, without syncing it.
     func write(_ header: RedoHeader) throws(LMDBError) {
         try write(header.bytes, at: header.offset)

@@ -170,7 +170,7 @@ import Testing
         let verified = try Runner.run("verify", fixture.path)
         #expect(verified.code == 1)
         #expect(verified.output.contains("Operation 2: its checksum does not match."))
-        #expect(verified.output.contains("Restore the store from a backup"))
+        #expect(verified.output.contains("backstitch doctor \(fixture.path)"))
 
         let before = try fixture.snapshot()["store/data.mdb"]
         let rebuilt = try Runner.run("rebuild", fixture.path)

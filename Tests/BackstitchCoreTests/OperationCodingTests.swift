@@ -34,7 +34,8 @@ import Testing
         }
         if kind == .baseline {
             output.append(little: UInt32(0))
-            RowHeader(lastSequence: sequence, changeTag: "tag").append(to: &output)
+            RowHeader(lastSequence: sequence, changeTag: "tag").append(
+                to: &output, version: RowView.uncheckedVersion)
         }
         if kind.changesContent { writer.finish(into: &output) }
         if kind == .park { output.append(utf8: "because") }

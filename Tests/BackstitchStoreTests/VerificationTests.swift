@@ -92,16 +92,56 @@ import Testing
             // Reading damaged rows throws or gives other values; it never traps.
             _ = try? store.read { _ = try $0.find(Department.self, "d") }
             _ = try? store.read { try $0.fetch(Department.self) }
-            // The log would take over what a damaged row says, so that this write is given up.
-            _ = try? await store.write { transaction in
-                _ = try transaction.save(Department(id: "d", name: "Two"))
-                throw Planned()
+            // The log must not take over what a damaged row says.
+            for name in ["One", "Two"] {
+                let error = await #expect(throws: StoreError.self) {
+                    try await store.write { _ = try $0.save(Department(id: "d", name: name)) }
+                }
+                #expect(error?.code == .damaged, "bit \(bit)")
             }
-            try await store.rebuild()
+            let error = await #expect(throws: StoreError.self) {
+                try await store.write { _ = try $0.delete(Department.ID("d")) }
+            }
+            #expect(error?.code == .damaged, "bit \(bit)")
+            #expect(try store.read { try $0.reader.head } == 7)
+            #expect(try await store.rebuild().isIdentical == false)
             bit += 7
             isDone = bit >= count.withLock { $0 }
         }
         #expect(try store.verify().problems == [])
+    }
+
+    @Test func `a row under the key of another record is damaged`() async throws {
+        let store = store
+        try tamper(TableKey.rows) { access, databases, key, value in
+            var other = key
+            other[other.count - 1] ^= 1
+            try other.withUnsafeBytes { other in
+                try value.withUnsafeBytes { try access.put(other, $0, in: databases.tables) }
+            }
+        }
+        let error = await #expect(throws: StoreError.self) {
+            try await store.write { _ = try $0.save(Department(id: "e", name: "Two")) }
+        }
+        #expect(error?.code == .damaged)
+    }
+
+    @Test func `a row without a checksum is right, and gets one with the next change`()
+        async throws
+    {
+        let image = try store.image()
+        try tamper(TableKey.rows) { access, databases, key, value in
+            var old = Array(value.dropLast(RowView.checksumByteCount))
+            old[0] = RowView.uncheckedVersion
+            try key.withUnsafeBytes { key in
+                try old.withUnsafeBytes { try access.put(key, $0, in: databases.tables) }
+            }
+        }
+        #expect(try store.image() != image)
+        #expect(try store.verify().problems == [])
+        #expect(try store.read { try $0.find(Department.self, "d") }?.name == "One")
+        #expect(try await store.rebuild().isIdentical)
+        #expect(try store.image() == image)
     }
 
     @Test func `every flipped bit of an operation is found, and nothing is rebuilt from it`()

@@ -59,8 +59,8 @@ struct VerifyCommand: Command {
         }
         let advice =
             report.isLogDamaged
-            ? "The log is damaged, and the tables can't be made from it. Restore the store from a "
-                + "backup, or delete it and pull its records from the service again."
+            ? "The log is damaged, and the tables can't be made from it. See what can be kept: "
+                + "\(Program.name) doctor \(path.printable)"
             : "The log is whole. Make the tables from it again: "
                 + "\(Program.name) rebuild \(path.printable)"
         return ["Not consistent:"] + report.problems.map { "  " + $0.printable } + [advice]

@@ -31,7 +31,7 @@ package struct FoldedRow: Equatable, Sendable {
             output.append(big: park.sequence)
             park.reason.withUnsafeBytes { output.append($0) }
         }
-        header.append(to: &output)
+        header.append(to: &output, version: RowView.uncheckedVersion)
         body.withUnsafeBytes { output.append($0) }
     }
 

@@ -78,11 +78,7 @@ extension Store {
         let bytes = try CatalogCoding.encode(catalog)
         try environment.writer.submitAndWait {
             try environment.write { transaction in
-                try Array(MetaName.catalog.utf8).withUnsafeBytes { key in
-                    try bytes.withUnsafeBytes {
-                        try transaction.access.put(key, $0, in: databases.meta)
-                    }
-                }
+                try transaction.access.putMeta(MetaName.catalog, bytes, databases)
             }
         }
         let snapshot = CatalogSnapshot(catalog)

@@ -12,11 +12,11 @@ package struct SpaceRelease: Sendable {
 }
 
 extension Store {
-    /// Rewrites the pages of the log and the tables that are far from full, step by step.
+    /// Rewrites the pages of the databases that are far from full, step by step.
     ///
     /// - Returns: Whether it went on to the end; otherwise its task was cancelled.
     package func packPages() async throws -> Bool {
-        for database in [databases.log, databases.tables] {
+        for database in [databases.log, databases.tables, databases.meta] {
             var next: [UInt8]?
             repeat {
                 if Task.isCancelled { return false }
@@ -38,7 +38,7 @@ extension Store {
         let target = pagesInUse + pagesInUse / 32 + 64
         for _ in 0..<Self.movingPassesMax {
             var moved = 0
-            for database in [databases.log, databases.tables] {
+            for database in [databases.log, databases.tables, databases.meta] {
                 var next: [UInt8]?
                 repeat {
                     if Task.isCancelled { return }

@@ -10,6 +10,9 @@ struct ViewEntries {
     static let prefixByte: UInt8 = 0xFE
     static let prefixByteCount = 3
 
+    /// Whether a key of the meta database is of an entry of a view.
+    static func isEntry(_ key: UnsafeRawBufferPointer) -> Bool { key.first == prefixByte }
+
     let access: Access
     let database: Database
     let slot: UInt16

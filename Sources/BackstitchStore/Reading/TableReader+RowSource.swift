@@ -66,8 +66,8 @@ extension TableReader: RowSource {
 
     // MARK: Entries
 
-    private static let damagedRow = StoreError(
-        .damaged, "A row can't be read. Run rebuild to make the tables anew.")
+    static let damagedRow = StoreError(
+        .damaged, "A row is damaged. Run rebuild to make the tables anew.")
     private static let damagedIndex = StoreError(
         .damaged, "An index entry can't be read. Run rebuild to make the tables anew.")
 

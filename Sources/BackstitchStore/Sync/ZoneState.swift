@@ -30,7 +30,11 @@ package struct ZoneState: Hashable, Sendable, Codable {
 extension TableReader {
     /// The state of a zone; a new one where nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
-        guard let bytes = try meta(MetaName.zone(zone)) else { return ZoneState() }
+        guard let bytes = try meta(MetaName.zone(zone)) else {
+            var state = ZoneState()
+            state.isFullFetch = try meta(MetaName.fetchAll) != nil
+            return state
+        }
         do {
             return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
         } catch {

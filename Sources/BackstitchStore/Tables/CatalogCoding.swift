@@ -4,6 +4,8 @@ import Foundation
 /// The names in the meta database.
 package enum MetaName {
     static let catalog = "catalog"
+    /// The catalog once more, on other pages.
+    static let catalogCopy = "catalog.copy"
     /// The sequence before which every operation is settled or parked: a hint where to look for
     /// unsynced operations.
     static let outboxFloor = "outbox.floor"
@@ -12,7 +14,11 @@ package enum MetaName {
     /// How far the log is compacted.
     static let compaction = "log.compacted"
     /// The state of a zone's synchronisation.
-    package static func zone(_ name: String) -> String { "sync." + name }
+    package static func zone(_ name: String) -> String { zonePrefix + name }
+    /// Nothing, where a repair lost what it knew of zones: the first pull of each fetches all.
+    static let fetchAll = "repair.fetch"
+    /// What the names of zones' states begin with.
+    static let zonePrefix = "sync."
     /// Records seen during a full fetch.
     static let seenPrefix = "seen."
 }

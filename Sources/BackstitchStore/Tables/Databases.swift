@@ -11,6 +11,10 @@ struct Databases: Sendable {
     let meta: Database
 
     static let names = ["log", "tables", "meta"]
+    /// Their places in ``names``.
+    static let logIndex = 0
+    static let tablesIndex = 1
+    static let metaIndex = 2
 
     init(_ environment: Environment) throws(LMDBError) {
         log = try environment.database("log")

@@ -26,7 +26,8 @@ struct Projector: ~Copyable {
                 .damaged,
                 "Operation \(operation.sequence) is of an entity that the catalog lacks.")
         }
-        let reader = TableReader(access: access, databases: databases, catalog: catalog)
+        let reader = TableReader(
+            access: access, databases: databases, catalog: catalog, checksRows: true)
         let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
         let flags = row?.flags ?? []
         let after = try change(operation, row: row, in: table)
@@ -178,7 +179,7 @@ struct Projector: ~Copyable {
         try putRow(operation)
     }
 
-    /// Puts the row of a baseline as it stands.
+    /// Puts the row of a baseline.
     private mutating func restore(
         _ operation: OperationView, in table: EntityTable
     ) throws -> RowView.Flags {
@@ -187,9 +188,7 @@ struct Projector: ~Copyable {
         }
         let row = baseline.row
         if !row.isDeleted { try putEntries(operation, try operation.after, in: table) }
-        rowBuffer.removeAll()
-        rowBuffer.append(row.bytes)
-        try putRow(operation)
+        try put(row.header, row.bodyBytes, operation)
         if let bytes = baseline.parkBytes { try putParked(operation, bytes) }
         return row.flags
     }
@@ -269,9 +268,11 @@ struct Projector: ~Copyable {
         try putRow(operation)
     }
 
-    private func putRow(_ operation: OperationView) throws {
-        try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
-            try access.put($0, rowBuffer.bytes, in: databases.tables)
+    /// Puts the row that the buffer holds but for its checksum.
+    private mutating func putRow(_ operation: OperationView) throws {
+        try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { key in
+            RowView.appendChecksum(at: key, to: &rowBuffer)
+            try access.put(key, rowBuffer.bytes, in: databases.tables)
         }
     }
 

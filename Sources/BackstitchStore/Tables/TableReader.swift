@@ -9,10 +9,14 @@ package struct TableReader {
     package let catalog: CatalogSnapshot
     /// What was different at the moment that is read; nil for the present.
     let past: PastRows?
+    /// Whether the checksums of rows are compared: where what they say is written again.
+    let checksRows: Bool
 
     init(
-        access: Access, databases: Databases, catalog: CatalogSnapshot, past: PastRows? = nil
+        access: Access, databases: Databases, catalog: CatalogSnapshot, past: PastRows? = nil,
+        checksRows: Bool = false
     ) {
+        self.checksRows = checksRows
         self.access = access
         self.databases = databases
         self.catalog = catalog
@@ -33,8 +37,8 @@ package struct TableReader {
     private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
         if let past, let record = past.record(at: key) { return past.row(of: record) }
         guard let bytes = try access.get(key, in: databases.tables) else { return nil }
-        guard let row = RowView(bytes) else {
-            throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
+        guard let row = RowView(bytes), !checksRows || row.isIntact(at: key) else {
+            throw Self.damagedRow
         }
         return row
     }
@@ -61,7 +65,7 @@ package struct TableReader {
         }
     }
 
-    /// Visits the rows of an entity, tombstones included, in key order.
+    /// Visits the rows of an entity, tombstones included, in key order, and compares their checksums.
     func visitStoredRows(
         of entity: EntityNumber, from start: RecordKey? = nil,
         _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
@@ -73,10 +77,7 @@ package struct TableReader {
         from.append(prefix.bytes)
         if let start { from.append(start) }
         try self.visit(prefix: prefix.bytes, from: from.bytes) { key, value in
-            guard let row = RowView(value) else {
-                throw StoreError(
-                    .damaged, "A row can't be read. Run rebuild to make the tables anew.")
-            }
+            guard let row = RowView(value), row.isIntact(at: key) else { throw Self.damagedRow }
             let keyBytes = key.part(TableKey.rowPrefixByteCount..<key.count)
             return try visit(keyBytes, row)
         }

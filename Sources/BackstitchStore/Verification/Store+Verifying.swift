@@ -7,7 +7,8 @@ public struct VerificationReport: Hashable, Sendable {
     public internal(set) var operations = 0
     /// The number of entries in the tables: rows, index entries, journal entries.
     public internal(set) var entries = 0
-    /// Whether something is wrong with the log, so that a rebuild of the tables would not help.
+    /// Whether something is wrong with the log or the meta database, so that a rebuild of the tables
+    /// would not help.
     public internal(set) var isLogDamaged = false
     /// What is wrong, each with its place; at most ``problemsMax``.
     public internal(set) var problems: [String] = []
@@ -61,7 +62,9 @@ extension Store {
         let operations = try reader.access.count(of: databases.log)
         // The log is read twice: to be checked, and to be applied.
         func tell(_ done: Int) { progress(WorkProgress(done: done, total: 2 * operations)) }
+        try reader.checkMeta(&report)
         try reader.checkLog(&report, progress: tell)
+        if let problem = try reader.lostEnd() { report.note(problem) }
         guard report.isConsistent else {
             report.isLogDamaged = true
             return report
@@ -118,6 +121,25 @@ extension TableReader {
             found.note("Operation \(expected) is missing: the log ends before it.")
         }
         report = found
+    }
+
+    /// What shows that the end of the log is lost: rows of later operations. A rebuild would lose
+    /// them too.
+    func lostEnd() throws -> String? {
+        let head = try head
+        var last: UInt64 = 0
+        try [TableKey.rows].withUnsafeBytes { prefix in
+            try visit(prefix: prefix) { key, value in
+                if let row = RowView(value), row.lastSequence > max(head, last), row.isChecked,
+                    row.isIntact(at: key)
+                {
+                    last = row.lastSequence
+                }
+                return true
+            }
+        }
+        return last == 0
+            ? nil : "The log ends with operation \(head), and a row is of operation \(last)."
     }
 
     private func check(_ operation: OperationView, _ report: inout VerificationReport) throws {
@@ -204,7 +226,7 @@ extension TableReader {
                                 : "The tables have \(place), which does not follow from the log.")
                         return
                     }
-                    guard stored.value.holdsSameBytes(as: wanted.value) else {
+                    guard Self.areSame(stored.value, wanted.value, at: stored.key) else {
                         found.note(
                             "The tables hold \(Self.describe(stored.key)) with another value than "
                                 + "follows from the log.")
@@ -219,6 +241,18 @@ extension TableReader {
             }
         }
         report = found
+    }
+
+    /// Whether a value is the expected one, or the same row in an older form.
+    private static func areSame(
+        _ stored: UnsafeRawBufferPointer, _ wanted: UnsafeRawBufferPointer,
+        at key: UnsafeRawBufferPointer
+    ) -> Bool {
+        if stored.holdsSameBytes(as: wanted) { return true }
+        guard key.first == TableKey.rows, let row = RowView(stored), !row.isChecked,
+            let expected = RowView(wanted)
+        else { return false }
+        return row.contents.holdsSameBytes(as: expected.contents)
     }
 
     /// What the keys of index entries begin with that are not all there yet.

@@ -6,6 +6,9 @@ extension WriteContext {
     ///
     /// - Parameter progress: Called now and then with the number of operations that were applied.
     func rebuildTables(progress: (Int) -> Void = { _ in }) throws {
+        if let problem = try reader.lostEnd() {
+            throw StoreError(.damaged, problem + " Run 'backstitch doctor' on the store.")
+        }
         hasWrittenDirectly = true
         try access.clear(databases.tables)
         var projector = Projector(access: access, databases: databases)

@@ -70,7 +70,7 @@ package final class WriteContext {
     }
 
     package var reader: TableReader {
-        TableReader(access: access, databases: databases, catalog: catalog)
+        TableReader(access: access, databases: databases, catalog: catalog, checksRows: true)
     }
 
     /// Starts the next write of the commit.
@@ -214,14 +214,12 @@ package final class WriteContext {
 
     package func setMeta(_ name: String, _ value: [UInt8]) throws {
         hasWrittenDirectly = true
-        try Array(name.utf8).withUnsafeBytes { key in
-            try value.withUnsafeBytes { try access.put(key, $0, in: databases.meta) }
-        }
+        try access.putMeta(name, value, databases)
     }
 
     package func deleteMeta(_ name: String) throws {
         hasWrittenDirectly = true
-        _ = try Array(name.utf8).withUnsafeBytes { try access.delete($0, in: databases.meta) }
+        try access.deleteMeta(name, databases)
     }
 
     /// Writes what is shared by the writes of a commit, once they have all run.

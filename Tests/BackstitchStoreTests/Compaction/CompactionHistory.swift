@@ -11,13 +11,19 @@ final class CompactionHistory {
     private var model: StoreModel
     private let clock: ManualClock
 
-    init(seed: UInt64, projections: [any Projection] = []) throws {
+    /// - Parameter path: Where the store is; nil keeps nothing on disk.
+    init(
+        seed: UInt64, at path: String? = nil, projections: [any Projection] = []
+    ) throws {
         let clock = ManualClock()
         self.clock = clock
-        store = try Store.inMemory(
-            schema: .all,
-            configuration: StoreConfiguration(
-                projections: projections, milliseconds: { clock.milliseconds }))
+        let configuration = StoreConfiguration(
+            projections: projections, milliseconds: { clock.milliseconds })
+        if let path {
+            store = try Store(at: path, schema: .all, configuration: configuration)
+        } else {
+            store = try Store.inMemory(schema: .all, configuration: configuration)
+        }
         model = StoreModel(seed: seed)
     }
 
@@ -90,10 +96,12 @@ final class CompactionHistory {
         let copy = try Store.inMemory(
             schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
         let content = try store.content()
+        let names = [MetaName.catalog, MetaName.catalogCopy]
+        let catalog = (names + names.map(MetaChecksum.name)).map { Array($0.utf8) }
         try copy.environment.tamper { access, databases in
             for (name, entries) in content {
                 let database = databases.named(name)
-                for (key, value) in entries where key != Array(MetaName.catalog.utf8) {
+                for (key, value) in entries where !catalog.contains(key) {
                     try key.withUnsafeBytes { key in
                         try value.withUnsafeBytes { try access.put(key, $0, in: database) }
                     }

@@ -42,7 +42,9 @@ import Testing
         for prefix in prefixes {
             try prefix.withUnsafeBytes { prefix in
                 try transaction.reader.visit(prefix: prefix) { key, value in
-                    entries += [Array(key), Array(value)]
+                    // Rows of then are folded from the log, and have no checksum.
+                    let row = key.first == TableKey.rows ? RowView(value) : nil
+                    entries += [Array(key), Array(row?.contents ?? value)]
                     return true
                 }
             }

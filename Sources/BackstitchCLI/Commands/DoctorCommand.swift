@@ -1,0 +1,61 @@
+import Backstitch
+
+/// Says what is wrong with a store, and puts it in order.
+struct DoctorCommand: Command {
+    private static let repair = Syntax.Option(
+        "repair", nil, "Puts the store in order, and keeps the damaged files beside it.")
+
+    let name = "doctor"
+    let summary = "Says what is wrong with a store's files, and repairs them."
+    let syntax = Syntax(
+        operands: [.store], options: [repair, .json],
+        notes: """
+            Every page of the file is read and checked, then log and tables are compared. Without
+            --repair nothing is changed, and what a repair would do is told.
+
+            A repair makes a new data file from what is intact, verifies it, and puts it in the place
+            of the damaged one, which is kept at STORE.damaged-TIME with a report and with the
+            operations that could not be used. No program may have the store open meanwhile. Unsynced
+            edits that survive stay unsynced; where the log was damaged, the next sync fetches
+            everything from the service.
+
+            Exit codes: 0 nothing is wrong, or it is repaired; 1 something is wrong; 2 the store could
+            not be checked or repaired.
+
+            JSON: one object.
+              store       the path as given
+              healthy     whether nothing was wrong
+              remedy      none, opening, rebuild, salvage or backup
+              findings    what was wrong: part (file, log, tables, meta, redo) and message
+              operations, rows  how many were checked
+              repair      what a repair keeps and what it can't: operationsKept, operationsSetAside,
+                          missingSequences, missingCount, recordsWhole, recordsCurrent, recordsOlder,
+                          recordsLost, editsLost (count and names), metaDropped, fetchesAll
+              repaired    whether it was done
+              keptAt      where the damaged files are
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let path = arguments.operands[0]
+        let progress = console.progress("Examining")
+        defer { progress.finish() }
+        let report: RepairReport
+        if arguments.has(Self.repair) {
+            report = try Store.repair(at: path, milliseconds: LiveValues.milliseconds()) {
+                progress.update(done: $0.done, total: $0.total)
+            }
+        } else {
+            let diagnosis = try Store.diagnose(at: path) {
+                progress.update(done: $0.done, total: $0.total)
+            }
+            report = RepairReport(diagnosis: diagnosis, salvage: diagnosis.salvage, keptAt: nil)
+        }
+        progress.finish()
+        if arguments.has(.json) {
+            console.output.line(try JSON.line(DoctorDocument(report, path: path)))
+        } else {
+            for line in DoctorLines.lines(report, path: path) { console.output.line(line) }
+        }
+        return report.diagnosis.isHealthy || report.keptAt != nil ? .success : .negative
+    }
+}

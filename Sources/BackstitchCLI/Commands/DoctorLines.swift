@@ -1,0 +1,74 @@
+import Backstitch
+
+/// The text of `doctor`.
+enum DoctorLines {
+    /// The records that are named in each list.
+    private static let namesMax = 10
+
+    static func lines(_ report: RepairReport, path: String) -> [String] {
+        let diagnosis = report.diagnosis
+        var lines: [String] = []
+        if diagnosis.isHealthy {
+            lines.append(
+                diagnosis.remedy == .opening
+                    ? "In order: the last commits before a power cut are in the file 'redo', and "
+                        + "whoever opens the store next recovers them."
+                    : "In order: \(diagnosis.operations.counted("operation")), "
+                        + "\(diagnosis.rows.counted("row")).")
+            return lines
+        }
+        lines.append("Damaged:")
+        for finding in diagnosis.findings {
+            lines.append("  \(finding.part.rawValue): \(finding.message.printable)")
+        }
+        let hidden = diagnosis.findingCount - diagnosis.findings.count
+        if hidden > 0 { lines.append("  and \(hidden) more") }
+        guard let salvage = report.salvage else {
+            lines.append(
+                "The store's catalog is lost, and nothing can be read without it. Restore the store "
+                    + "from a backup.")
+            return lines
+        }
+        lines.append(report.keptAt == nil ? "A repair would give:" : "Repaired:")
+        lines += self.lines(salvage).map { "  " + $0 }
+        if let keptAt = report.keptAt {
+            lines.append("The damaged files and a report are at \(keptAt.printable).")
+        } else {
+            lines.append("To do it: \(Program.name) doctor --repair \(path.printable)")
+        }
+        return lines
+    }
+
+    private static func lines(_ salvage: SalvageReport) -> [String] {
+        var lines = ["\(salvage.operationsKept.counted("operation")) as they were"]
+        if salvage.losesNothing { lines.append("nothing is lost") }
+        if salvage.missingCount > 0 {
+            lines.append(
+                "missing or damaged operations: \(salvage.missingCount) "
+                    + "(\(list(salvage.missingSequences)))")
+        }
+        if salvage.operationsSetAside > 0 {
+            lines.append(
+                "\(salvage.operationsSetAside.counted("operation")) set aside, whose effects rows "
+                    + "tell or which can't be used")
+        }
+        func add(_ what: String, _ records: SalvageReport.Records) {
+            guard records.count > 0 else { return }
+            lines.append("\(what): \(records.count) (\(list(records.names)))")
+        }
+        add("records as they were last, without a part of their past", salvage.recordsCurrent)
+        add("records in an older state", salvage.recordsOlder)
+        add("lost records", salvage.recordsLost)
+        add("records whose unsynced changes are lost or pushed as a whole", salvage.editsLost)
+        if !salvage.metaDropped.isEmpty {
+            lines.append("made anew: \(list(salvage.metaDropped))")
+        }
+        if salvage.fetchesAll { lines.append("the next sync fetches everything") }
+        return lines
+    }
+
+    private static func list(_ names: [String]) -> String {
+        let shown = names.prefix(namesMax).map(\.printable).joined(separator: ", ")
+        return names.count > namesMax ? shown + ", …" : shown
+    }
+}

@@ -1,0 +1,64 @@
+/// What is wrong with the files of a store, and what a repair would do.
+public struct Diagnosis: Hashable, Sendable {
+    /// The parts of a store that can be damaged each by itself.
+    public enum Part: String, Hashable, Sendable, CaseIterable {
+        /// The pages of the data file and how they hang together.
+        case file
+        /// The operations.
+        case log
+        /// What follows from the operations: rows, indexes, journal.
+        case tables
+        /// The catalog and how far everything has come.
+        case meta
+        /// The file `redo`.
+        case redo
+    }
+
+    /// What helps.
+    public enum Remedy: String, Hashable, Sendable, CaseIterable {
+        /// Nothing is wrong.
+        case none
+        /// Opening the store: after a power cut its last commits are in the file `redo`.
+        case opening
+        /// Log and catalog are whole: a repair makes all else from them, and nothing is lost.
+        case rebuild
+        /// A repair keeps what is intact of the log and of the rows; the next sync fetches all.
+        case salvage
+        /// Nothing of the store can be read without its catalog, and that is lost: a backup.
+        case backup
+    }
+
+    /// One thing that is wrong.
+    public struct Finding: Hashable, Sendable {
+        /// Where it is.
+        public let part: Part
+        /// What it is, as a sentence; without values of records.
+        public let message: String
+    }
+
+    /// The most findings that are listed.
+    public static let findingsMax = 100
+
+    /// What is wrong; at most ``findingsMax``.
+    public internal(set) var findings: [Finding] = []
+    /// How many findings there are, listed or not.
+    public internal(set) var findingCount = 0
+    /// What helps.
+    public internal(set) var remedy = Remedy.none
+    /// The number of operations that were checked.
+    public internal(set) var operations = 0
+    /// The number of rows that were checked.
+    public internal(set) var rows = 0
+    /// What a repair keeps and what it can't; nil where none helps.
+    public internal(set) var salvage: SalvageReport?
+
+    /// Whether nothing is wrong.
+    public var isHealthy: Bool { findingCount == 0 }
+
+    mutating func note(_ part: Part, _ message: String) {
+        findingCount += 1
+        if findings.count < Self.findingsMax {
+            findings.append(Finding(part: part, message: message))
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/// What a repair did.
+public struct RepairReport: Hashable, Sendable {
+    /// What was wrong.
+    public let diagnosis: Diagnosis
+    /// What was kept; nil where nothing had to be done, or opening the store was all.
+    public let salvage: SalvageReport?
+    /// Where the damaged files are, as they were; nil where nothing had to be done. Beside them are
+    /// `report.json` and `set-aside.jsonl`, a line for each operation that could not be used.
+    public let keptAt: String?
+
+    /// A report by its parts.
+    public init(diagnosis: Diagnosis, salvage: SalvageReport?, keptAt: String?) {
+        self.diagnosis = diagnosis
+        self.salvage = salvage
+        self.keptAt = keptAt
+    }
+}

@@ -1,0 +1,77 @@
+import Glibc
+
+extension Environment {
+    /// Whether a folder has a data file, whatever that is like.
+    package static func hasData(at directory: String) -> Bool {
+        (try? FileKey(path: Folder(path: directory).dataPath)) != nil
+    }
+
+    /// Puts another data file in the place of a folder's, and keeps the old one as it is.
+    ///
+    /// The new file appears at once, complete, checked and on disk. The old one and its file `redo`
+    /// get names in another folder, which is there, before; not one byte of them is changed. Nobody may have the
+    /// environment open, and nobody can open it meanwhile.
+    ///
+    /// - Parameters:
+    ///   - kept: Where the old files go: a folder on the same disk, without such files.
+    ///   - fill: Makes an environment in the folder that it gets, and closes it. If it throws, nothing
+    ///     is changed.
+    /// - Throws: `busy` where the environment is open; `other` if `kept` has a data file;
+    ///   `readOnlyDirectory`, `permissionDenied`, `diskFull` or `io`; what `fill` throws.
+    package static func replaceData(
+        in directory: String, keepingOldIn kept: String, fill: (String) throws -> Void
+    ) throws {
+        let folder = Folder(path: directory)
+        let old = Folder(path: kept)
+        guard try FileKey(path: old.dataPath) == nil else {
+            throw LMDBError(.other, "'\(old.path)' has a data file. Keep the old one elsewhere.")
+        }
+        let lock = try RepairLock(folder)
+        try folder.refuseOpen()
+        let draft = try Draft(of: folder)
+        try fill(draft.folder.path)
+        try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
+        unlink(draft.folder.lockPath)
+        unlink(draft.folder.redoPath)
+        try draft.sync()
+        try folder.refuseOpen()
+        try folder.link(to: old)
+        guard rename(draft.folder.dataPath, folder.dataPath) == 0 else {
+            throw LMDBError(errno: errno, "replace", path: folder.dataPath)
+        }
+        // It speaks of the old file.
+        unlink(folder.redoPath)
+        try Folder.sync(folder.path)
+        lock.release()
+    }
+}
+
+extension Folder {
+    /// Throws if this or another process has the environment open.
+    fileprivate func refuseOpen() throws(LMDBError) {
+        try EnvironmentRegistry.shared.whileClosed(self) { () throws(LMDBError) in
+            guard let user = try otherUser() else { return }
+            throw LMDBError(
+                .busy,
+                "Process \(user) has '\(path)' open. End that process, then try again.")
+        }
+    }
+
+    /// Gives the data file and the redo file a second name in a new folder.
+    fileprivate func link(to other: Folder) throws(LMDBError) {
+        for (from, to) in [(dataPath, other.dataPath), (redoPath, other.redoPath)] {
+            if Glibc.link(from, to) == 0 { continue }
+            let reason = errno
+            if reason == ENOENT, from == redoPath { continue }
+            guard reason == EPERM || reason == ENOTSUP else {
+                throw LMDBError(errno: reason, "create", path: to)
+            }
+            // A file system without hard links: the old file moves, and there is none for a moment.
+            guard rename(from, to) == 0 else {
+                throw LMDBError(errno: errno, "create", path: to)
+            }
+        }
+        try Self.sync(other.path)
+        try Self.sync(other.parent)
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+
+/// The right to put another data file in the place of a folder's: a lock on the file `repair.lock`,
+/// which is there only meanwhile. Whoever opens the environment looks for it first.
+struct RepairLock: ~Copyable {
+    private let descriptor: Int32
+    private let path: String
+
+    init(_ folder: Folder) throws(LMDBError) {
+        path = folder.repairLockPath
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw LMDBError(errno: errno, "create", path: path) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let reason = errno
+            close(descriptor)
+            guard reason == EWOULDBLOCK else {
+                throw LMDBError(errno: reason, "lock", path: path)
+            }
+            throw .isBeingRepaired(folder.path)
+        }
+    }
+
+    /// Gives the right back; until then it lasts.
+    consuming func release() {}
+
+    deinit {
+        unlink(path)
+        close(descriptor)
+    }
+}
+
+extension Folder {
+    fileprivate var repairLockPath: String { path + "/repair.lock" }
+
+    /// Throws while somebody repairs the folder. What a crash left of the lock does not count.
+    func refuseDuringRepair() throws(LMDBError) {
+        let descriptor = open(repairLockPath, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK else { return }
+        throw .isBeingRepaired(path)
+    }
+}
+
+extension LMDBError {
+    fileprivate static func isBeingRepaired(_ path: String) -> LMDBError {
+        LMDBError(.busy, "'\(path)' is being repaired by another process. Try again later.")
+    }
+}

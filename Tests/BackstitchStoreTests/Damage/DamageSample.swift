@@ -1,0 +1,127 @@
+import Backstitch
+import BackstitchCore
+import Foundation
+import LMDB
+import Testing
+import XXHash
+
+@testable import BackstitchStore
+
+/// A store with whatever a store can have, and its files before and after the last part of its
+/// history.
+struct DamageSample {
+    let older: StoreFiles
+    let files: StoreFiles
+    let content: [String: Store.Entries]
+    /// The pages of the file on which each operation stands, small ones only.
+    let pages: [UInt64: Set<Int>]
+
+    init(seed: UInt64) async throws {
+        let folder = try TemporaryFolder()
+        let history = try CompactionHistory(seed: seed, at: folder.store)
+        let store = history.store
+        defer { store.close() }
+        try await history.run(3)
+        try await store.pull("Newer", "n", ["field": .list([.string("kept")])])
+        try await history.settle()
+        _ = try await store.compact(through: try store.head / 2, operationsPerChunk: 100)
+        older = try StoreFiles(at: folder.store)
+        try await store.write { transaction in
+            var everything = Everything(id: "large")
+            everything.data = Data(repeating: 7, count: 9_000)
+            try transaction.save(everything)
+        }
+        try await store.writeContext { context in
+            var state = ZoneState()
+            state.isSetUp = true
+            state.zoneToken = "token"
+            state.userName = "user"
+            state.needsPull = false
+            try context.setZoneState(state, "Notes")
+        }
+        try await history.run(2)
+        // In a run of commits the last ones are in the redo file.
+        for number in 0..<200 {
+            try await store.write { _ = try $0.save(Node(id: .init("node\(number % 40)"))) }
+            let files = try StoreFiles(at: folder.store)
+            if number >= 20, files.isActive { break }
+        }
+        var files = try StoreFiles(at: folder.store)
+        files.used = try files.usedPages()
+        self.files = files
+        content = try store.content()
+        pages = Self.pages(of: content["log"] ?? [], in: files.data)
+    }
+
+    private static func pages(of log: Store.Entries, in data: Data) -> [UInt64: Set<Int>] {
+        var pages: [UInt64: Set<Int>] = [:]
+        for (key, value) in log where value.count < 1_000 {
+            let sequence = key.withUnsafeBytes { $0.sequence }
+            var start = data.startIndex
+            while let found = data.range(of: Data(key + value), in: start..<data.endIndex) {
+                pages[sequence, default: []].insert(found.lowerBound / StoreFiles.pageBytes)
+                start = found.upperBound
+            }
+        }
+        return pages
+    }
+
+    /// The operations that stand on a page that is as it was.
+    func intact(in damaged: Data) -> Set<UInt64> {
+        let count = StoreFiles.pageBytes
+        let same = (0..<damaged.count / count).filter { page in
+            guard (page + 1) * count <= files.data.count else { return false }
+            return damaged.part(page * count, count) == files.data.part(page * count, count)
+        }
+        let pages = Set(same)
+        return Set(self.pages.filter { !$0.value.isDisjoint(with: pages) }.keys)
+    }
+}
+
+extension StoreFiles {
+    /// The pages without which the file is not sound.
+    func usedPages() throws -> [Int] {
+        let folder = try TemporaryFolder()
+        try write(to: folder.store)
+        let handle = try #require(FileHandle(forUpdatingAtPath: folder.dataPath))
+        defer { try? handle.close() }
+        func put(_ bytes: Data, at page: Int) throws {
+            try handle.seek(toOffset: UInt64(page * Self.pageBytes))
+            try handle.write(contentsOf: bytes)
+        }
+        var used: [Int] = []
+        for page in 2..<data.count / Self.pageBytes {
+            try put(Data(count: Self.pageBytes), at: page)
+            let found = try Environment.inspect(at: folder.store, names: Databases.names) { _ in }
+            if !found.isSound { used.append(page) }
+            try put(data.part(page * Self.pageBytes, Self.pageBytes), at: page)
+        }
+        return used
+    }
+
+    /// Whether the redo file is in use.
+    var isActive: Bool {
+        newestHeader.map { redo?[$0 + 16] == 1 } ?? false
+    }
+
+    private var newestHeader: Int? {
+        guard let redo, redo.count > 8192 else { return nil }
+        func counter(_ offset: Int) -> UInt64 {
+            redo.part(offset + 8, 8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+        }
+        return counter(0) > counter(4096) ? 0 : 4096
+    }
+
+    /// The files after a restart of the system, so that the redo file counts.
+    var restarted: StoreFiles {
+        var files = self
+        guard var redo = files.redo else { return files }
+        for offset in [0, 4096] where redo.part(offset, 8) == Data("BSTREDO1".utf8) {
+            redo[offset + 32] ^= 1
+            var hash = redo.part(offset, 504).withUnsafeBytes { Checksum.xxh64($0) }
+            redo.put(Data(bytes: &hash, count: 8), at: offset + 504)
+        }
+        files.redo = redo
+        return files
+    }
+}
