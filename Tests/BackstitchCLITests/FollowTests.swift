@@ -15,7 +15,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [SIGINT, SIGTERM])
+    @Test(.timeLimit(.minutes(10)), arguments: [SIGINT, SIGTERM])
     func `following shows what another process writes, until interrupted`(number: Int32) throws {
         try fixture.fill(2)
         let (process, output, complaint) = try Runner.start(
@@ -35,7 +35,7 @@ import Testing
         #expect(complaint.fileHandleForReading.readDataToEndOfFile().isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `following ends without a crash when nobody reads any more`() throws {
         try fixture.fill(1)
         let (process, output, complaint) = try Runner.start(["log", fixture.path, "--follow"])
@@ -47,7 +47,7 @@ import Testing
         #expect(complaint.fileHandleForReading.readDataToEndOfFile().isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a reader that stops early makes no noise`() throws {
         try fixture.fill(2_000)
         let result = try Runner.run(

@@ -7,7 +7,7 @@ import LMDB
 import Testing
 
 /// Triggers, retries, and the life of the engine. Time is a clock that the tests move on.
-@Suite(.timeLimit(.minutes(1))) struct LifecycleTests {
+@Suite(.timeLimit(.minutes(10))) struct LifecycleTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 
