@@ -9,7 +9,11 @@ package final class FileLease: Sendable {
         self.descriptor = descriptor
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // Closing is not enough: a child between its fork and its exec has the descriptor too.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Takes the lease if nobody has it. It is given back when the result is released.
     ///

@@ -18,6 +18,12 @@ struct RepairLock: ~Copyable {
             }
             throw .isBeingRepaired(folder.path)
         }
+        // Who had it may have removed the file since it was opened here; another has a new one then.
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else {
+            close(descriptor)
+            throw .isBeingRepaired(folder.path)
+        }
     }
 
     /// Gives the right back; until then it lasts.
@@ -37,7 +43,11 @@ extension Folder {
         let descriptor = open(repairLockPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK else { return }
+        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK else {
+            // A child between its fork and its exec would keep the lock beyond the closing.
+            flock(descriptor, LOCK_UN)
+            return
+        }
         throw .isBeingRepaired(path)
     }
 }

@@ -51,6 +51,33 @@ import Testing
         }
     }
 
+    @Test func `a child that has the descriptor too does not keep a lease that was given back`()
+        async throws
+    {
+        try await withFolder { path in
+            let first = try Store(at: path, schema: Self.schema())
+            #expect(try first.takeSyncLease())
+            // What a process that is being started has until it runs its own program.
+            let inherited = try #require(Self.duplicate(ofFile: path + "/sync.lock"))
+            defer { close(inherited) }
+            let second = try Store(at: path, schema: Self.schema())
+            defer { second.close() }
+            #expect(try !second.takeSyncLease())
+            first.close()
+            #expect(try second.takeSyncLease())
+        }
+    }
+
+    private static func duplicate(ofFile path: String) -> Int32? {
+        let real = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        let folder = "/proc/self/fd/"
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: folder + name)
+            if target == real, let descriptor = Int32(name) { return dup(descriptor) }
+        }
+        return nil
+    }
+
     @Test func `an engine on another handle stands by, keeps nothing from syncing, and takes over`()
         async throws
     {
