@@ -8,10 +8,12 @@
 #include <lmdb.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -48,7 +50,62 @@ int CFaultsDisarm(void) {
     return result;
 }
 
+// Counting. All calls are told by the path of what they concern.
+
+static bool counts;
+static char countedFolder[PATH_MAX];
+static int callCount, firstFailing, lastFailing, countedFailures, countedReason;
+
+void CFaultsCount(const char *directory, int number, int times, int reason) {
+    pthread_mutex_lock(&lock);
+    snprintf(countedFolder, sizeof countedFolder, "%s", directory);
+    callCount = countedFailures = 0;
+    firstFailing = number;
+    lastFailing = times > INT_MAX - number ? INT_MAX : number + times;
+    countedReason = reason;
+    __atomic_store_n(&counts, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
+int CFaultsCounted(int *failed) {
+    pthread_mutex_lock(&lock);
+    __atomic_store_n(&counts, false, __ATOMIC_RELAXED);
+    *failed = countedFailures;
+    int result = callCount;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static bool failsAt(const char *path) {
+    if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return false;
+    bool result = false;
+    pthread_mutex_lock(&lock);
+    if (counts && strncmp(path, countedFolder, strlen(countedFolder)) == 0) {
+        result = callCount >= firstFailing && callCount < lastFailing;
+        if (result) countedFailures++;
+        callCount++;
+    }
+    int reason = countedReason;
+    pthread_mutex_unlock(&lock);
+    if (result) errno = reason;
+    return result;
+}
+
+// Where the path can't be told, nothing fails.
+static bool failsOn(int descriptor) {
+    if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return false;
+    int reason = errno;
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    errno = reason;
+    if (length < 0) return false;
+    path[length] = 0;
+    return failsAt(path);
+}
+
 static bool fails(int descriptor, CFaultsCall call) {
+    if (failsOn(descriptor)) return true;
     if (!__atomic_load_n(&armed, __ATOMIC_RELAXED)) return false;
     struct stat status;
     if (fstat(descriptor, &status) != 0) return false;
@@ -253,6 +310,51 @@ int fallocate(int descriptor, int mode, off_t offset, off_t count) {
     errno = reason;
     return status;
 }
+
+// The calls that only fail, and are not recorded.
+
+#define FAILING(result, name, parameters, arguments, condition, failure)  \
+    result name parameters {                                               \
+        REAL(name);                                                        \
+        if (condition) return failure;                                     \
+        return real arguments;                                             \
+    }
+
+FAILING(ssize_t, pread, (int descriptor, void *bytes, size_t count, off_t offset),
+        (descriptor, bytes, count, offset), failsOn(descriptor), -1)
+FAILING(ssize_t, pread64, (int descriptor, void *bytes, size_t count, off_t offset),
+        (descriptor, bytes, count, offset), failsOn(descriptor), -1)
+FAILING(int, ftruncate, (int descriptor, off_t count), (descriptor, count), failsOn(descriptor), -1)
+FAILING(int, ftruncate64, (int descriptor, off_t count), (descriptor, count), failsOn(descriptor),
+        -1)
+FAILING(void *, mmap,
+        (void *address, size_t count, int protection, int flags, int descriptor, off_t offset),
+        (address, count, protection, flags, descriptor, offset),
+        descriptor >= 0 && failsOn(descriptor), MAP_FAILED)
+FAILING(void *, mmap64,
+        (void *address, size_t count, int protection, int flags, int descriptor, off_t offset),
+        (address, count, protection, flags, descriptor, offset),
+        descriptor >= 0 && failsOn(descriptor), MAP_FAILED)
+FAILING(int, mkdir, (const char *path, mode_t mode), (path, mode), failsAt(path), -1)
+FAILING(int, rename, (const char *from, const char *to), (from, to), failsAt(to), -1)
+FAILING(int, link, (const char *from, const char *to), (from, to), failsAt(to), -1)
+
+#define OPENING(name)                                                      \
+    int name(const char *path, int flags, ...) {                           \
+        REAL(name);                                                        \
+        mode_t mode = 0;                                                   \
+        if (flags & (O_CREAT | O_TMPFILE)) {                               \
+            va_list rest;                                                  \
+            va_start(rest, flags);                                         \
+            mode = va_arg(rest, mode_t);                                   \
+            va_end(rest);                                                  \
+        }                                                                  \
+        if (failsAt(path)) return -1;                                      \
+        return real(path, flags, mode);                                    \
+    }
+
+OPENING(open)
+OPENING(open64)
 
 int CFaultsInChild(int (*body)(void *), void *context) {
     pid_t child = fork();

@@ -14,6 +14,7 @@ final class SetAsideFile: Sendable {
     }
 
     private let handle: FileHandle
+    private let path: String
 
     /// Makes the file.
     init(path: String) throws {
@@ -21,6 +22,7 @@ final class SetAsideFile: Sendable {
             let handle = FileHandle(forWritingAtPath: path)
         else { throw StoreError(.inaccessible, "'\(path)' can't be written. Check the folder.") }
         self.handle = handle
+        self.path = path
     }
 
     func add(_ sequence: UInt64, _ bytes: UnsafeRawBufferPointer, _ reason: String) throws {
@@ -30,12 +32,30 @@ final class SetAsideFile: Sendable {
             record: try operation.key.description, reason: reason, bytes: Data(bytes))
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try handle.write(contentsOf: try encoder.encode(line) + Data("\n".utf8))
+        let text = try encoder.encode(line) + Data("\n".utf8)
+        try StoreError.writing(path) { try handle.write(contentsOf: text) }
     }
 
     /// Puts the file on disk.
     func close() throws {
-        try handle.synchronize()
-        try handle.close()
+        try StoreError.writing(path) {
+            try handle.synchronize()
+            try handle.close()
+        }
+    }
+}
+
+extension StoreError {
+    /// Runs a closure that writes a file with Foundation, and throws its failures as `full` or `io`.
+    static func writing(_ path: String, _ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch {
+            let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
+            throw StoreError(
+                isFull ? .full : .io,
+                "'\(path)' can't be written. \(isFull ? "Make room on" : "Check") the disk, and try "
+                    + "again.")
+        }
     }
 }

@@ -88,7 +88,8 @@ extension Store {
             try aside.close()
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-            try encoder.encode(report).write(to: URL(fileURLWithPath: kept + "/report.json"))
+            let (text, path) = (try encoder.encode(report), kept + "/report.json")
+            try StoreError.writing(path) { try text.write(to: URL(fileURLWithPath: path)) }
             try check(draft, configuration, progress)
             made = report
         }

@@ -1,4 +1,7 @@
 import Backstitch
+import BackstitchCore
+
+@testable import BackstitchStore
 
 /// One entity in two versions of an app: the second has an index, a default and another name for an
 /// attribute.
@@ -23,4 +26,49 @@ enum SecondVersion {
     }
 
     static let schema = Schema(Item.self)
+}
+
+/// The records of a store in either version: a value by name.
+enum CrashRecords {
+    static func save(
+        _ name: String, _ value: Int, _ isMigrated: Bool, _ tx: borrowing WriteTransaction
+    ) throws {
+        if isMigrated {
+            try tx.save(
+                SecondVersion.Item(id: .init(name), name: name, count: value, group: "\(value % 7)")
+            )
+        } else {
+            try tx.save(
+                FirstVersion.Item(id: .init(name), name: name, value: value, group: "\(value % 7)"))
+        }
+    }
+
+    static func delete(
+        _ name: String, _ isMigrated: Bool, _ tx: borrowing WriteTransaction
+    ) throws {
+        if isMigrated {
+            _ = try tx.delete(SecondVersion.Item.ID(name))
+        } else {
+            _ = try tx.delete(FirstVersion.Item.ID(name))
+        }
+    }
+
+    /// Acknowledges all that waits, as the sync engine does it.
+    static func acknowledge(in store: Store, tag: Int) async throws {
+        let pending = try store.read { try $0.reader.foldOutbox(recordsMax: .max).changes }
+        let version = ServerVersion(changeTag: "t\(tag)", modifiedMilliseconds: Int64(tag))
+        try await store.writeContext { context in
+            for change in pending {
+                try context.acknowledge(
+                    change.entity, change.key, through: change.through,
+                    version: change.push == .delete ? nil : version)
+            }
+        }
+    }
+
+    /// The values by name, of a store in its second version.
+    static func values(of store: Store) throws -> [String: Int] {
+        let items = try store.read { try $0.fetch(SecondVersion.Item.self) }
+        return Dictionary(uniqueKeysWithValues: items.map { ("\($0.id)", $0.count) })
+    }
 }

@@ -67,23 +67,14 @@ struct CrashWork {
             }
             let isMigrated = isMigrated
             try await store.write { tx in
-                for name in names { try Self.delete(name, isMigrated, tx) }
+                for name in names { try CrashRecords.delete(name, isMigrated, tx) }
             }
             for name in names { state[name] = nil }
         case .group:
             groups += 1
             try await saveTogether(in: store, recorder)
         case .acknowledge:
-            let pending = try store.read { try $0.reader.foldOutbox(recordsMax: .max).changes }
-            let version = ServerVersion(
-                changeTag: "t\(steps.count)", modifiedMilliseconds: Int64(steps.count))
-            try await store.writeContext { context in
-                for change in pending {
-                    try context.acknowledge(
-                        change.entity, change.key, through: change.through,
-                        version: change.push == .delete ? nil : version)
-                }
-            }
+            try await CrashRecords.acknowledge(in: store, tag: steps.count)
         case .compact:
             _ = try await store.compact(.keepUnsyncedOnly)
         case .rebuild:
@@ -103,31 +94,8 @@ struct CrashWork {
         let isMigrated = isMigrated
         try await store.write { tx in
             for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-                try Self.save(name, value, isMigrated, tx)
+                try CrashRecords.save(name, value, isMigrated, tx)
             }
-        }
-    }
-
-    private static func save(
-        _ name: String, _ value: Int, _ isMigrated: Bool, _ tx: borrowing WriteTransaction
-    ) throws {
-        if isMigrated {
-            try tx.save(
-                SecondVersion.Item(id: .init(name), name: name, count: value, group: "\(value % 7)")
-            )
-        } else {
-            try tx.save(
-                FirstVersion.Item(id: .init(name), name: name, value: value, group: "\(value % 7)"))
-        }
-    }
-
-    private static func delete(
-        _ name: String, _ isMigrated: Bool, _ tx: borrowing WriteTransaction
-    ) throws {
-        if isMigrated {
-            _ = try tx.delete(SecondVersion.Item.ID(name))
-        } else {
-            _ = try tx.delete(FirstVersion.Item.ID(name))
         }
     }
 
@@ -141,7 +109,7 @@ struct CrashWork {
                         let value = 3 * (round - 1) + part
                         recorder.mark(CrashHistory.mark(writer, value, hasReturned: false))
                         try await store.write { tx in
-                            try Self.save("g\(writer)", value, isMigrated, tx)
+                            try CrashRecords.save("g\(writer)", value, isMigrated, tx)
                         }
                         recorder.mark(CrashHistory.mark(writer, value, hasReturned: true))
                     }

@@ -25,6 +25,20 @@ void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int tim
 /// @return How many calls failed.
 int CFaultsDisarm(void);
 
+/// Counts the calls of the process that concern a folder and everything in it, and makes some of
+/// them fail: those of CFaultsCall, and open, pread, mmap, ftruncate, mkdir, rename and link.
+///
+/// @param directory The start of the absolute paths that count, without symbolic links.
+/// @param number How many calls succeed first.
+/// @param times How many calls fail after them.
+/// @param reason The value of errno.
+void CFaultsCount(const char *directory, int number, int times, int reason);
+
+/// Ends counting.
+/// @param failed Gets how many calls failed.
+/// @return How many calls there were.
+int CFaultsCounted(int *failed);
+
 /// What a recorded event was.
 typedef enum {
     CFaultsEventWrite,        ///< bytes were written to a file, not synced

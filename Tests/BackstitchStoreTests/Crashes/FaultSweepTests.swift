@@ -1,0 +1,198 @@
+import Backstitch
+import CrashStates
+import Foundation
+import Glibc
+import LMDB
+import Testing
+
+@testable import BackstitchStore
+
+/// Failures of the device at each call that a store makes, one after the other. They share the
+/// counter.
+@Suite(.serialized) struct FaultSweepTests {
+    enum Work: String, CaseIterable {
+        case create, open, save, batch, delete, acknowledge, compact, rebuild, migrate
+        case backUp, repair
+    }
+
+    private static let before = Dictionary(uniqueKeysWithValues: (0..<60).map { ("r\($0)", $0) })
+
+    private let folder: TemporaryFolder
+    /// The folder of the store under test, and of all that is made beside it.
+    private let place: String
+    private var store: String { place + "/store" }
+
+    init() throws {
+        folder = try TemporaryFolder(inMemory: true)
+        let root = URL(fileURLWithPath: folder.root).resolvingSymlinksInPath().path
+        place = root + "/case"
+    }
+
+    @Test(arguments: Work.allCases)
+    func `whichever call fails, all or nothing is done, and the store opens again`(
+        work: Work
+    ) async throws {
+        let base = folder.root + "/base"
+        try await makeBase(at: base, for: work)
+        // Once, and from then on: a moment's trouble, and a device that is gone or full.
+        for (times, reason) in [(1, EIO), (Int.max >> 32, ENOSPC)] {
+            var (number, failed) = (0, 1)
+            while failed > 0 {
+                try? FileManager.default.removeItem(atPath: place)
+                if work == .create {
+                    try FileManager.default.createDirectory(
+                        atPath: place, withIntermediateDirectories: false)
+                } else {
+                    try FileManager.default.copyItem(atPath: base, toPath: place)
+                }
+                let story = "\(work), call \(number), \(times) fail with \(reason)"
+                failed = try await sweep(work, number, times, reason, story)
+                number += 1
+            }
+            // The last round met no failure, so that all calls had their turn.
+            #expect(number > 1)
+            if ProcessInfo.processInfo.environment["FAULT_CALLS"] != nil {
+                print("\(work): \(number - 1) calls")
+            }
+        }
+    }
+
+    private func sweep(
+        _ work: Work, _ number: Int, _ times: Int, _ reason: Int32, _ story: String
+    ) async throws -> Int {
+        let opensItself = [.create, .open, .migrate, .repair].contains(work)
+        var opened = opensItself ? nil : try Store(at: store, schema: FirstVersion.schema)
+        let (outcome, failed) = await FaultedCalls.run(
+            in: place, from: number, times: times, reason
+        ) {
+            await attempt(work, &opened)
+        }
+        if case .failure(let error) = outcome {
+            #expect(failed > 0, "\(story)")
+            #expect(error is StoreError, "\(story): \(error)")
+        }
+        // What goes on with the same store reads the one or the other, or says that it can't.
+        if work != .migrate, let opened,
+            let items = try? opened.read({ try $0.fetch(FirstVersion.Item.self) })
+        {
+            let values = Dictionary(uniqueKeysWithValues: items.map { ("\($0.id)", $0.value) })
+            expect(values, after: work, outcome, story)
+        }
+        opened?.close()
+        try await check(work, outcome, story)
+        return failed
+    }
+
+    private func attempt(_ work: Work, _ store: inout Store?) async -> Result<Void, any Error> {
+        do {
+            switch work {
+            case .create, .open:
+                store = try Store(at: self.store, schema: FirstVersion.schema)
+            case .migrate:
+                store = try Store(at: self.store, schema: SecondVersion.schema)
+                try await store?.prepareIndexes()
+            case .repair:
+                _ = try Store.repair(at: self.store, milliseconds: 1)
+            default:
+                if let store { try await perform(work, on: store) }
+            }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func perform(_ work: Work, on store: Store) async throws {
+        switch work {
+        case .save: try await store.write { try CrashRecords.save("new", 1, false, $0) }
+        case .batch:
+            try await store.write { tx in
+                for number in 0..<300 { try CrashRecords.save("n\(number)", number, false, tx) }
+            }
+        case .delete:
+            try await store.write { tx in
+                for number in 0..<60 { try CrashRecords.delete("r\(number)", false, tx) }
+            }
+        case .acknowledge: try await CrashRecords.acknowledge(in: store, tag: 1)
+        case .compact: try await store.compact(.keepUnsyncedOnly)
+        case .rebuild: try await store.rebuild()
+        case .backUp: try store.backup(to: place + "/copy")
+        case .create, .open, .migrate, .repair:
+            Issue.record("\(work) is not done on an open store")
+        }
+    }
+
+    private static func after(_ work: Work) -> [String: Int] {
+        switch work {
+        case .create, .delete: [:]
+        case .save: before.merging(["new": 1]) { $1 }
+        case .batch:
+            before.merging((0..<300).map { ("n\($0)", $0) }) { $1 }
+        default: before
+        }
+    }
+
+    private func expect(
+        _ values: [String: Int], after work: Work, _ outcome: Result<Void, any Error>,
+        _ story: String
+    ) {
+        let (before, after) = (work == .create ? [:] : Self.before, Self.after(work))
+        if case .success = outcome {
+            #expect(values == after, "\(story)")
+        } else {
+            #expect(values == before || values == after, "\(story): \(values.count)")
+        }
+    }
+
+    /// Opens the store again, without failures.
+    private func check(
+        _ work: Work, _ outcome: Result<Void, any Error>, _ story: String
+    ) async throws {
+        if work == .repair, case .failure = outcome {
+            _ = try Store.repair(at: store, milliseconds: 2)
+        }
+        try await checkStore(at: store, story) { values in
+            expect(values, after: work, outcome, story)
+        }
+        if work == .backUp, FileManager.default.fileExists(atPath: place + "/copy") {
+            try await checkStore(at: place + "/copy", story) {
+                #expect($0 == Self.before, "\(story)")
+            }
+        } else if work == .backUp, case .success = outcome {
+            Issue.record("\(story): there is no copy")
+        }
+    }
+
+    private func checkStore(
+        at path: String, _ story: String, _ expect: ([String: Int]) -> Void
+    ) async throws {
+        let store = try Store(at: path, schema: SecondVersion.schema)
+        defer { store.close() }
+        try await store.prepareIndexes()
+        expect(try CrashRecords.values(of: store))
+        let report = try store.verify()
+        #expect(report.isConsistent, "\(story): \(report.problems)")
+        try await store.write { try CrashRecords.save("after", 1, true, $0) }
+    }
+
+    /// Makes the files that a work begins with.
+    private func makeBase(at base: String, for work: Work) async throws {
+        try FileManager.default.createDirectory(atPath: base, withIntermediateDirectories: false)
+        let path = base + "/store"
+        let store = try Store(at: path, schema: FirstVersion.schema)
+        for _ in 0..<3 {
+            try await store.write { tx in
+                for (name, value) in Self.before { try CrashRecords.save(name, value, false, tx) }
+            }
+        }
+        if work == .compact { try await CrashRecords.acknowledge(in: store, tag: 1) }
+        store.close()
+        if work == .repair {
+            var options = EnvironmentOptions(databases: Databases.names)
+            options.usesRedoFile = false
+            let environment = try Environment.open(at: path, options: options)
+            defer { environment.close() }
+            try environment.tamper { try $0.clear($1.tables) }
+        }
+    }
+}
