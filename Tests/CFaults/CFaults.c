@@ -55,11 +55,15 @@ int CFaultsDisarm(void) {
 static bool counts;
 static char countedFolder[PATH_MAX];
 static int callCount, firstFailing, lastFailing, countedFailures, countedReason;
+static char *calls;
+static size_t callsLength;
+static FILE *callsStream;
 
 void CFaultsCount(const char *directory, int number, int times, int reason) {
     pthread_mutex_lock(&lock);
     snprintf(countedFolder, sizeof countedFolder, "%s", directory);
     callCount = countedFailures = 0;
+    callsStream = open_memstream(&calls, &callsLength);
     firstFailing = number;
     lastFailing = times > INT_MAX - number ? INT_MAX : number + times;
     countedReason = reason;
@@ -67,16 +71,18 @@ void CFaultsCount(const char *directory, int number, int times, int reason) {
     pthread_mutex_unlock(&lock);
 }
 
-int CFaultsCounted(int *failed) {
+char *CFaultsCounted(int *failed) {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&counts, false, __ATOMIC_RELAXED);
     *failed = countedFailures;
-    int result = callCount;
+    fclose(callsStream);
+    char *result = calls;
+    calls = NULL;
     pthread_mutex_unlock(&lock);
     return result;
 }
 
-static bool failsAt(const char *path) {
+static bool failsAt(const char *path, const char *name) {
     if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return false;
     bool result = false;
     pthread_mutex_lock(&lock);
@@ -84,6 +90,8 @@ static bool failsAt(const char *path) {
         result = callCount >= firstFailing && callCount < lastFailing;
         if (result) countedFailures++;
         callCount++;
+        fprintf(callsStream, "%s %s%s\n", name, path + strlen(countedFolder),
+                result ? " failed" : "");
     }
     int reason = countedReason;
     pthread_mutex_unlock(&lock);
@@ -92,7 +100,7 @@ static bool failsAt(const char *path) {
 }
 
 // Where the path can't be told, nothing fails.
-static bool failsOn(int descriptor) {
+static bool failsOn(int descriptor, const char *name) {
     if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return false;
     int reason = errno;
     char link[64], path[PATH_MAX];
@@ -101,11 +109,12 @@ static bool failsOn(int descriptor) {
     errno = reason;
     if (length < 0) return false;
     path[length] = 0;
-    return failsAt(path);
+    return failsAt(path, name);
 }
 
 static bool fails(int descriptor, CFaultsCall call) {
-    if (failsOn(descriptor)) return true;
+    static const char *const names[] = {"write", "sync", "punch"};
+    if (failsOn(descriptor, names[call])) return true;
     if (!__atomic_load_n(&armed, __ATOMIC_RELAXED)) return false;
     struct stat status;
     if (fstat(descriptor, &status) != 0) return false;
@@ -321,23 +330,27 @@ int fallocate(int descriptor, int mode, off_t offset, off_t count) {
     }
 
 FAILING(ssize_t, pread, (int descriptor, void *bytes, size_t count, off_t offset),
-        (descriptor, bytes, count, offset), failsOn(descriptor), -1)
+        (descriptor, bytes, count, offset), failsOn(descriptor, "pread"), -1)
 FAILING(ssize_t, pread64, (int descriptor, void *bytes, size_t count, off_t offset),
-        (descriptor, bytes, count, offset), failsOn(descriptor), -1)
-FAILING(int, ftruncate, (int descriptor, off_t count), (descriptor, count), failsOn(descriptor), -1)
-FAILING(int, ftruncate64, (int descriptor, off_t count), (descriptor, count), failsOn(descriptor),
-        -1)
+        (descriptor, bytes, count, offset), failsOn(descriptor, "pread"), -1)
+FAILING(int, ftruncate, (int descriptor, off_t count), (descriptor, count),
+        failsOn(descriptor, "ftruncate"), -1)
+FAILING(int, ftruncate64, (int descriptor, off_t count), (descriptor, count),
+        failsOn(descriptor, "ftruncate"), -1)
 FAILING(void *, mmap,
         (void *address, size_t count, int protection, int flags, int descriptor, off_t offset),
         (address, count, protection, flags, descriptor, offset),
-        descriptor >= 0 && failsOn(descriptor), MAP_FAILED)
+        descriptor >= 0 && failsOn(descriptor, "mmap"), MAP_FAILED)
 FAILING(void *, mmap64,
         (void *address, size_t count, int protection, int flags, int descriptor, off_t offset),
         (address, count, protection, flags, descriptor, offset),
-        descriptor >= 0 && failsOn(descriptor), MAP_FAILED)
-FAILING(int, mkdir, (const char *path, mode_t mode), (path, mode), failsAt(path), -1)
-FAILING(int, rename, (const char *from, const char *to), (from, to), failsAt(to), -1)
-FAILING(int, link, (const char *from, const char *to), (from, to), failsAt(to), -1)
+        descriptor >= 0 && failsOn(descriptor, "mmap"), MAP_FAILED)
+FAILING(int, mkdir, (const char *path, mode_t mode), (path, mode), failsAt(path, "mkdir"), -1)
+FAILING(char *, mkdtemp, (char *template), (template), failsAt(template, "mkdtemp"), NULL)
+FAILING(int, rename, (const char *from, const char *to), (from, to), failsAt(to, "rename"), -1)
+FAILING(int, link, (const char *from, const char *to), (from, to), failsAt(to, "link"), -1)
+FAILING(int, unlink, (const char *path), (path), failsAt(path, "unlink"), -1)
+FAILING(int, rmdir, (const char *path), (path), failsAt(path, "rmdir"), -1)
 
 #define OPENING(name)                                                      \
     int name(const char *path, int flags, ...) {                           \
@@ -349,7 +362,7 @@ FAILING(int, link, (const char *from, const char *to), (from, to), failsAt(to), 
             mode = va_arg(rest, mode_t);                                   \
             va_end(rest);                                                  \
         }                                                                  \
-        if (failsAt(path)) return -1;                                      \
+        if (failsAt(path, "open")) return -1;                              \
         return real(path, flags, mode);                                    \
     }
 

@@ -1,4 +1,5 @@
 import CFaults
+import Glibc
 
 /// Makes calls to the operating system fail, by their number since a moment.
 ///
@@ -12,15 +13,18 @@ package enum FaultedCalls {
     ///   - times: How many calls fail after them.
     ///   - reason: The error number of the failures.
     ///   - body: Must not throw.
-    /// - Returns: What the closure returned, and how many calls failed.
+    /// - Returns: What the closure returned, how many calls failed, and all calls in their order:
+    ///   name and path within the folder.
     package static func run<Result>(
         in folder: String, from number: Int, times: Int, _ reason: Int32,
         _ body: () async -> Result
-    ) async -> (result: Result, failed: Int) {
+    ) async -> (result: Result, failed: Int, calls: [String]) {
         CFaultsCount(folder, Int32(number), Int32(times), reason)
         let result = await body()
         var failed: Int32 = 0
-        CFaultsCounted(&failed)
-        return (result, Int(failed))
+        guard let text = CFaultsCounted(&failed) else { return (result, Int(failed), []) }
+        defer { free(text) }
+        let calls = String(cString: text).split(separator: "\n").map(String.init)
+        return (result, Int(failed), calls)
     }
 }

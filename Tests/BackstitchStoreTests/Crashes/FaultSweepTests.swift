@@ -57,16 +57,36 @@ import Testing
         }
     }
 
+    @Test func `a store gets its name when everything in it is on disk`() async throws {
+        try FileManager.default.createDirectory(
+            atPath: place, withIntermediateDirectories: false)
+        var made: Store?
+        let (_, _, calls) = await FaultedCalls.run(in: place, from: .max >> 33, times: 0, EIO) {
+            await attempt(.create, &made)
+        }
+        made?.close()
+        let draft = "/.store.draft-"
+        let named = try #require(calls.firstIndex(of: "rename /store"))
+        let written = try #require(
+            calls.lastIndex { $0.hasPrefix("write \(draft)") && $0.hasSuffix("/data.mdb") })
+        let synced = calls[written..<named].filter { $0.hasPrefix("sync \(draft)") }
+        #expect(synced.contains { $0.hasSuffix("/data.mdb") }, "\(calls)")
+        #expect(synced.contains { !$0.dropFirst("sync /".count).contains("/") }, "\(calls)")
+        // The name itself is on disk before anything is done with the store.
+        #expect(calls[(named + 1)...].first { !$0.hasPrefix("open ") } == "sync ", "\(calls)")
+    }
+
     private func sweep(
         _ work: Work, _ number: Int, _ times: Int, _ reason: Int32, _ story: String
     ) async throws -> Int {
         let opensItself = [.create, .open, .migrate, .repair].contains(work)
         var opened = opensItself ? nil : try Store(at: store, schema: FirstVersion.schema)
-        let (outcome, failed) = await FaultedCalls.run(
+        let (outcome, failed, calls) = await FaultedCalls.run(
             in: place, from: number, times: times, reason
         ) {
             await attempt(work, &opened)
         }
+        let story = story + (calls.first { $0.hasSuffix(" failed") }.map { ": \($0)" } ?? "")
         if case .failure(let error) = outcome {
             #expect(failed > 0, "\(story)")
             #expect(error is StoreError, "\(story): \(error)")

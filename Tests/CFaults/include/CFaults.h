@@ -26,7 +26,8 @@ void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int tim
 int CFaultsDisarm(void);
 
 /// Counts the calls of the process that concern a folder and everything in it, and makes some of
-/// them fail: those of CFaultsCall, and open, pread, mmap, ftruncate, mkdir, rename and link.
+/// them fail: those of CFaultsCall, and open, pread, mmap, ftruncate, mkdir, mkdtemp, rename, link,
+/// unlink and rmdir.
 ///
 /// @param directory The start of the absolute paths that count, without symbolic links.
 /// @param number How many calls succeed first.
@@ -36,8 +37,9 @@ void CFaultsCount(const char *directory, int number, int times, int reason);
 
 /// Ends counting.
 /// @param failed Gets how many calls failed.
-/// @return How many calls there were.
-int CFaultsCounted(int *failed);
+/// @return A line for each call, to be freed: its name, the path after that of the folder, and
+/// " failed".
+char *CFaultsCounted(int *failed);
 
 /// What a recorded event was.
 typedef enum {
