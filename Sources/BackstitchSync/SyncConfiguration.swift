@@ -6,8 +6,12 @@ public struct SyncConfiguration: Sendable {
     public var zoneName: String
     /// The name of the subscription to the zone's changes.
     public var subscriptionID: String
-    /// Who wins when a record was changed on both sides.
-    public var conflictPolicy: ConflictPolicy
+    /// Who wins when a record was changed on both sides, for the store, entities and fields.
+    public var conflictRules: ConflictRules
+    /// Decides where the rules say ``ConflictPolicy/resolver``.
+    public var conflictResolver: ConflictResolver?
+    /// How long a resolver may take for a record, in milliseconds; nil for as long as it likes.
+    public var resolverMilliseconds: Int64?
     /// Whether a local write leads to a round.
     public var syncOnSave: Bool
     /// How long a local write waits for others before its round, in milliseconds.
@@ -25,14 +29,20 @@ public struct SyncConfiguration: Sendable {
     /// A configuration; the defaults suit an application that saves now and then.
     public init(
         zoneName: String, subscriptionID: String? = nil,
-        conflictPolicy: ConflictPolicy = .serverWins, syncOnSave: Bool = true,
+        conflictPolicy: ConflictPolicy = .serverWins, deletePolicy: DeletePolicy = .followPolicy,
+        entityRules: [String: EntityConflictRules] = [:],
+        conflictResolver: ConflictResolver? = nil, resolverMilliseconds: Int64? = 30_000,
+        syncOnSave: Bool = true,
         debounceMilliseconds: Int64 = 500, standbyMilliseconds: Int64 = 1_000,
         atomicRequests: Bool = false,
         recordsPerPass: Int = 10_000, clock: any SyncClock = SystemSyncClock()
     ) {
         self.zoneName = zoneName
         self.subscriptionID = subscriptionID ?? "\(zoneName)-changes"
-        self.conflictPolicy = conflictPolicy
+        conflictRules = ConflictRules(
+            conflictPolicy, deletePolicy: deletePolicy, entities: entityRules)
+        self.conflictResolver = conflictResolver
+        self.resolverMilliseconds = resolverMilliseconds
         self.syncOnSave = syncOnSave
         self.debounceMilliseconds = debounceMilliseconds
         self.standbyMilliseconds = standbyMilliseconds

@@ -144,29 +144,25 @@ extension SyncEngine {
         let state = try store.read { try $0.reader.zoneState(name) }
         let page = try await service.zoneChanges(
             in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage, fields: nil)
-        let policy = configuration.conflictPolicy
-        let results = try await store.writeContext { context in
+        let results = try await merge { context, policy, results in
             var state = try context.reader.zoneState(name)
-            var results = MergeResults()
             for record in page.records {
                 if state.isFullFetch { try context.markSeen(record.recordName) }
                 results.note(
                     try context.merge(
                         record, policy: policy, isAuthoritative: state.isFullFetch),
-                    record.recordName, record.recordType)
+                    RecordName(record.recordName), record.recordType)
             }
             for deletion in page.deletions {
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
                     try context.mergeAbsent(
                         key, recordType: deletion.recordType, policy: policy),
-                    deletion.recordName, deletion.recordType ?? "")
+                    key.name, deletion.recordType ?? "")
             }
             state.zoneToken = page.token
             state.needsPull = page.moreComing || state.isFullFetch
             try context.setZoneState(state, name)
-            results.changes = context.namedChanges
-            return results
         }
         report.pulledRecords += page.records.count + page.deletions.count
         note(results)
@@ -188,18 +184,14 @@ extension SyncEngine {
 
     private func sweep() async throws -> SyncEvent {
         let name = configuration.zoneName
-        let policy = configuration.conflictPolicy
-        let results = try await store.writeContext { context in
-            var results = MergeResults()
+        let results = try await merge { context, policy, results in
             for swept in try context.sweep(policy: policy) {
-                results.note(swept.result, swept.key.name.description, swept.entityName)
+                results.note(swept.result, swept.key.name, swept.entityName)
             }
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
             state.needsPull = false
             try context.setZoneState(state, name)
-            results.changes = context.namedChanges
-            return results
         }
         note(results)
         return .done
@@ -213,6 +205,8 @@ extension SyncEngine {
         for rejected in results.rejected {
             hub.send(.rejected(recordName: rejected.name, reason: rejected.reason))
         }
+        report.parkedRecords += results.parked.count
+        for record in results.parked { hub.send(.parked(record)) }
         hub.send(
             .progress(pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords))
     }
@@ -223,16 +217,24 @@ struct MergeResults: Sendable {
     var changes = ChangeSet()
     var conflicts: [SyncConflict] = []
     var rejected: [(name: String, reason: String)] = []
+    var parked: [ParkedRecord] = []
+    /// What the application has to decide before anything can be written.
+    var undecided: [ConflictKey: ConflictQuestion] = [:]
 
-    mutating func note(_ result: MergeResult, _ name: String, _ type: String) {
+    mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
         switch result {
         case .unchanged, .applied:
             break
         case .conflict(let report):
             conflicts.append(
-                SyncConflict(entity: type, recordName: RecordName(name), policy: report.policy))
+                SyncConflict(
+                    entity: type, recordName: name, policy: report.policy, copy: report.copy))
+        case .parked(let reason):
+            parked.append(ParkedRecord(entity: type, recordName: name, reason: reason))
+        case .undecided(let key, let question):
+            undecided[key] = question
         case .rejected(let reason):
-            rejected.append((name, reason))
+            rejected.append((name.description, reason))
         }
     }
 }

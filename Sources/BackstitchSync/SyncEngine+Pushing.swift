@@ -84,12 +84,8 @@ extension SyncEngine {
                 change: pushed[decision.index], kind: decision.kind,
                 deferred: machine.item(decision.index).deferredFields)
         }
-        let policy = configuration.conflictPolicy
-        let results = try await store.writeContext { context in
-            var results = MergeResults()
+        let results = try await merge { context, policy, results in
             for step in steps { try step.apply(to: context, policy: policy, &results) }
-            results.changes = context.namedChanges
-            return results
         }
         for step in steps {
             switch step.kind {
@@ -126,9 +122,9 @@ private struct PushStep: Sendable {
     let deferred: Set<String>
 
     func apply(
-        to context: WriteContext, policy: ConflictPolicy, _ results: inout MergeResults
+        to context: WriteContext, policy: ConflictSettings, _ results: inout MergeResults
     ) throws {
-        let name = change.key.name.description
+        let name = change.key.name
         switch kind {
         case .acknowledge(let version):
             results.note(

@@ -42,6 +42,8 @@ public struct SyncConflict: Hashable, Sendable {
     public let recordName: RecordName
     /// The policy that decided.
     public let policy: ConflictPolicy
+    /// The new record that has the local version, where both were kept.
+    public let copy: RecordName?
 }
 
 /// What a round did.

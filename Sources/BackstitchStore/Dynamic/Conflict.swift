@@ -21,6 +21,8 @@ public struct Conflict: Hashable, Sendable {
     public let server: [String: Value]?
     /// What both sides agreed on.
     public let outcome: [String: Value]?
+    /// The new record that has the local version, where both were kept.
+    public let copy: RecordName?
 }
 
 extension Conflict {
@@ -42,6 +44,7 @@ extension Conflict {
         local = values(report.local)
         server = values(report.server)
         outcome = values(report.outcome)
+        copy = report.copy
     }
 }
 

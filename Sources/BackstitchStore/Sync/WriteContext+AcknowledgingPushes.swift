@@ -11,7 +11,7 @@ extension WriteContext {
     ///   - deferred: The names of fields that were left out, and stay to be pushed.
     package func acknowledgePush(
         _ change: PendingChange, version: ServerVersion?, without deferred: Set<String> = [],
-        policy: ConflictPolicy
+        policy: ConflictSettings
     ) throws -> MergeResult {
         let key = change.key
         guard let table = catalog.table(change.entity),

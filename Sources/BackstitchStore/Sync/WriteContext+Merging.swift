@@ -8,6 +8,10 @@ package enum MergeResult: Equatable, Sendable {
     case applied
     /// Both sides had changed.
     case conflict(ConflictReport)
+    /// Both sides had changed, and the record was parked as it is here.
+    case parked(reason: String)
+    /// Both sides had changed, and the application has to decide. Nothing was written.
+    case undecided(ConflictKey, ConflictQuestion)
     /// It can't be stored at all.
     case rejected(String)
 }
@@ -19,7 +23,7 @@ extension WriteContext {
     /// - Parameter isAuthoritative: Whether its version counts even where it is older than the one
     ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
-        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool = false
+        _ record: ServiceRecord, policy: ConflictSettings, isAuthoritative: Bool = false
     ) throws -> MergeResult {
         if let reason = rejection(of: record) { return .rejected(reason) }
         do {
@@ -61,7 +65,7 @@ extension WriteContext {
         + "\(Catalog.nameBytesMax) bytes."
 
     private func mergeAccepted(
-        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool
+        _ record: ServiceRecord, policy: ConflictSettings, isAuthoritative: Bool
     ) throws -> MergeResult {
         let key = RecordKey(RecordName(record.recordName))
         let table = try table(named: record.recordType)
@@ -97,7 +101,7 @@ extension WriteContext {
     ///
     /// - Parameter recordType: The type that the record had, where the service tells.
     package func mergeAbsent(
-        _ key: RecordKey, recordType: String?, policy: ConflictPolicy
+        _ key: RecordKey, recordType: String?, policy: ConflictSettings
     ) throws -> MergeResult {
         var result = MergeResult.unchanged
         for table in catalog.tables where recordType == nil || table.name == recordType {
@@ -109,7 +113,7 @@ extension WriteContext {
     }
 
     func mergeAbsent(
-        _ table: EntityTable, _ key: RecordKey, policy: ConflictPolicy
+        _ table: EntityTable, _ key: RecordKey, policy: ConflictSettings
     ) throws -> MergeResult {
         guard let row = try reader.row(table.number, key) else { return .unchanged }
         return try merge(.absent, key, table, row, policy)
@@ -119,11 +123,12 @@ extension WriteContext {
 
     func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
-        _ policy: ConflictPolicy, isAuthoritative: Bool = false
+        _ policy: ConflictSettings, isAuthoritative: Bool = false
     ) throws -> MergeResult {
         let deferrable = table.references.filter { $0.schema?.reference?.onDelete == .deny }
-        let merge = Merge(
-            policy: policy, knownFields: table.declaredFields,
+        let rules = policy.rules.merging(table)
+        var merge = Merge(
+            rules: rules, knownFields: table.declaredFields,
             deferrableFields: Set(deferrable.map(\.field))
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
@@ -139,9 +144,18 @@ extension WriteContext {
             unsynced: isForgotten
                 ? []
                 : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
-                    .map { $0.without(localOnly) })
+                    .map { $0.without(localOnly) }, name: key.name)
+        let place = ConflictKey(
+            entity: table.number, record: key, changeTag: server.changeTag,
+            localSequence: row.lastSequence)
+        merge.answer = policy.answers[place] ?? policy.lastAnswer
         var plan = merge.plan(
             local: local, server: server, isAuthoritative: isAuthoritative)
+        if let question = plan.question { return .undecided(place, question) }
+        if let reason = plan.parkingReason {
+            try park(table.number, key, through: row.lastSequence, reason: reason)
+            return .parked(reason: reason)
+        }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         }
@@ -160,6 +174,10 @@ extension WriteContext {
             guard var fields, !kept.isEmpty else { return fields }
             fields.overlay(kept)
             return fields
+        }
+        // Before the record changes: the copy is of what it was.
+        if let copy = plan.copy, let name = plan.conflict?.copy {
+            try insertCopy(whole(copy) ?? copy, RecordKey(name), table)
         }
         switch plan.remote {
         case .nothing:
@@ -181,6 +199,19 @@ extension WriteContext {
         case .delete:
             try replace(key, table, with: nil, origin: .rebase, stamp: nil, conflict: nil)
         }
+    }
+
+    /// Makes the local version a record of its own, as a local edit. One that is there already is
+    /// from the same conflict, and may have been edited since.
+    private func insertCopy(_ fields: Fields, _ key: RecordKey, _ table: EntityTable) throws {
+        for other in catalog.tables {
+            if let row = try reader.row(other.number, key), !row.isDeleted { return }
+        }
+        try pack(fields)
+        try insertBody(
+            origin: .local, entity: table.number, key: key,
+            previous: try reader.row(table.number, key)?.lastSequence ?? 0,
+            flags: isUnreadable(fields, table) ? .isUnreadable : [])
     }
 
     /// Appends the operation that makes a record these fields; nil ends it.
@@ -332,5 +363,12 @@ extension ServiceValue {
             reference.recordName.utf8.count >= FieldWriter.fieldBytesMax
         case .null, .int64, .double, .timestamp, .location: false
         }
+    }
+}
+
+extension ServerState {
+    /// The change tag; empty where the service has no such record.
+    fileprivate var changeTag: String {
+        if case .present(let version, _, _) = self { version.changeTag } else { "" }
     }
 }

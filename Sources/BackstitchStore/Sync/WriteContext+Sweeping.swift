@@ -17,7 +17,7 @@ extension WriteContext {
     /// leave nothing to push, and the record would pass for one that the service has.
     /// - Returns: what became of each record that was not seen.
     package func sweep(
-        policy: ConflictPolicy
+        policy: ConflictSettings
     ) throws -> [(result: MergeResult, key: RecordKey, entityName: String)] {
         var gone: [(key: RecordKey, entityName: String)] = []
         for table in catalog.tables {
