@@ -8,6 +8,11 @@ public struct SyncConfiguration: Sendable {
     public var subscriptionID: String
     /// Who wins when a record was changed on both sides, for the store, entities and fields.
     public var conflictRules: ConflictRules
+    /// Who wins where an entity has no rule of its own; part of ``conflictRules``.
+    public var conflictPolicy: ConflictPolicy {
+        get { conflictRules.policy }
+        set { conflictRules.policy = newValue }
+    }
     /// Decides where the rules say ``ConflictPolicy/resolver``.
     public var conflictResolver: ConflictResolver?
     /// How long a resolver may take for a record, in milliseconds; nil for as long as it likes.

@@ -8,13 +8,24 @@ private struct Undecided: Error {
 }
 
 extension SyncEngine {
+    /// Throws where the rules name what the store does not know: it would be without effect.
+    func checkRules() throws {
+        let unknown = configuration.conflictRules.unknownNames(in: store.catalogSnapshot)
+        guard !unknown.isEmpty else { return }
+        throw SyncError(
+            .invalidConfiguration,
+            "There are conflict rules for what the store does not have: "
+                + "\(unknown.joined(separator: ", ")). Correct their names.")
+    }
+
     /// The most times that a transaction is tried again because records changed while the
     /// application decided about them.
     private static let askingRoundsMax = 4
 
     /// Merges in one transaction. Where the application has to decide, it is asked in between.
     func merge(
-        _ body: @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
+        _ body:
+            @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
         var settings = ConflictSettings(configuration.conflictRules)
@@ -36,7 +47,8 @@ extension SyncEngine {
 
     private func write(
         _ settings: ConflictSettings,
-        _ body: @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
+        _ body:
+            @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
         try await store.writeContext { context in
@@ -92,11 +104,15 @@ extension SyncEngine {
                 }?.resume(returning: resolution)
             }
             let work = Task { end(await resolved()) }
-            Task {
+            let timer = Task {
                 // A clock that fails has nothing to tell; then there is no limit.
                 guard (try? await clock.sleep(milliseconds: limit)) != nil else { return }
                 end(.park(reason: "The resolver did not answer within \(limit) ms."))
                 work.cancel()
+            }
+            Task {
+                await work.value
+                timer.cancel()
             }
         }
     }
@@ -125,7 +141,8 @@ extension ConflictResolution {
                         value == .null ? .null : try value.saved(as: attribute.schema?.type)
                 } catch {
                     return .park(
-                        reason: "The resolver's value for \(name) can't be stored: \(error.reason).")
+                        reason: "The resolver's value for \(name) can't be stored: \(error.reason)."
+                    )
                 }
             }
             return .fields(fields)

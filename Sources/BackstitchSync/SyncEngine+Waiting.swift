@@ -29,10 +29,14 @@ extension SyncEngine {
 
     /// The records that were changed on both sides, newest first, with the values of each side.
     ///
-    /// - Parameter limit: The most conflicts to read.
+    /// - Parameters:
+    ///   - filter: Which conflicts.
+    ///   - limit: The most conflicts to read.
     /// - Throws: `StoreError` where the store can't be read.
-    public nonisolated func conflicts(limit: Int = .max) throws -> [Conflict] {
-        try store.read { try $0.conflicts(limit: limit) }
+    public nonisolated func conflicts(
+        matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
+    ) throws -> [Conflict] {
+        try store.read { try $0.conflicts(matching: filter, limit: limit) }
     }
 
     /// Makes parked records pending again; the next round tries to push them.

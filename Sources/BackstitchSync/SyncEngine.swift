@@ -216,6 +216,7 @@ public actor SyncEngine {
     private func round(_ trigger: SyncTrigger) async -> Result<SyncReport, any Error> {
         report = SyncReport(trigger: trigger, changes: ChangeSet())
         do {
+            try checkRules()
             guard try takeLease() else { return .failure(standBy()) }
             hub.send(.started(trigger))
             let outcome = try await perform()

@@ -15,6 +15,8 @@ public struct SyncError: Error, Hashable, Sendable {
         public static let blocked = Code("blocked")
         /// The zone was deleted or purged; nothing is exchanged until the application decides.
         public static let suspended = Code("suspended")
+        /// The configuration does not fit the store; nothing is exchanged until it does.
+        public static let invalidConfiguration = Code("invalidConfiguration")
         /// The store failed.
         public static let store = Code("store")
         /// Another process synchronises the store; the engine takes over when that ends.

@@ -41,7 +41,8 @@ struct LogCommand: Command {
               changeTag            the service's tag, where it comes from the service
               acknowledgedThrough  the sequence up to which the service has the record
               parkReason           why the record was parked
-              conflict             what it settled: policy, and base, local, server and outcome
+              conflict             what it settled: policy, base, local, server and
+                                   outcome, and the name of the copy where both were kept
                                    (values by attribute), each where the record existed there
             A value is an object with one member named by its type, such as {"string":"Ada"}.
             Its types: bool, int64, double, string, bytes (Base64), date (milliseconds since

@@ -60,7 +60,8 @@ public struct ConflictRules: Hashable, Sendable {
     /// What holds for the records of a table.
     package func merging(_ table: EntityTable) -> MergeRules {
         let own = entities[table.name]
-        var rules = MergeRules(own?.policy ?? policy, deletePolicy: own?.deletePolicy ?? deletePolicy)
+        var rules = MergeRules(
+            own?.policy ?? policy, deletePolicy: own?.deletePolicy ?? deletePolicy)
         rules.mayCopy = table.unique.isEmpty
         for (name, policy) in own?.fields ?? [:] {
             guard let attribute = table.attributes.first(where: { $0.attributeName == name })

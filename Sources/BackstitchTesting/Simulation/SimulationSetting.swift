@@ -4,6 +4,7 @@ import Backstitch
 struct SimulationSetting: CustomStringConvertible {
     let deviceCount: Int
     let policy: ConflictPolicy
+    let deletePolicy: DeletePolicy
     let limits: ServiceLimits
     let cloud: SimulatedCloud.Options
     let isAtomic: Bool
@@ -31,7 +32,8 @@ struct SimulationSetting: CustomStringConvertible {
     init(_ generator: inout SeededGenerator, isQuiet: Bool) {
         self.isQuiet = isQuiet
         deviceCount = 2 + generator.below(4)
-        policy = generator.chance(0.5) ? .serverWins : .clientWins
+        policy = generator.pick(ConflictPolicy.allCases)
+        deletePolicy = generator.chance(0.6) ? .followPolicy : generator.pick(DeletePolicy.allCases)
         isAtomic = generator.chance(0.25)
         recordsPerPass = generator.chance(0.25) ? 1 + generator.below(4) : 10_000
         var limits = ServiceLimits()
@@ -75,7 +77,7 @@ struct SimulationSetting: CustomStringConvertible {
     }
 
     var description: String {
-        "\(deviceCount) devices, \(policy), limits \(limits.operationsPerRequest) operations, "
+        "\(deviceCount) devices, \(policy), deletes \(deletePolicy), limits \(limits.operationsPerRequest) operations, "
             + "\(limits.recordsPerPage) a page, \(limits.recordBytes) bytes; atomic \(isAtomic), "
             + "\(recordsPerPass) records a pass, conflicts carry records "
             + "\(cloud.conflictsCarryServerRecord), exists \(cloud.existsCarriesServerRecord), "

@@ -82,7 +82,10 @@ actor SimulationWorld {
         let deviceClock = DeviceClock(
             clock, skewMilliseconds: generator.chance(0.5) ? skew : 0, seed: generator.next())
         var configuration = SyncConfiguration(
-            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy, syncOnSave: false,
+            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy,
+            deletePolicy: setting.deletePolicy,
+            conflictResolver: { try SimulatedResolver.decide($0) }, resolverMilliseconds: nil,
+            syncOnSave: false,
             atomicRequests: setting.isAtomic, recordsPerPass: setting.recordsPerPass,
             clock: deviceClock)
         configuration.debounceMilliseconds = 0

@@ -38,6 +38,16 @@ package struct LogAccount {
         func fields(at sequence: UInt64) -> Fields? {
             states.last { $0.sequence <= sequence }?.fields
         }
+
+        /// The version that the service delivered at a sequence, with what the waiting operations
+        /// before it changed.
+        func rebased(at sequence: UInt64) -> Fields? {
+            guard let local = fields(at: sequence - 1), let first = waiting.first else { return nil }
+            guard var fields = fields(at: sequence) else { return local }
+            let base = states.last { $0.sequence < first }?.fields ?? Fields()
+            for field in local.differences(from: base) { fields[field] = local.value(field) }
+            return fields
+        }
     }
 
     /// Local operations that the service's version was put in front of, without a conflict: they
@@ -45,6 +55,7 @@ package struct LogAccount {
     struct Owed {
         let sequences: [UInt64]
         let transaction: UInt64
+        /// What the record has to be: the service's version with what the operations changed.
         let fields: Fields?
     }
 
@@ -234,7 +245,7 @@ package struct LogAccount {
             if !entry.waiting.isEmpty, operation.conflictBytes == nil {
                 entry.owed = Owed(
                     sequences: entry.waiting, transaction: operation.transaction,
-                    fields: entry.fields(at: operation.sequence - 1))
+                    fields: entry.rebased(at: operation.sequence))
                 owing = Place(entity: entry.entity, key: try operation.key)
             }
             superseded += entry.waiting.count
