@@ -7,7 +7,7 @@ extension SyncEngine {
     /// - Parameter continues: Whether the run of the log behind the last one is folded.
     func fold(continues: Bool) async throws -> SyncEvent {
         let recordsMax = configuration.recordsPerPass
-        if continues { foldStart = outbox.through }
+        if continues { foldStart = outbox.through } else { try await refreshMissed() }
         let start = foldStart
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader

@@ -142,6 +142,49 @@ struct NamesInUse: Projection {
         await engine.stop()
     }
 
+    @Test func `what the tour says of conflicts is so`() async throws {
+        let cloud = SimulatedCloud()
+        let configuration = SyncConfiguration(
+            zoneName: "Notes", conflictPolicy: .merge(otherwise: .resolver),
+            deletePolicy: .editWins,
+            entityRules: [
+                "Employee": EntityConflictRules(fields: [
+                    "salary": .serverWins, "nickname": .clientWins,
+                ])
+            ],
+            conflictResolver: { conflict in
+                if conflict.changedOnService.isEmpty { return .client }
+                guard let name = conflict.local?["name"] else { return .server }
+                return .fields(["name": name])  // the rest as the service has it
+            })
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "a"), configuration: configuration)
+        var ada = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        let hired = ada
+        try await store.write { _ = try $0.save(hired) }
+        try await engine.sync()
+        try cloud.write(
+            ada.id.key.name.description, type: "Employee",
+            fields: ["name": .string("Theirs"), "salary": .double(5000)], in: ZoneID("Notes"))
+        ada.name = "Mine"
+        ada.salary = 3000
+        let edited = ada
+        try await store.write { _ = try $0.save(edited) }
+        try await engine.sync()
+        #expect(try store.read { try $0.find(Employee.self, hired.id) }?.name == "Mine")
+
+        for conflict in try engine.conflicts(
+            matching: ConflictFilter(entity: "Employee"), limit: 20)
+        {
+            print(conflict.date, conflict.policy, conflict.local ?? [:], conflict.server ?? [:])
+            try await store.undoConflict(conflict.sequence)  // what was lost, as an ordinary edit
+        }
+        #expect(try store.read { try $0.find(Employee.self, hired.id) }?.salary == 3000)
+    }
+
     @Test func `what the tour takes back is as it was`() async throws {
         let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
         let ada = Employee(

@@ -77,7 +77,7 @@ extension Merge {
         case .clientWins: Decision(answer: .client)
         case .lastWriterWins: Decision(answer: sides.isLocalLater ? .client : .server)
         case .keepBoth: Decision(answer: .keepBoth)
-        case .resolver: answer.map { Decision(answer: $0) }
+        case .resolver: answer.map { Decision(answer: $0.only(knownFields)) }
         case .merge(let otherwise): decideByField(otherwise.innermost, sides)
         }
     }
@@ -89,7 +89,8 @@ extension Merge {
         let base = sides.base ?? Fields()
         var taken = Fields()
         var isLossy = false
-        for field in knownFields {
+        // Fields that the schema does not know are changed here too, by a copy of a record.
+        for field in knownFields.union(mine.differences(from: base)) {
             let (own, foreign) = (mine.value(field), theirs.value(field))
             if areSame(field, own, foreign) || areSame(field, own, base.value(field)) { continue }
             if areSame(field, foreign, base.value(field)) {
@@ -97,6 +98,7 @@ extension Merge {
                 continue
             }
             isLossy = true
+            guard knownFields.contains(field) else { continue }
             guard let policy = rules.fields[field] ?? FieldConflictPolicy(otherwise) else {
                 return decide(otherwise, sides)
             }
@@ -120,7 +122,7 @@ extension Merge {
         }
         func saving(_ values: Fields, over fields: Fields) -> MergePlan {
             var result = fields
-            for (field, value) in values where knownFields.contains(field) {
+            for (field, value) in values {
                 if areSame(field, result.value(field), value) { continue }
                 result[field] = value
             }
@@ -141,7 +143,7 @@ extension Merge {
             guard let theirs = sides.theirs else {
                 return MergePlan(remote: adopt, rebase: .save(mine), conflict: report(mine))
             }
-            var known = mine
+            var known = mine.only(knownFields)
             for field in knownFields where mine[field] == nil { known[field] = .null }
             return saving(known, over: theirs)
         case .fields(let values):
@@ -170,6 +172,13 @@ extension FieldConflictPolicy {
         case .lastWriterWins: self = .lastWriterWins
         case .keepBoth, .resolver, .merge: return nil
         }
+    }
+}
+
+extension ConflictAnswer {
+    /// The answer without values for fields that the schema does not know.
+    fileprivate func only(_ known: Set<FieldID>) -> ConflictAnswer {
+        if case .fields(let values) = self { .fields(values.only(known)) } else { self }
     }
 }
 

@@ -154,6 +154,7 @@ extension WriteContext {
         if let question = plan.question { return .undecided(place, question) }
         if let reason = plan.parkingReason {
             try park(table.number, key, through: row.lastSequence, reason: reason)
+            try noteMissedVersion(of: key)
             return .parked(reason: reason)
         }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {

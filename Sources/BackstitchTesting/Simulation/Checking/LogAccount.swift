@@ -42,7 +42,9 @@ package struct LogAccount {
         /// The version that the service delivered at a sequence, with what the waiting operations
         /// before it changed.
         func rebased(at sequence: UInt64) -> Fields? {
-            guard let local = fields(at: sequence - 1), let first = waiting.first else { return nil }
+            guard let local = fields(at: sequence - 1), let first = waiting.first else {
+                return nil
+            }
             guard var fields = fields(at: sequence) else { return local }
             let base = states.last { $0.sequence < first }?.fields ?? Fields()
             for field in local.differences(from: base) { fields[field] = local.value(field) }
@@ -181,7 +183,7 @@ package struct LogAccount {
             let count = problems.count
             try change(operation, &after)
             problems.removeLast(problems.count - count)
-            if after.fields?.withoutNulls != owed.fields?.withoutNulls {
+            if !areSame(owed.fields, after) {
                 note(
                     operation.sequence, entry,
                     "the local operations \(owed.sequences) are not brought back as they were")
@@ -192,6 +194,15 @@ package struct LogAccount {
                 "the local operations \(owed.sequences) are lost without a conflict report")
         }
         entries[place] = entry
+    }
+
+    /// Whether a record has these fields, as far as the service can tell.
+    private func areSame(_ fields: Fields?, _ entry: Entry) -> Bool {
+        guard let fields, let own = entry.fields, let table = catalog.table(entry.entity) else {
+            return (fields == nil) == (entry.fields == nil)
+        }
+        return WireForm.difference(WireForm.fields(fields, table), WireForm.fields(own, table))
+            == nil
     }
 
     private mutating func change(_ operation: OperationView, _ entry: inout Entry) throws {
@@ -242,10 +253,11 @@ package struct LogAccount {
         entry.waiting.removeAll { $0 <= stamp.acknowledgedThrough }
         acknowledged += before.count - entry.waiting.count
         if isContent {
-            if !entry.waiting.isEmpty, operation.conflictBytes == nil {
+            let due = entry.rebased(at: operation.sequence)
+            // Edits of what the service has anyway are on it.
+            if !entry.waiting.isEmpty, operation.conflictBytes == nil, !areSame(due, entry) {
                 entry.owed = Owed(
-                    sequences: entry.waiting, transaction: operation.transaction,
-                    fields: entry.rebased(at: operation.sequence))
+                    sequences: entry.waiting, transaction: operation.transaction, fields: due)
                 owing = Place(entity: entry.entity, key: try operation.key)
             }
             superseded += entry.waiting.count
