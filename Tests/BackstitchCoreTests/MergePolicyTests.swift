@@ -106,6 +106,42 @@ import Testing
         #expect(plan.conflict == nil)
     }
 
+    @Test func `a field that was cleared without a base is not overruled in silence`() {
+        let mine: Fields = [Self.one: .string("m")]
+        let insert = OperationStep.Change.insert([Self.one: .string("m"), Self.two: .string("x")])
+        let clear = OperationStep.Change.update(
+            before: [Self.two: .string("x")], after: [Self.two: .null])
+        let state = LocalState(
+            fields: mine, version: nil,
+            unsynced: [
+                OperationStep(sequence: 5, change: insert),
+                OperationStep(sequence: 6, change: clear),
+            ])
+        let merge = Merge(
+            rules: MergeRules(.merge(otherwise: .serverWins)), knownFields: [Self.one, Self.two])
+        let theirs: Fields = [Self.one: .string("m"), Self.two: .string("s")]
+        let plan = merge.plan(
+            local: state, server: .present(stamp: Self.version, fields: theirs, requested: nil))
+        #expect(plan.conflict?.outcome == theirs)
+    }
+
+    @Test func `unknown fields of a copy are merged too`() {
+        let mine: Fields = [Self.one: .string("m"), Self.unknown: .string("u")]
+        let state = LocalState(
+            fields: mine, version: nil,
+            unsynced: [OperationStep(sequence: 5, change: .insert(mine))])
+        let merge = Merge(
+            rules: MergeRules(.merge(otherwise: .clientWins)), knownFields: [Self.one, Self.two])
+        func plan(_ theirs: Fields) -> MergePlan {
+            merge.plan(
+                local: state, server: .present(stamp: Self.version, fields: theirs, requested: nil))
+        }
+        #expect(plan([Self.one: .string("m")]).rebase == .save(mine))
+        #expect(plan([Self.one: .string("m")]).conflict == nil)
+        let contested: Fields = [Self.one: .string("m"), Self.unknown: .string("s")]
+        #expect(plan(contested).conflict?.outcome == contested)
+    }
+
     // MARK: By time
 
     @Test(arguments: [(UInt64(1_999), false), (2_000, false), (2_001, true)])

@@ -11,6 +11,8 @@ struct ConflictSides {
     var mine: Fields?
     /// The service's fields; nil where the record was deleted there.
     var theirs: Fields?
+    /// The fields that were cleared here, where there is no base to tell.
+    var cleared: Set<FieldID> = []
     /// The local operations up to this are on the service.
     var through: UInt64
     /// The time of the last local operation.
@@ -28,6 +30,10 @@ struct ConflictSides {
         self.through = through
         localMilliseconds = Int64((local.unsynced.last?.clock ?? 0) >> 16)
         name = local.name
+        guard base == nil else { return }
+        var fold = RecordFold()
+        for step in local.unsynced { fold.add(step) }
+        for (field, value) in fold.changed where value == .null { cleared.insert(field) }
     }
 
     /// Whether the local version was made later. What was deleted on the service has no time.
@@ -92,7 +98,9 @@ extension Merge {
         // Fields that the schema does not know are changed here too, by a copy of a record.
         for field in knownFields.union(mine.differences(from: base)) {
             let (own, foreign) = (mine.value(field), theirs.value(field))
-            if areSame(field, own, foreign) || areSame(field, own, base.value(field)) { continue }
+            let isChanged =
+                !areSame(field, own, base.value(field)) || sides.cleared.contains(field)
+            if areSame(field, own, foreign) || !isChanged { continue }
             if areSame(field, foreign, base.value(field)) {
                 taken[field] = own
                 continue

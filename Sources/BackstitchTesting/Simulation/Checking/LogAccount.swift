@@ -39,16 +39,19 @@ package struct LogAccount {
             states.last { $0.sequence <= sequence }?.fields
         }
 
-        /// The version that the service delivered at a sequence, with what the waiting operations
-        /// before it changed.
-        func rebased(at sequence: UInt64) -> Fields? {
-            guard let local = fields(at: sequence - 1), let first = waiting.first else {
-                return nil
+        /// The version that the service delivered at a sequence, with what operations changed
+        /// before it since a base.
+        func rebased(at sequence: UInt64, base: UInt64, _ operations: [UInt64]) -> Fields? {
+            guard let local = fields(at: sequence - 1) else { return nil }
+            guard var result = fields(at: sequence) else { return local }
+            let start = base > 0 ? fields(at: base) : nil
+            var changed = Set(local.differences(from: start ?? Fields()))
+            for operation in operations {
+                let (before, after) = (fields(at: operation - 1), fields(at: operation))
+                changed.formUnion((after ?? Fields()).differences(from: before ?? Fields()))
             }
-            guard var fields = fields(at: sequence) else { return local }
-            let base = states.last { $0.sequence < first }?.fields ?? Fields()
-            for field in local.differences(from: base) { fields[field] = local.value(field) }
-            return fields
+            for field in changed { result[field] = local.value(field) }
+            return result
         }
     }
 
@@ -57,8 +60,9 @@ package struct LogAccount {
     struct Owed {
         let sequences: [UInt64]
         let transaction: UInt64
-        /// What the record has to be: the service's version with what the operations changed.
-        let fields: Fields?
+        /// What the record has to be: the service's version with what the operations changed. There
+        /// are two ways where the service has a part of them.
+        let fields: [Fields?]
     }
 
     struct Place: Hashable {
@@ -196,7 +200,11 @@ package struct LogAccount {
         entries[place] = entry
     }
 
-    /// Whether a record has these fields, as far as the service can tell.
+    /// Whether a record has fields that may be due, as far as the service can tell.
+    private func areSame(_ candidates: [Fields?], _ entry: Entry) -> Bool {
+        candidates.contains { areSame($0, entry) }
+    }
+
     private func areSame(_ fields: Fields?, _ entry: Entry) -> Bool {
         guard let fields, let own = entry.fields, let table = catalog.table(entry.entity) else {
             return (fields == nil) == (entry.fields == nil)
@@ -253,7 +261,12 @@ package struct LogAccount {
         entry.waiting.removeAll { $0 <= stamp.acknowledgedThrough }
         acknowledged += before.count - entry.waiting.count
         if isContent {
-            let due = entry.rebased(at: operation.sequence)
+            let due = [
+                entry.rebased(at: operation.sequence, base: entry.synced, before),
+                entry.rebased(
+                    at: operation.sequence, base: max(entry.synced, stamp.acknowledgedThrough),
+                    entry.waiting),
+            ]
             // Edits of what the service has anyway are on it.
             if !entry.waiting.isEmpty, operation.conflictBytes == nil, !areSame(due, entry) {
                 entry.owed = Owed(
