@@ -34,7 +34,20 @@ extension SyncEngine {
         }
         self.outbox = outbox
         self.pushed = pushed
+        try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
         return .folded(items, isComplete: outbox.isComplete)
+    }
+
+    /// Tells how much the round has to push, from the first fold on.
+    ///
+    /// - Parameter isWhole: Whether the folded items are all that is pending.
+    private func countPushes(_ items: Int, isWhole: Bool) throws {
+        guard items > 0 else { return }
+        if isWhole {
+            pushTotal = max(pushTotal ?? 0, report.pushedRecords + items)
+        } else if pushTotal == nil {
+            pushTotal = try pending().pendingRecords
+        }
     }
 
     /// The modification that brings a change to the service; nil where there is nothing to bring.
@@ -84,28 +97,18 @@ extension SyncEngine {
                 change: pushed[decision.index], kind: decision.kind,
                 deferred: machine.item(decision.index).deferredFields)
         }
-        let policy = configuration.conflictPolicy
+        let (policy, prefersLocal) = (policy, prefersLocal)
         let results = try await store.writeContext { context in
+            context.prefersLocal = prefersLocal
             var results = MergeResults()
             for step in steps { try step.apply(to: context, policy: policy, &results) }
+            try context.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
             results.changes = context.namedChanges
             return results
         }
-        for step in steps {
-            switch step.kind {
-            case .acknowledge, .acknowledgePart:
-                report.pushedRecords += 1
-            case .park(let error):
-                report.parkedRecords += 1
-                hub.send(
-                    .parked(
-                        ParkedRecord(
-                            entity: step.change.entityName, recordName: step.change.key.name,
-                            reason: error.description)))
-            case .merge, .mergeAbsent:
-                break
-            }
-        }
+        report.pushedRecords += steps.count { $0.isAcknowledgement }
+        report.parkedRecords += results.parked.count
+        for record in results.parked { hub.send(.parked(record)) }
         note(results)
         return .done
     }
@@ -124,6 +127,19 @@ private struct PushStep: Sendable {
     let change: PendingChange
     let kind: ItemDecision.Kind
     let deferred: Set<String>
+
+    var isAcknowledgement: Bool {
+        switch kind {
+        case .acknowledge, .acknowledgePart: true
+        case .merge, .mergeAbsent, .park: false
+        }
+    }
+
+    /// The name of the record that the service now has and had not before.
+    var arrivedName: RecordName? {
+        guard isAcknowledgement, case .create = change.push else { return nil }
+        return change.key.name
+    }
 
     func apply(
         to context: WriteContext, policy: ConflictPolicy, _ results: inout MergeResults
@@ -150,7 +166,8 @@ private struct PushStep: Sendable {
                 name, change.entityName)
         case .park(let error):
             try context.park(
-                change.entity, change.key, through: change.through, reason: error.description)
+                change.entity, change.key, through: change.through, reason: error.description
+            ).map { results.parked.append($0) }
         }
     }
 }

@@ -128,7 +128,7 @@ extension WriteContext {
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
-        let isForgotten = row.flags.contains(.isForgotten)
+        let isForgotten = row.flags.contains(.isForgotten) && !prefersLocal
         let localOnly = table.localOnlyFields
         let current = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
         let local = LocalState(
