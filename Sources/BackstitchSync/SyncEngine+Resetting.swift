@@ -130,8 +130,9 @@ extension SyncEngine {
     private func deleteZone() async throws {
         do {
             try await service.deleteZone(zone)
-        } catch where error.endsZone {
-            // It is gone, however that came.
+        } catch {
+            // Where it is gone already, that is what was wanted.
+            if !error.endsZone { throw error }
         }
     }
 

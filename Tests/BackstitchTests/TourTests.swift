@@ -148,7 +148,7 @@ struct NamesInUse: Projection {
         _ engine: SyncEngine, _ payload: Data, through sequence: UInt64
     ) async throws {
         if let notification = SyncNotification(json: payload) {
-            print(await engine.handle(notification: notification))  // whether it was for this engine
+            print(await engine.handle(notification: notification))  // whether it was ours
         }
         await engine.connectivityChanged(isReachable: true)  // without a network nothing is tried
 
