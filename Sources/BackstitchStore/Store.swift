@@ -242,7 +242,7 @@ public final class Store: Sendable {
             }
         }
         for (index, job) in jobs.enumerated() {
-            job.finish(failures[index].map(StoreError.wrap))
+            job.finish(failures[index].map { StoreError.wrap($0, commits: true) })
         }
     }
 

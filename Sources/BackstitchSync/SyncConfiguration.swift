@@ -21,6 +21,14 @@ public struct SyncConfiguration: Sendable {
     public var syncOnSave: Bool
     /// How long a local write waits for others before its round, in milliseconds.
     public var debounceMilliseconds: Int64
+    /// How long after a round the next one begins by itself, in milliseconds; nil is never. Of use
+    /// where the service sends no notifications.
+    public var pollMilliseconds: Int64?
+    /// How long after a refusal that lasts, as for a full account or a missing sign-in, the engine
+    /// tries again by itself, in milliseconds.
+    public var blockedRetryMilliseconds: Int64
+    /// The container whose notifications count; nil is any.
+    public var containerID: String?
     /// How long the engine waits before it asks again whether it may take over from another process
     /// that synchronises the store, in milliseconds.
     public var standbyMilliseconds: Int64
@@ -38,7 +46,9 @@ public struct SyncConfiguration: Sendable {
         entityRules: [String: EntityConflictRules] = [:],
         conflictResolver: ConflictResolver? = nil, resolverMilliseconds: Int64? = 30_000,
         syncOnSave: Bool = true,
-        debounceMilliseconds: Int64 = 500, standbyMilliseconds: Int64 = 1_000,
+        debounceMilliseconds: Int64 = 500, pollMilliseconds: Int64? = nil,
+        blockedRetryMilliseconds: Int64 = 900_000, containerID: String? = nil,
+        standbyMilliseconds: Int64 = 1_000,
         atomicRequests: Bool = false,
         recordsPerPass: Int = 10_000, clock: any SyncClock = SystemSyncClock()
     ) {
@@ -50,6 +60,9 @@ public struct SyncConfiguration: Sendable {
         self.resolverMilliseconds = resolverMilliseconds
         self.syncOnSave = syncOnSave
         self.debounceMilliseconds = debounceMilliseconds
+        self.pollMilliseconds = pollMilliseconds
+        self.blockedRetryMilliseconds = blockedRetryMilliseconds
+        self.containerID = containerID
         self.standbyMilliseconds = standbyMilliseconds
         self.atomicRequests = atomicRequests
         self.recordsPerPass = recordsPerPass

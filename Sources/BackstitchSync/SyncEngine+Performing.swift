@@ -6,8 +6,11 @@ extension SyncEngine {
     func perform() async throws -> RoundOutcome {
         machine.adopt(await service.limits)
         foldStart = 0
+        pushTotal = nil
         let zoneName = configuration.zoneName
+        if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
         let state = try store.read { try $0.reader.zoneState(zoneName) }
+        prefersLocal = state.prefersLocal == true
         var action = machine.handle(
             .began(
                 isSetUp: state.isSetUp && hasCheckedAccount, needsPull: state.needsPull,
@@ -44,6 +47,8 @@ extension SyncEngine {
         case .push(let indexes, let atomic):
             setStatus(.pushing)
             let modifications = indexes.map { machine.item($0).sent }
+            setInFlight(modifications.map(\.recordName))
+            defer { setInFlight([]) }
             return .pushed(
                 try await service.modifyRecords(modifications, in: zone, atomic: atomic))
         case .lookUp(let indexes):
@@ -52,7 +57,7 @@ extension SyncEngine {
         case .apply(let decisions): return try await apply(decisions)
         case .raiseFloor:
             let through = outbox.through
-            try await store.writeContext { try $0.setOutboxFloor(through) }
+            try await store.writeContext { try $0.raiseOutboxFloor(to: through) }
             return .done
         case .finish:
             preconditionFailure("A finished round has no action left.")
@@ -62,16 +67,9 @@ extension SyncEngine {
     // MARK: Set-up
 
     private func setUp() async throws -> SyncEvent {
-        let user = try await service.currentUser()
-        let (known, isSetUp) = try store.read { [configuration] transaction in
-            let state = try transaction.reader.zoneState(configuration.zoneName)
-            return (state.userName, state.isSetUp)
-        }
-        if let known, known != user {
-            throw ServiceError(
-                .accountChanged,
-                reason: "The store belongs to another user. Sign in as that user, or open another "
-                    + "store for this one.")
+        let user = try await checkUser()
+        let isSetUp = try store.read { [configuration] in
+            try $0.reader.zoneState(configuration.zoneName).isSetUp
         }
         if isSetUp {
             // The zone was made before. Where it is gone, somebody wanted that, and the pull tells.
@@ -85,6 +83,20 @@ extension SyncEngine {
             state.isSetUp = true
             state.userName = user
         }
+    }
+
+    /// Makes sure that the service's user is the one that the store belongs to.
+    ///
+    /// - Returns: the user's name.
+    func checkUser() async throws -> String {
+        let user = try await service.currentUser()
+        if let known = try store.read({ try $0.reader.boundUser() }), known != user {
+            throw ServiceError(
+                .accountChanged,
+                reason: "The store belongs to another user. Sign in as that user, or open another "
+                    + "store for this one.")
+        }
+        return user
     }
 
     /// Changes the stored state of the zone.
@@ -102,21 +114,25 @@ extension SyncEngine {
     }
 
     private func forgetService() async throws -> SyncEvent {
+        try await forgetZone()
+        foldStart = 0
+        hub.send(.zoneLost(.zoneNotFound))
+        return .done
+    }
+
+    /// Forgets what was known of the zone: it is made anew, and everything is uploaded to it.
+    func forgetZone() async throws {
         let name = configuration.zoneName
         try await store.writeContext { context in
-            var state = try context.reader.zoneState(name)
-            state.isSetUp = false
-            state.zoneToken = nil
-            state.databaseToken = nil
-            state.needsPull = true
-            state.isFullFetch = false
+            var state = ZoneState()
+            let old = try context.reader.zoneState(name)
+            state.userName = old.userName
+            state.retry = old.retry
+            state.prefersLocal = old.prefersLocal
             try context.forgetService()
             try context.forgetSeen()
             try context.setZoneState(state, name)
         }
-        foldStart = 0
-        hub.send(.zoneLost(.zoneNotFound))
-        return .done
     }
 
     // MARK: Pull
@@ -160,6 +176,8 @@ extension SyncEngine {
                         key, recordType: deletion.recordType, policy: policy),
                     key.name, deletion.recordType ?? "")
             }
+            try context.releaseReferrers(
+                to: Set(page.records.map { RecordName($0.recordName) }))
             state.zoneToken = page.token
             state.needsPull = page.moreComing || state.isFullFetch
             try context.setZoneState(state, name)
@@ -169,7 +187,7 @@ extension SyncEngine {
         return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
     }
 
-    private func beginFullFetch() async throws -> SyncEvent {
+    func beginFullFetch() async throws -> SyncEvent {
         let name = configuration.zoneName
         try await store.writeContext { context in
             var state = try context.reader.zoneState(name)
@@ -208,7 +226,10 @@ extension SyncEngine {
         report.parkedRecords += results.parked.count
         for record in results.parked { hub.send(.parked(record)) }
         hub.send(
-            .progress(pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords))
+            .progress(
+                pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords,
+                pushTotal: pushTotal))
+        wakeOperationWaiters()
     }
 }
 
@@ -229,8 +250,8 @@ struct MergeResults: Sendable {
             conflicts.append(
                 SyncConflict(
                     entity: type, recordName: name, policy: report.policy, copy: report.copy))
-        case .parked(let reason):
-            parked.append(ParkedRecord(entity: type, recordName: name, reason: reason))
+        case .parked(let record):
+            parked.append(record)
         case .undecided(let key, let question):
             undecided[key] = question
         case .rejected(let reason):

@@ -34,7 +34,20 @@ extension SyncEngine {
         }
         self.outbox = outbox
         self.pushed = pushed
+        try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
         return .folded(items, isComplete: outbox.isComplete)
+    }
+
+    /// Tells how much the round has to push, from the first fold on.
+    ///
+    /// - Parameter isWhole: Whether the folded items are all that is pending.
+    private func countPushes(_ items: Int, isWhole: Bool) throws {
+        guard items > 0 else { return }
+        if isWhole {
+            pushTotal = max(pushTotal ?? 0, report.pushedRecords + items)
+        } else if pushTotal == nil {
+            pushTotal = try pending().pendingRecords
+        }
     }
 
     /// The modification that brings a change to the service; nil where there is nothing to bring.
@@ -86,22 +99,9 @@ extension SyncEngine {
         }
         let results = try await merge { context, policy, results in
             for step in steps { try step.apply(to: context, policy: policy, &results) }
+            try context.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
         }
-        for step in steps {
-            switch step.kind {
-            case .acknowledge, .acknowledgePart:
-                report.pushedRecords += 1
-            case .park(let error):
-                report.parkedRecords += 1
-                hub.send(
-                    .parked(
-                        ParkedRecord(
-                            entity: step.change.entityName, recordName: step.change.key.name,
-                            reason: error.description)))
-            case .merge, .mergeAbsent:
-                break
-            }
-        }
+        report.pushedRecords += steps.count { $0.isAcknowledgement }
         note(results)
         return .done
     }
@@ -120,6 +120,19 @@ private struct PushStep: Sendable {
     let change: PendingChange
     let kind: ItemDecision.Kind
     let deferred: Set<String>
+
+    var isAcknowledgement: Bool {
+        switch kind {
+        case .acknowledge, .acknowledgePart: true
+        case .merge, .mergeAbsent, .park: false
+        }
+    }
+
+    /// The name of the record that the service now has and had not before.
+    var arrivedName: RecordName? {
+        guard isAcknowledgement, case .create = change.push else { return nil }
+        return change.key.name
+    }
 
     func apply(
         to context: WriteContext, policy: ConflictSettings, _ results: inout MergeResults
@@ -146,7 +159,8 @@ private struct PushStep: Sendable {
                 name, change.entityName)
         case .park(let error):
             try context.park(
-                change.entity, change.key, through: change.through, reason: error.description)
+                change.entity, change.key, through: change.through, reason: error.description
+            ).map { results.parked.append($0) }
         }
     }
 }

@@ -28,30 +28,33 @@ extension SyncEngine {
             @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
-        var settings = ConflictSettings(configuration.conflictRules)
+        let prefersLocal = prefersLocal
+        var settings = ConflictSettings(
+            prefersLocal ? ConflictRules(.clientWins) : configuration.conflictRules)
         if configuration.conflictResolver == nil {
             settings.lastAnswer = .park(
                 reason: "It was changed on both sides, and there is no resolver to decide.")
         }
         for _ in 0..<Self.askingRoundsMax {
             do {
-                return try await write(settings, body)
+                return try await write(settings, prefersLocal, body)
             } catch let undecided as Undecided {
                 settings.answers.merge(try await answers(to: undecided.conflicts)) { $1 }
             }
         }
         settings.lastAnswer = .park(
             reason: "It changed whenever the resolver was asked about it. Retry it later.")
-        return try await write(settings, body)
+        return try await write(settings, prefersLocal, body)
     }
 
     private func write(
-        _ settings: ConflictSettings,
+        _ settings: ConflictSettings, _ prefersLocal: Bool,
         _ body:
             @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
         try await store.writeContext { context in
+            context.prefersLocal = prefersLocal
             var results = MergeResults()
             try body(context, settings, &results)
             guard results.undecided.isEmpty else { throw Undecided(conflicts: results.undecided) }

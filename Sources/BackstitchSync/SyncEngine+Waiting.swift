@@ -5,7 +5,8 @@ public import BackstitchStore
 public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
     /// The zone is made again, and everything here is uploaded to it.
     case reupload
-    /// Everything here is deleted, unsynced changes too, and the zone begins empty.
+    /// Everything here is deleted, unsynced changes too, and the zone begins empty. What is lost of
+    /// those stays in ``SyncEngine/conflicts(limit:)``.
     case erase
 }
 
@@ -58,7 +59,8 @@ extension SyncEngine {
         }
     }
 
-    /// Goes on after the zone was deleted by its user or purged; the next round makes it again.
+    /// Goes on after the zone was deleted by its user or by ``destroyZone()``, or purged; the next
+    /// round makes it again.
     ///
     /// Does nothing where the engine is not suspended.
     /// - Returns: whether it was suspended.

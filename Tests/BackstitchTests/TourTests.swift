@@ -139,6 +139,8 @@ struct NamesInUse: Projection {
         try await engine.start()  // a first round, then one after every save
         let report = try await engine.sync()  // one full round now
         print(report.pushedRecords, report.pulledRecords, report.conflicts)
+        let payload = Data(#"{"ck":{"fet":{"sid":"Notes-changes","zid":"Notes"}}}"#.utf8)
+        try await follow(engine, payload, through: try store.read { try $0.lastSequence })
         await engine.stop()
     }
 
@@ -183,6 +185,22 @@ struct NamesInUse: Projection {
             try await store.undoConflict(conflict.sequence)  // what was lost, as an ordinary edit
         }
         #expect(try store.read { try $0.find(Employee.self, hired.id) }?.salary == 3000)
+    }
+
+    private func follow(
+        _ engine: SyncEngine, _ payload: Data, through sequence: UInt64
+    ) async throws {
+        if let notification = SyncNotification(json: payload) {
+            print(await engine.handle(notification: notification))  // whether it was ours
+        }
+        await engine.connectivityChanged(isReachable: true)  // without a network nothing is tried
+
+        for record in try engine.parked() {
+            print(record.entity, record.recordName, record.reason)
+        }
+        try await engine.retryParked()  // or edit the record, or engine.discardParked(_:)
+        let state = try await engine.waitUntilSynced(operation: sequence)  // .settled or .parked
+        #expect(state == .settled)
     }
 
     @Test func `what the tour takes back is as it was`() async throws {

@@ -31,6 +31,7 @@ extension Store {
                 try context.setMeta(MetaName.catalog, try CatalogCoding.encode(adoption.catalog))
                 try context.deleteMeta(MetaName.schemaWork)
                 try context.carryOut(adoption)
+                try context.releaseRefusedByRules()
                 try context.resetProjections(afterAdopting: adoption.catalog)
                 return adoption.catalog
             }

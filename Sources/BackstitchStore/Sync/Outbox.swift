@@ -45,6 +45,9 @@ public struct OutboxCounts: Hashable, Sendable {
     public internal(set) var pendingOperations = 0
     /// Records whose operations are parked.
     public internal(set) var parkedRecords = 0
+    /// Operations that are parked. With ``pendingOperations`` they are all that the service does not
+    /// have.
+    public internal(set) var parkedOperations = 0
     /// Conflicts in the journal.
     public internal(set) var conflicts = 0
 }
@@ -149,7 +152,14 @@ extension TableReader {
             return true
         }
         counts.pendingRecords = records.count
-        counts.parkedRecords = try count(table: TableKey.parked)
+        try visitParked { place, _, _ in
+            counts.parkedRecords += 1
+            if let row = try row(place.entity, place.key) {
+                counts.parkedOperations +=
+                    try contentSteps(from: row.lastSequence, after: row.syncedSequence).count
+            }
+            return true
+        }
         counts.conflicts = try count(table: TableKey.journal)
         return counts
     }

@@ -30,6 +30,18 @@ extension Store {
     ) throws -> Int {
         try read { try $0.reader.exportOutbox(to: write) }
     }
+
+    /// Writes the changes of parked records as JSON Lines, in the form of ``exportOutbox(to:)`` and in
+    /// the order of their entities and keys. Nothing changes in the store.
+    ///
+    /// - Returns: the number of lines.
+    /// - Throws: as ``exportOutbox(to:)``.
+    @discardableResult
+    public func exportParked(
+        to write: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Int {
+        try read { try $0.reader.exportParked(to: write) }
+    }
 }
 
 extension TableReader {
@@ -47,6 +59,24 @@ extension TableReader {
                 try export(operation, to: &writer)
             else { return true }
             count += 1
+            if writer.buffer.count > Self.exportBytesMax {
+                try write(writer.buffer.bytes)
+                writer.buffer.removeAll()
+            }
+            return true
+        }
+        if writer.buffer.count > 0 { try write(writer.buffer.bytes) }
+        return count
+    }
+
+    func exportParked(to write: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
+        var writer = ModificationWriter()
+        var count = 0
+        try visitParked { place, _, _ in
+            guard let row = try row(place.entity, place.key),
+                let table = catalog.table(place.entity)
+            else { return true }
+            if try export(row, of: place.key.name, table, to: &writer) { count += 1 }
             if writer.buffer.count > Self.exportBytesMax {
                 try write(writer.buffer.bytes)
                 writer.buffer.removeAll()
@@ -83,7 +113,13 @@ extension TableReader {
             row.lastSequence == operation.sequence, row.isDirty, !row.flags.contains(.isParked),
             let table = catalog.table(operation.entity)
         else { return false }
-        let name = try operation.key.name
+        return try export(row, of: try operation.key.name, table, to: &writer)
+    }
+
+    private func export(
+        _ row: RowView, of name: RecordName, _ table: EntityTable,
+        to writer: inout ModificationWriter
+    ) throws -> Bool {
         // The service knows nothing of the record, so the row is what has to be created.
         if row.syncedSequence == 0, !row.isDeleted {
             guard let fields = row.fields else {

@@ -39,7 +39,7 @@ extension WriteContext {
 
 extension TableReader {
     /// Whether an operation is one of a record's that the service does not have yet.
-    fileprivate func isPending(_ sequence: UInt64, in row: RowView) throws -> Bool {
+    func isPending(_ sequence: UInt64, in row: RowView) throws -> Bool {
         guard row.syncedSequence < sequence else { return false }
         var found = row.lastSequence
         while found > sequence { found = try withOperation(found, \.previous) ?? 0 }

@@ -9,7 +9,7 @@ package enum MergeResult: Equatable, Sendable {
     /// Both sides had changed.
     case conflict(ConflictReport)
     /// Both sides had changed, and the record was parked as it is here.
-    case parked(reason: String)
+    case parked(ParkedRecord)
     /// Both sides had changed, and the application has to decide. Nothing was written.
     case undecided(ConflictKey, ConflictQuestion)
     /// It can't be stored at all.
@@ -133,7 +133,7 @@ extension WriteContext {
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
-        let isForgotten = row.flags.contains(.isForgotten)
+        let isForgotten = row.flags.contains(.isForgotten) && !prefersLocal
         let localOnly = table.localOnlyFields
         let current = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
         let local = LocalState(
@@ -153,9 +153,11 @@ extension WriteContext {
             local: local, server: server, isAuthoritative: isAuthoritative)
         if let question = plan.question { return .undecided(place, question) }
         if let reason = plan.parkingReason {
-            try park(table.number, key, through: row.lastSequence, reason: reason)
+            let parked = try park(
+                table.number, key, through: row.lastSequence, reason: reason)
+            guard let parked else { return .unchanged }
             try noteMissedVersion(of: key)
-            return .parked(reason: reason)
+            return .parked(parked)
         }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)

@@ -42,6 +42,8 @@ package final class WriteContext {
     var savedUniques: [RecordPlace: Set<FieldID>] = [:]
     /// The changes of the transaction before the running write.
     private var changesBefore = 0
+    /// Whether merges of the running write count records that the service lost as edited here.
+    package var prefersLocal = false
     var fieldWriter = FieldWriter()
     var bodyBuffer = ByteBuffer(capacity: 1024)
     var beforeWriter = FieldWriter()
@@ -83,6 +85,7 @@ package final class WriteContext {
         hasWrittenDirectly = false
         failure = nil
         savedUniques.removeAll()
+        prefersLocal = false
         changesBefore = access.changeCount
     }
 
