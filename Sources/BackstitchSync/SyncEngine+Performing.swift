@@ -7,6 +7,7 @@ extension SyncEngine {
         machine.adopt(await service.limits)
         foldStart = 0
         let zoneName = configuration.zoneName
+        try await noteRequestedFields()
         let state = try store.read { try $0.reader.zoneState(zoneName) }
         var action = machine.handle(
             .began(
@@ -143,13 +144,15 @@ extension SyncEngine {
         let name = configuration.zoneName
         let state = try store.read { try $0.reader.zoneState(name) }
         let page = try await service.zoneChanges(
-            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage, fields: nil)
+            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
+            fields: state.fetchedFields.map(Set.init))
         let policy = configuration.conflictPolicy
         let results = try await store.writeContext { context in
             var state = try context.reader.zoneState(name)
             var results = MergeResults()
             for record in page.records {
                 if state.isFullFetch { try context.markSeen(record.recordName) }
+                if state.isCompleting == true { try context.complete(record) }
                 results.note(
                     try context.merge(
                         record, policy: policy, isAuthoritative: state.isFullFetch),
@@ -196,6 +199,7 @@ extension SyncEngine {
             }
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
+            state.isCompleting = nil
             state.needsPull = false
             try context.setZoneState(state, name)
             results.changes = context.namedChanges

@@ -118,10 +118,10 @@ extension TableReader {
         else { return nil }
         var fold = PendingFold(
             place: place, changeTag: row.changeTag, isParked: row.flags.contains(.isParked),
-            localOnly: catalog.table(place.entity)?.localOnlyFields ?? [])
+            unsent: catalog.table(place.entity)?.unsentFields ?? [])
         // The floor may lie behind the first unsynced operation of a record that was parked.
         for step in try contentSteps(from: operation.previous, after: row.syncedSequence) {
-            fold.fold.add(step.without(fold.localOnly))
+            fold.fold.add(step.without(fold.unsent))
         }
         try fold.add(operation)
         return fold
@@ -171,12 +171,12 @@ private struct PendingFold {
     let place: RecordPlace
     let changeTag: String
     let isParked: Bool
-    /// The fields that stay on this device.
-    let localOnly: Set<FieldID>
+    /// The fields that are not pushed.
+    let unsent: Set<FieldID>
     var fold = RecordFold()
 
     mutating func add(_ operation: OperationView) throws {
         guard !isParked else { return }
-        fold.add(try OperationStep(operation).without(localOnly))
+        fold.add(try OperationStep(operation).without(unsent))
     }
 }
