@@ -7,7 +7,7 @@ extension SyncEngine {
         machine.adopt(await service.limits)
         foldStart = 0
         let zoneName = configuration.zoneName
-        try await noteRequestedFields()
+        try await noteExchange()
         let state = try store.read { try $0.reader.zoneState(zoneName) }
         var action = machine.handle(
             .began(
@@ -147,10 +147,17 @@ extension SyncEngine {
             in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
             fields: state.fetchedFields.map(Set.init))
         let policy = configuration.conflictPolicy
+        let selection = configuration.selection
         let results = try await store.writeContext { context in
             var state = try context.reader.zoneState(name)
             var results = MergeResults()
+            let selection = try selection.bound(to: context.reader)
             for record in page.records {
+                let table = context.catalog.table(named: record.recordType)
+                guard selection.pulls(table) else {
+                    if state.isFullFetch { try context.markSeen(record.recordName) }
+                    continue
+                }
                 if state.isFullFetch { try context.markSeen(record.recordName) }
                 if state.isCompleting == true { try context.complete(record) }
                 results.note(
@@ -159,6 +166,8 @@ extension SyncEngine {
                     record.recordName, record.recordType)
             }
             for deletion in page.deletions {
+                let table = deletion.recordType.flatMap { context.catalog.table(named: $0) }
+                guard selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
                     try context.mergeAbsent(

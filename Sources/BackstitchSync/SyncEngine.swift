@@ -32,6 +32,8 @@ public actor SyncEngine {
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
     var hasCheckedAccount = false
+    /// Whether what a selection held back was put in front of the outbox again.
+    var hasCheckedSelection = false
     private(set) var isStopped = false
     /// Whether this engine may exchange.
     private var hasLease = false

@@ -142,6 +142,36 @@ struct NamesInUse: Projection {
         await engine.stop()
     }
 
+    @Test func `what the tour selects is synchronised, and the rest is not`() async throws {
+        let cloud = SimulatedCloud()
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let raised = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        var other = raised
+        other.id = "seasonal"
+        let seasonal = other
+
+        let selection = try SyncSelection(Department.self, Employee.self)
+            .pushing(#Predicate<Employee> { $0.nickname != "draft" })
+
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "a"),
+            configuration: SyncConfiguration(
+                zoneName: "Notes", syncOnSave: false, selection: selection))
+        try await store.write { _ = try $0.save(raised) }
+
+        try await store.write(isLocalOnly: true) { try $0.save(seasonal) }  // is never pushed
+
+        try await engine.sync()
+        #expect(cloud.records(in: ZoneID("Notes")).count == 1)
+
+        try await store.write { try $0.evict(raised.id) }  // gone here, and not on the service
+        try await engine.fetchAgain([raised.id])
+
+        #expect(try store.read { try $0.fetch(Employee.self).count } == 2)
+    }
+
     @Test func `what the tour takes back is as it was`() async throws {
         let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
         let ada = Employee(

@@ -85,13 +85,14 @@ extension TableReader {
         else { return false }
         let name = try operation.key.name
         // The service knows nothing of the record, so the row is what has to be created.
-        if row.syncedSequence == 0, !row.isDeleted {
+        if !row.hasChangeTag, !row.isDeleted {
             guard let fields = row.fields else {
                 throw StoreError(.damaged, "A row of \(table.name) can't be read. Run rebuild.")
             }
             try writer.create(table, name, fields)
             return true
         }
+        if row.isDeleted, !row.hasChangeTag { return false }
         var fold = RecordFold()
         for step in try contentSteps(from: row.lastSequence, after: row.syncedSequence) {
             fold.add(step.without(table.unsentFields))

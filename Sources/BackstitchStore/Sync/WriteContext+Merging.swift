@@ -112,6 +112,7 @@ extension WriteContext {
         _ table: EntityTable, _ key: RecordKey, policy: ConflictPolicy
     ) throws -> MergeResult {
         guard let row = try reader.row(table.number, key) else { return .unchanged }
+        if try endEviction(of: key) { return .applied }
         return try merge(.absent, key, table, row, policy)
     }
 
