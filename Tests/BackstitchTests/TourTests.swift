@@ -21,6 +21,13 @@ import Testing
     @Relationship(onDelete: .cascade) var department: Department.ID?
 }
 
+@Entity struct Assignment {
+    var id = ID()
+    var position: String
+    @Relationship(onDelete: .cascade) var employee: Employee.ID?
+    @Relationship(onDelete: .cascade) var department: Department.ID?
+}
+
 struct NamesInUse: Projection {
     let name = "names-in-use"
     let entities: ProjectedEntities = .of(Employee.self)
@@ -140,6 +147,24 @@ struct NamesInUse: Projection {
         let report = try await engine.sync()  // one full round now
         print(report.pushedRecords, report.pulledRecords, report.conflicts)
         await engine.stop()
+    }
+
+    @Test func `what the tour links is in order`() throws {
+        let promoted = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        let engines = Department(name: "Engines")
+        let previous = Assignment(
+            position: try PositionKey.between(nil, nil, jitter: 1), employee: nil, department: nil)
+
+        let assignment = Assignment(
+            id: .init(linking: promoted.id, to: engines.id),
+            position: try PositionKey.between(
+                previous.position, nil, jitter: .random(in: 0 ... .max)),
+            employee: promoted.id, department: engines.id)
+
+        #expect(previous.position < assignment.position)
+        #expect(assignment.id == .init(linking: promoted.id, to: engines.id))
     }
 
     @Test func `what the tour selects is synchronised, and the rest is not`() async throws {
