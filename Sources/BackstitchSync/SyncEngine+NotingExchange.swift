@@ -18,7 +18,8 @@ extension SyncEngine {
         let hasMoreFields = Self.isMore(new.fetchedFields, than: old.fetchedFields)
         let hasMore =
             hasMoreFields || Self.isMore(new.exchangedEntities, than: old.exchangedEntities)
-        if hasMore, old.zoneToken != nil || old.isFullFetch {
+        let fetchesAgain = hasMore && (old.zoneToken != nil || old.isFullFetch)
+        if fetchesAgain {
             new.zoneToken = nil
             new.needsPull = true
             new.isFullFetch = true
@@ -27,7 +28,7 @@ extension SyncEngine {
         guard new != old || looksBack else { return }
         let state = new
         try await store.writeContext { context in
-            if state.isFullFetch, !old.isFullFetch { try context.forgetSeen() }
+            if fetchesAgain { try context.forgetSeen() }
             if looksBack { try context.setOutboxFloor(0) }
             try context.setZoneState(state, name)
         }

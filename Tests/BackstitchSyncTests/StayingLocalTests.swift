@@ -84,6 +84,16 @@ import Testing
         try await expectSettled(localOnly: 1)
     }
 
+    @Test func `the end of another record of its name does not end it`() async throws {
+        try await phone.sync()
+        try await saveLocally("a", "mine")
+        try cloud.write("a", type: "Note", fields: ["title": .string("theirs")], in: scenarioZone)
+        try cloud.remove("a", in: scenarioZone)
+        try await phone.sync()
+        #expect(try phone.titles() == ["a": "mine"])
+        try await expectSettled(localOnly: 1)
+    }
+
     @Test func `it stays though everything is uploaded again`() async throws {
         try await phone.note("a", "ours")
         try await phone.sync()

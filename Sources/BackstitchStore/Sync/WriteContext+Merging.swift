@@ -23,8 +23,9 @@ extension WriteContext {
     ) throws -> MergeResult {
         if let reason = rejection(of: record) { return .rejected(reason) }
         do {
-            return try mergeAccepted(
+            let result = try mergeAccepted(
                 record, policy: policy, isAuthoritative: isAuthoritative)
+            return try mergeDuplicates(of: record, after: result, policy: policy)
         } catch let error as NumbersUsedUp {
             return .rejected(error.description)
         }
@@ -113,6 +114,8 @@ extension WriteContext {
     ) throws -> MergeResult {
         guard let row = try reader.row(table.number, key) else { return .unchanged }
         if try endEviction(of: key) { return .applied }
+        // What stays on this device is no record of the service.
+        guard row.hasChangeTag || row.isDirty else { return .unchanged }
         return try merge(.absent, key, table, row, policy)
     }
 
