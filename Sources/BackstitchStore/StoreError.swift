@@ -38,6 +38,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let alreadyExists = Code("alreadyExists")
         /// Another record has the same value of a unique attribute.
         public static let notUnique = Code("notUnique")
+        /// A record has changes that the service does not have yet.
+        public static let unsynced = Code("unsynced")
         /// The record name is not possible.
         public static let invalidName = Code("invalidName")
         /// A value can't be stored.

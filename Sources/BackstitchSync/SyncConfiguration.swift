@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchStore
 
 /// How a sync engine works.
 public struct SyncConfiguration: Sendable {
@@ -36,6 +37,9 @@ public struct SyncConfiguration: Sendable {
     public var atomicRequests: Bool
     /// The most records that are folded at once; bounds the memory of a push.
     public var recordsPerPass: Int
+    /// Which records are exchanged. Where it is not everything, an engine's first round looks
+    /// through the whole log for what is to be pushed.
+    public var selection: SyncSelection
     /// The time and chance that the engine uses.
     public var clock: any SyncClock
 
@@ -50,7 +54,8 @@ public struct SyncConfiguration: Sendable {
         blockedRetryMilliseconds: Int64 = 900_000, containerID: String? = nil,
         standbyMilliseconds: Int64 = 1_000,
         atomicRequests: Bool = false,
-        recordsPerPass: Int = 10_000, clock: any SyncClock = SystemSyncClock()
+        recordsPerPass: Int = 10_000, selection: SyncSelection = .all,
+        clock: any SyncClock = SystemSyncClock()
     ) {
         self.zoneName = zoneName
         self.subscriptionID = subscriptionID ?? "\(zoneName)-changes"
@@ -66,6 +71,7 @@ public struct SyncConfiguration: Sendable {
         self.standbyMilliseconds = standbyMilliseconds
         self.atomicRequests = atomicRequests
         self.recordsPerPass = recordsPerPass
+        self.selection = selection
         self.clock = clock
     }
 }

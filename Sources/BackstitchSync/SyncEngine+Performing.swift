@@ -9,6 +9,7 @@ extension SyncEngine {
         pushTotal = nil
         let zoneName = configuration.zoneName
         if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
+        try await noteExchange()
         let state = try store.read { try $0.reader.zoneState(zoneName) }
         prefersLocal = state.prefersLocal == true
         var action = machine.handle(
@@ -159,17 +160,28 @@ extension SyncEngine {
         let name = configuration.zoneName
         let state = try store.read { try $0.reader.zoneState(name) }
         let page = try await service.zoneChanges(
-            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage, fields: nil)
+            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
+            fields: state.fetchedFields.map(Set.init))
+        let selection = configuration.selection
         let results = try await merge { context, policy, results in
             var state = try context.reader.zoneState(name)
+            let selection = try selection.bound(to: context.reader)
             for record in page.records {
+                let table = context.catalog.table(named: record.recordType)
+                guard selection.pulls(table) else {
+                    if state.isFullFetch { try context.markSeen(record.recordName) }
+                    continue
+                }
                 if state.isFullFetch { try context.markSeen(record.recordName) }
+                if state.isCompleting == true { try context.complete(record) }
                 results.note(
                     try context.merge(
                         record, policy: policy, isAuthoritative: state.isFullFetch),
                     RecordName(record.recordName), record.recordType)
             }
             for deletion in page.deletions {
+                let table = deletion.recordType.flatMap { context.catalog.table(named: $0) }
+                guard selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
                     try context.mergeAbsent(
@@ -208,6 +220,7 @@ extension SyncEngine {
             }
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
+            state.isCompleting = nil
             state.needsPull = false
             try context.setZoneState(state, name)
         }

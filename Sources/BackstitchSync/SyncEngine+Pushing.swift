@@ -9,9 +9,11 @@ extension SyncEngine {
         let recordsMax = configuration.recordsPerPass
         if continues { foldStart = outbox.through } else { try await refreshMissed() }
         let start = foldStart
+        let selection = configuration.selection
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
-            let outbox = try reader.foldOutbox(recordsMax: recordsMax, after: start)
+            let outbox = try reader.foldOutbox(
+                recordsMax: recordsMax, after: start, selection: selection.bound(to: reader))
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []

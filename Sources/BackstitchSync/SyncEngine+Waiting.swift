@@ -13,10 +13,15 @@ public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
 extension SyncEngine {
     /// How many records and operations wait, by what keeps them.
     ///
-    /// Reads the log from the oldest unsynced operation on.
+    /// Reads the log from the oldest unsynced operation on, and the rows of entities that the
+    /// configuration's selection narrows.
     /// - Throws: `StoreError` where the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
-        try store.read { try $0.reader.countOutbox() }
+        let selection = configuration.selection
+        return try store.read { transaction in
+            let reader = transaction.reader
+            return try reader.countOutbox(selection: selection.bound(to: reader))
+        }
     }
 
     /// The records that can't be pushed as they are, with the reasons.

@@ -41,6 +41,8 @@ public actor SyncEngine {
     /// The rounds that began.
     var rounds = 0
     var hasCheckedAccount = false
+    /// Whether what a selection held back was put in front of the outbox again.
+    var hasCheckedSelection = false
     private(set) var isStopped = false
     /// Whether this engine may exchange.
     private var hasLease = false

@@ -21,6 +21,13 @@ import Testing
     @Relationship(onDelete: .cascade) var department: Department.ID?
 }
 
+@Entity struct Assignment {
+    var id = ID()
+    var position: String
+    @Relationship(onDelete: .cascade) var employee: Employee.ID?
+    @Relationship(onDelete: .cascade) var department: Department.ID?
+}
+
 struct NamesInUse: Projection {
     let name = "names-in-use"
     let entities: ProjectedEntities = .of(Employee.self)
@@ -201,6 +208,54 @@ struct NamesInUse: Projection {
         try await engine.retryParked()  // or edit the record, or engine.discardParked(_:)
         let state = try await engine.waitUntilSynced(operation: sequence)  // .settled or .parked
         #expect(state == .settled)
+    }
+
+    @Test func `what the tour links is in order`() throws {
+        let promoted = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        let engines = Department(name: "Engines")
+        let previous = Assignment(
+            position: try PositionKey.between(nil, nil, jitter: 1), employee: nil, department: nil)
+
+        let assignment = Assignment(
+            id: .init(linking: promoted.id, to: engines.id),
+            position: try PositionKey.between(
+                previous.position, nil, jitter: .random(in: 0 ... .max)),
+            employee: promoted.id, department: engines.id)
+
+        #expect(previous.position < assignment.position)
+        #expect(assignment.id == .init(linking: promoted.id, to: engines.id))
+    }
+
+    @Test func `what the tour selects is synchronised, and the rest is not`() async throws {
+        let cloud = SimulatedCloud()
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let raised = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        var other = raised
+        other.id = "seasonal"
+        let seasonal = other
+
+        let selection = try SyncSelection(Department.self, Employee.self)
+            .pushing(#Predicate<Employee> { $0.nickname != "draft" })
+
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "a"),
+            configuration: SyncConfiguration(
+                zoneName: "Notes", syncOnSave: false, selection: selection))
+        try await store.write { _ = try $0.save(raised) }
+
+        try await store.write(isLocalOnly: true) { try $0.save(seasonal) }  // is never pushed
+
+        try await engine.sync()
+        #expect(cloud.records(in: ZoneID("Notes")).count == 1)
+
+        try await store.write { try $0.evict(raised.id) }  // gone here, and not on the service
+        try await engine.fetchAgain([raised.id])
+
+        #expect(try store.read { try $0.fetch(Employee.self).count } == 2)
     }
 
     @Test func `what the tour takes back is as it was`() async throws {

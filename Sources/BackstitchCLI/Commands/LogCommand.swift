@@ -29,7 +29,7 @@ struct LogCommand: Command {
               sequence             its place in the log, from 1 on
               kind                 insert, update, delete, acknowledge, park, release, forget; in
                                    place of compacted ones: baseline, journal
-              origin               local, remote, rebase
+              origin               local, localOnly, remote, rebase
               author               who wrote it; may be empty
               context              what its transaction was for; may be empty
               transaction          the sequence of the first operation of the same transaction

@@ -50,6 +50,7 @@ extension WriteContext {
             failed += try convert(place, by: upcaster)
         }
         try Store.refuse(failed)
+        for place in adoption.unmasked { try markUnsynced(place) }
         let urgent = Dictionary(grouping: adoption.urgentIndexes, by: \.entity)
         for (entity, places) in urgent.sorted(by: { $0.key < $1.key }) {
             guard let table = catalog.table(entity) else { continue }

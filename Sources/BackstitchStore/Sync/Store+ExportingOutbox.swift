@@ -14,7 +14,7 @@ extension Store {
     ///
     /// Values have the service's types: times are milliseconds since 1970, booleans 0 and 1, bytes
     /// Base64, and references `{"recordName":…,"action":…}`. Parked records are left out, and so are
-    /// attributes that stay on this device. The store stays as it is: nothing counts as pushed.
+    /// attributes that are not uploaded. The store stays as it is: nothing counts as pushed.
     ///
     /// The closure gets the lines in parts of some 64 KiB, each of whole lines; the bytes are valid
     /// inside of it only. All are of one moment of the store.
@@ -121,16 +121,17 @@ extension TableReader {
         to writer: inout ModificationWriter
     ) throws -> Bool {
         // The service knows nothing of the record, so the row is what has to be created.
-        if row.syncedSequence == 0, !row.isDeleted {
+        if !row.hasChangeTag, !row.isDeleted {
             guard let fields = row.fields else {
                 throw StoreError(.damaged, "A row of \(table.name) can't be read. Run rebuild.")
             }
             try writer.create(table, name, fields)
             return true
         }
+        if row.isDeleted, !row.hasChangeTag { return false }
         var fold = RecordFold()
         for step in try contentSteps(from: row.lastSequence, after: row.syncedSequence) {
-            fold.add(step.without(table.localOnlyFields))
+            fold.add(step.without(table.unsentFields))
         }
         let place = PendingRecord(table: table, name: name, changeTag: row.changeTag)
         return writer.write(fold.push, of: place)

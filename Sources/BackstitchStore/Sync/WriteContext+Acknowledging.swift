@@ -78,7 +78,9 @@ extension WriteContext {
                 return true
             }
             for key in keys {
-                guard let row = try reader.row(table.number, key) else { continue }
+                guard try !endEviction(of: key), let row = try reader.row(table.number, key) else {
+                    continue
+                }
                 try append(
                     .forget, origin: .remote, entity: table.number, key: key,
                     previous: row.lastSequence
@@ -107,8 +109,9 @@ extension WriteContext {
 }
 
 extension RowView {
-    /// Whether the header tells anything that the service said.
+    /// Whether the header tells anything that the service said. A record that stays on this device
+    /// is settled without it.
     fileprivate var isKnownToService: Bool {
-        hasChangeTag || syncedSequence > 0 || modifiedMilliseconds != 0
+        hasChangeTag || (isDirty && syncedSequence > 0) || modifiedMilliseconds != 0
     }
 }

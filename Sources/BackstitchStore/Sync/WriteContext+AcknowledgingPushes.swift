@@ -31,6 +31,7 @@ extension WriteContext {
             return try mergeAbsent(table, key, policy: policy)
         }
         for name in deferred { table.attribute(named: name).map { sent[$0.field] = nil } }
+        sent = sent.without(table.unsentFields)
         return try merge(
             .present(stamp: version, fields: sent.withoutNulls, requested: nil), key, table, row,
             policy, isAuthoritative: row.changeTag == change.changeTag)

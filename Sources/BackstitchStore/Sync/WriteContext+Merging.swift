@@ -27,8 +27,9 @@ extension WriteContext {
     ) throws -> MergeResult {
         if let reason = rejection(of: record) { return .rejected(reason) }
         do {
-            return try mergeAccepted(
+            let result = try mergeAccepted(
                 record, policy: policy, isAuthoritative: isAuthoritative)
+            return try mergeDuplicates(of: record, after: result, policy: policy)
         } catch let error as NumbersUsedUp {
             return .rejected(error.description)
         }
@@ -116,6 +117,9 @@ extension WriteContext {
         _ table: EntityTable, _ key: RecordKey, policy: ConflictSettings
     ) throws -> MergeResult {
         guard let row = try reader.row(table.number, key) else { return .unchanged }
+        if try endEviction(of: key) { return .applied }
+        // What stays on this device is no record of the service.
+        guard row.hasChangeTag || row.isDirty else { return .unchanged }
         return try merge(.absent, key, table, row, policy)
     }
 
@@ -134,23 +138,23 @@ extension WriteContext {
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
         let isForgotten = row.flags.contains(.isForgotten) && !prefersLocal
-        let localOnly = table.localOnlyFields
         let current = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
+        let unsynced =
+            isForgotten
+            ? [] : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
+        let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
-            fields: current?.without(localOnly),
+            fields: current?.without(masked.ids),
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
-            unsynced: isForgotten
-                ? []
-                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
-                    .map { $0.without(localOnly) }, name: key.name)
+            unsynced: unsynced.map { $0.without(masked.ids) }, name: key.name)
         let place = ConflictKey(
             entity: table.number, record: key, changeTag: server.changeTag,
             localSequence: row.lastSequence)
         merge.answer = policy.answers[place] ?? policy.lastAnswer
         var plan = merge.plan(
-            local: local, server: server, isAuthoritative: isAuthoritative)
+            local: local, server: masked.seen(server), isAuthoritative: isAuthoritative)
         if let question = plan.question { return .undecided(place, question) }
         if let reason = plan.parkingReason {
             let parked = try park(
@@ -162,25 +166,17 @@ extension WriteContext {
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         }
-        try perform(plan, key, table, keeping: current?.only(localOnly) ?? Fields())
+        plan = masked.whole(plan, local)
+        try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
     /// Appends what a merge decided.
-    ///
-    /// - Parameter kept: The fields that stay on this device, which the plan does not know.
-    func perform(
-        _ plan: MergePlan, _ key: RecordKey, _ table: EntityTable, keeping kept: Fields = Fields()
-    ) throws {
-        func whole(_ fields: Fields?) -> Fields? {
-            guard var fields, !kept.isEmpty else { return fields }
-            fields.overlay(kept)
-            return fields
-        }
+    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
         // Before the record changes: the copy is of what it was.
         if let copy = plan.copy, let name = plan.conflict?.copy {
-            try insertCopy(whole(copy) ?? copy, RecordKey(name), table)
+            try insertCopy(copy, RecordKey(name), table)
         }
         switch plan.remote {
         case .nothing:
@@ -190,7 +186,7 @@ extension WriteContext {
                 table.number, key, through: through, version: version, conflict: plan.conflict)
         case .adopt(let version, let fields, let through):
             try replace(
-                key, table, with: whole(fields), origin: .remote,
+                key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: through), conflict: plan.conflict)
         }
         switch plan.rebase {
@@ -198,7 +194,7 @@ extension WriteContext {
             break
         case .save(let fields):
             try replace(
-                key, table, with: whole(fields), origin: .rebase, stamp: nil, conflict: nil)
+                key, table, with: fields, origin: .rebase, stamp: nil, conflict: nil)
         case .delete:
             try replace(key, table, with: nil, origin: .rebase, stamp: nil, conflict: nil)
         }
@@ -294,7 +290,7 @@ extension WriteContext {
                 continue
             }
             found += 1
-            if column.isLocalOnly { continue }
+            if column.isUnread { continue }
             if case .null = value {
                 if column.isMandatory { isUnreadable = true }
                 continue
@@ -307,14 +303,14 @@ extension WriteContext {
     }
 
     /// The fields of a record of the service by their numbers.
-    private func fields(
+    func fields(
         of record: ServiceRecord, _ table: EntityTable
     ) throws -> (Fields, EntityTable) {
         let table = try number(record.fields.keys, of: table)
         var fields = Fields()
         for (name, value) in record.fields where value != .null {
             guard let attribute = table.attribute(named: name),
-                !table.localOnlyFields.contains(attribute.field)
+                !table.unreadFields.contains(attribute.field)
             else { continue }
             fields[attribute.field] =
                 ServiceMapping.storedValue(

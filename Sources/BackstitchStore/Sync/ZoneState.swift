@@ -21,6 +21,14 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var needsPull = true
     /// Whether the pull is a full fetch, at whose end unseen records are swept out.
     package var isFullFetch = false
+    /// The fields that pulls have asked for so far, in order; nil is all of them.
+    package var fetchedFields: [String]?
+    /// Whether the full fetch takes in fields that were not asked for before.
+    package var isCompleting: Bool?
+    /// The entities that were exchanged so far, in order; nil is all of them.
+    package var exchangedEntities: [String]?
+    /// Whether the outbox's floor may have gone past operations that a selection held back.
+    package var holdsBack: Bool?
     /// Why nothing is exchanged.
     package var suspension: Suspension?
     /// The user that the store's records belong to.

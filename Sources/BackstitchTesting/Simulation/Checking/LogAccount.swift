@@ -28,6 +28,10 @@ package struct LogAccount {
         var isThere = false
         /// The operations that wait for the service.
         var waiting: [UInt64] = []
+        /// The fields that local-only operations changed since the service last told them.
+        var kept: Set<FieldID> = []
+        /// Whether the record was taken off this device.
+        var isEvicted = false
         /// What the next operation, a rebase in the same transaction, has to bring back.
         var owed: Owed?
 
@@ -77,6 +81,8 @@ package struct LogAccount {
     /// The local operations, by what became of them.
     package private(set) var localOperations = 0
     package private(set) var acknowledged = 0
+    /// The operations that the service is never to hear of; they are none of the local ones.
+    package private(set) var localOnlyOperations = 0
     package private(set) var superseded = 0
     package private(set) var conflicts = 0
     /// A digest of everything in the log.
@@ -231,15 +237,35 @@ package struct LogAccount {
             fields = nil
         }
         // A record that begins after its end was settled has a row of its own.
-        if !entry.isThere {
-            entry.synced = 0
+        if !entry.isThere || entry.isEvicted {
+            entry.synced = entry.isThere ? entry.synced : 0
             entry.changeTag = ""
         }
         entry.isThere = true
         entry.isParked = false
+        entry.isEvicted = false
+        if operation.origin == .localOnly { keep(step, &entry) }
         entry.states.append((step.sequence, fields))
         if operation.origin == .local { localOperations += 1 }
-        if operation.stamp == nil { entry.waiting.append(step.sequence) }
+        if operation.stamp == nil, operation.origin != .localOnly {
+            entry.waiting.append(step.sequence)
+        }
+    }
+
+    /// Takes in what stays on this device; what waits for the service forbids it.
+    private mutating func keep(_ step: OperationStep, _ entry: inout Entry) {
+        localOnlyOperations += 1
+        if !entry.waiting.isEmpty {
+            note(step.sequence, entry, "stays on this device in front of what is to be pushed")
+        }
+        entry.synced = step.sequence
+        switch step.change {
+        case .insert(let fields): entry.kept.formUnion(fields.ids)
+        case .update(_, let after): entry.kept.formUnion(after.ids)
+        case .delete:
+            entry.isThere = !entry.changeTag.isEmpty
+            entry.isEvicted = entry.isThere
+        }
     }
 
     private mutating func noteWritten(
@@ -275,6 +301,7 @@ package struct LogAccount {
             }
             superseded += entry.waiting.count
             entry.waiting = []
+            entry.kept = []
             entry.synced = operation.sequence
         } else {
             entry.synced = max(entry.synced, stamp.acknowledgedThrough)
@@ -294,13 +321,18 @@ package struct LogAccount {
     ) throws {
         guard let table = catalog.table(entry.entity) else { return }
         let base = entry.fields(at: entry.synced)
-        let local = base.map { WireForm.fields($0, table) }
+        let hidden = Set(
+            table.attributes.map(\.field).filter {
+                entry.kept.contains($0) || table.unsentFields.contains($0)
+                    || table.unreadFields.contains($0)
+            }.compactMap { table.attribute($0)?.name })
+        let local = base.map { WireForm.fields($0, table).filter { !hidden.contains($0.key) } }
         if entry.changeTag.isEmpty {
             if local != nil, entry.synced > 0 {
                 note(operation.sequence, entry, "exists as synced, but for the service it does not")
             }
         } else if let version = version(entry.changeTag) {
-            let server = WireForm.fields(version, table)
+            let server = WireForm.fields(version, table).filter { !hidden.contains($0.key) }
             if version.recordName != entry.recordName {
                 note(operation.sequence, entry, "has the tag of \(version.recordName)")
             } else if let difference = WireForm.difference(local ?? [:], server) {
