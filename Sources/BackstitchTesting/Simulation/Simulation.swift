@@ -1,6 +1,6 @@
 import Backstitch
 
-/// One seeded run of two to five devices with one service, through faults and crashes, until they
+/// One seeded run of some devices with one service, through faults and crashes, until they
 /// have settled.
 ///
 /// Everything that happens follows from the seed: what the devices save, when they exchange, what
@@ -29,7 +29,6 @@ public struct Simulation: Sendable {
 
     /// Runs it.
     public func run() async -> SimulationResult {
-        let world = SimulationWorld(seed: seed, options: options)
-        return await world.run()
+        await SimulationScript(seed: seed, options: options).run(options: options)
     }
 }

@@ -240,7 +240,8 @@ extension SimulationWorld {
         let engine = SyncEngine(
             store: store, service: cloud.connection(device: "fresh"),
             configuration: SyncConfiguration(
-                zoneName: Self.zone.zoneName, conflictPolicy: setting.policy, syncOnSave: false))
+                zoneName: Self.zone.zoneName, conflictPolicy: setting.policy.policy,
+                syncOnSave: false))
         _ = try await engine.sync()
         let account = try account(of: store)
         guard account.problems.isEmpty else {
