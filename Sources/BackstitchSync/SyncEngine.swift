@@ -44,6 +44,9 @@ public actor SyncEngine {
     private var listener: Task<Void, Never>?
     private var timer: Timer?
 
+    /// When the engine goes on by itself; nil where nothing makes it.
+    package var nextAttemptMilliseconds: Int64? { timer?.dueMilliseconds }
+
     /// What is due at a time.
     private struct Timer {
         var trigger: SyncTrigger

@@ -14,7 +14,9 @@ import Backstitch
 /// - all devices, a fresh one too, have the same records as the service, with the fields and types
 ///   that they don't know;
 /// - each value on the service was written by some device or by somebody else;
-/// - no feed was read backwards.
+/// - no feed was read backwards;
+/// - parked records keep no others waiting, and, in some seeds, an engine that goes on by itself tries
+///   again in time after an outage, without a further write.
 public struct Simulation: Sendable {
     /// The seed.
     public let seed: UInt64

@@ -76,6 +76,7 @@ extension SimulationWorld {
     func resume(_ index: Int) async throws {
         let decision: ZoneLossDecision = generator.chance(0.7) ? .reupload : .erase
         do {
+            if decision == .erase { devices[index].hasErased = true }
             try await devices[index].engine.resume(after: decision)
             note("\(devices[index].name) resumes: \(decision)")
         } catch {

@@ -61,6 +61,10 @@ actor SimulationWorld {
             }
             generator = SeededGenerator(seed: script.seed)
             try await settle()
+            if setting.checksLiveness {
+                try await checkLiveness()
+                try await settle()
+            }
             try await checkEnd()
         } catch let failure as SimulationFailure {
             result.failure = failure

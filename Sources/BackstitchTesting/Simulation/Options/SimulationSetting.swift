@@ -39,6 +39,8 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     /// Whether the server may be put back or lose everything.
     var mayRestore: Bool
     var mayLoseZone: Bool
+    /// Whether an engine has to go on by itself in the end.
+    var checksLiveness: Bool
 
     init(
         _ generator: inout SeededGenerator, _ mix: SimulationMix, _ options: SimulationOptions
@@ -76,6 +78,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         mayLoseZone =
             (generator.chance(mix.zoneLossChance) || isAsked)
             && events.contains(.zoneDeletedByClient)
+        checksLiveness = generator.chance(0.15)
     }
 
     private static func faults(

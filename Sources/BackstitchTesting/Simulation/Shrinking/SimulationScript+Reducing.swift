@@ -31,6 +31,7 @@ extension SimulationScript {
             { $0.wrapsLimitExceeded = false },
             { $0.mayRestore = false },
             { $0.mayLoseZone = false },
+            { $0.checksLiveness = false },
         ]
         return changes.map { change in
             { script in
