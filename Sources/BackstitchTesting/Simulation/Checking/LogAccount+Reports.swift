@@ -70,7 +70,7 @@ extension LogAccount {
         if isSame {
             note(operation.sequence, entry, "is in conflict with the version that it had")
         }
-        if !mayGoBack, expectation.isOwn(entry.changeTag) {
+        if !mayGoBack, entry.lives == 1, expectation.isOwn(entry.changeTag) {
             note(operation.sequence, entry, "is in conflict with a version that it wrote itself")
         }
         if operation.kind.changesContent, let stamp = operation.stamp {

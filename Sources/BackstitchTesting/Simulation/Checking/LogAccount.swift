@@ -28,6 +28,8 @@ package struct LogAccount {
         package var isParked = false
         /// Whether there is a row: the record exists, or its end is not synced.
         var isThere = false
+        /// How often a row began; a version of an earlier one says nothing of the last.
+        var lives = 0
         /// The operations that wait for the service.
         var waiting: [UInt64] = []
         /// What the next operation, a rebase in the same transaction, has to bring back.
@@ -213,6 +215,7 @@ package struct LogAccount {
         }
         // A record that begins after its end was settled has a row of its own.
         if !entry.isThere {
+            entry.lives += 1
             entry.synced = 0
             entry.changeTag = ""
         }

@@ -13,6 +13,13 @@ extension SimulationScript {
         return script
     }
 
+    /// With nothing happening while requests are in flight.
+    var calm: SimulationScript {
+        var script = self
+        for index in script.steps.indices { script.steps[index].isCalm = true }
+        return script
+    }
+
     /// Ways to make the setting more usual.
     var simplerSettings: [@Sendable (SimulationScript) -> SimulationScript] {
         let limits = ServiceLimits()

@@ -50,6 +50,10 @@ public struct SimulationShrinker: Sendable {
         var cut = script
         cut.steps = Array(script.steps.prefix(failure.step))
         if cut.steps.count < script.steps.count { await keep(cut, progress) }
+        // Much can often go at once; what can't is tried one by one below.
+        await keep(script.calm, progress)
+        await keep(script.simplerSettings.reduce(script) { $1($0) }, progress)
+        await removeDevices(progress)
         var isReduced = true
         while isReduced, runs < Self.runsMax {
             let before = script
