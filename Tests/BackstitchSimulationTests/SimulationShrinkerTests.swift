@@ -10,7 +10,6 @@ import Testing
     func `a planted bug is shrunk to few steps`(bug: PlantedBug, seed: UInt64) async throws {
         var options = SimulationOptions()
         options.bug = bug
-        options.steps = 30
         let script = SimulationScript(seed: seed, options: options)
         let shrunk = try #require(await SimulationShrinker.shrink(script, options: options))
         #expect(shrunk.script.steps.count <= 3)
