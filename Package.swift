@@ -75,6 +75,7 @@ let package = Package(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
+        .target(name: "ChildProcess", path: "Tests/ChildProcess"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults", "CrashStates"]),
         .testTarget(
@@ -96,6 +97,7 @@ let package = Package(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
+                "ChildProcess",
             ]),
         .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
         .testTarget(
@@ -112,7 +114,9 @@ let package = Package(
             exclude: ["Fixtures"]),
         .testTarget(
             name: "BackstitchCLITests",
-            dependencies: ["BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB"]),
+            dependencies: [
+                "BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB", "ChildProcess",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

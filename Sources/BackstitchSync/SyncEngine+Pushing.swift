@@ -33,6 +33,8 @@ extension SyncEngine {
                     try context.settle(change.entity, change.key, through: change.through)
                 }
             }
+            // What they add up to may be nothing, and the service have them all the same.
+            try await refreshMissed()
         }
         self.outbox = outbox
         self.pushed = pushed

@@ -59,6 +59,9 @@ public actor SyncEngine {
     var listener: Task<Void, Never>?
     var timer: RoundTimer?
 
+    /// When the engine goes on by itself; nil where nothing makes it.
+    package var nextAttemptMilliseconds: Int64? { timer?.dueMilliseconds }
+
     /// An engine for a store and a service; it does nothing until it is asked to.
     public init(
         store: Store, service: any RecordService, configuration: SyncConfiguration

@@ -129,7 +129,8 @@ import Testing
         local.fields?[Case.one] = .int64(1)
         var server = Case.base
         server[Case.one] = .double(1)
-        let merge = Merge(rules: MergeRules(.serverWins), knownFields: [Case.one]) { _, first, second in
+        let merge = Merge(rules: MergeRules(.serverWins), knownFields: [Case.one]) {
+            _, first, second in
             first == second || Set([first, second]) == Set([.int64(1), .double(1)])
         }
         #expect(

@@ -14,9 +14,11 @@ public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
 extension TableReader {
     /// How far an operation has come.
     ///
-    /// One that is not in the log any more was compacted, and only settled ones are.
+    /// One that is not in the log any more was compacted, and only settled ones are. 0, which an
+    /// empty store has as its last sequence, is settled.
     package func progress(ofOperation sequence: UInt64) throws -> OperationProgress {
-        guard sequence > 0, sequence <= (try head) else {
+        if sequence == 0 { return .settled }
+        guard sequence <= (try head) else {
             throw StoreError(
                 .notInLog,
                 "There is no operation \(sequence); the last one is \(try head). Give the sequence "

@@ -28,10 +28,12 @@ extension WriteContext {
             return try acknowledge(
                 place.entity, place.key, through: row.lastSequence, version: nil)
         }
+        let conflict = try lostEdits(of: row)
+        // What is lost was superseded; the service never had it.
+        let through = conflict == nil ? row.lastSequence : row.syncedSequence
         try appendDelete(
             origin: .remote, entity: place.entity, key: place.key, row: row,
-            stamp: SyncStamp(nil, through: row.lastSequence),
-            conflict: try lostEdits(of: row))
+            stamp: SyncStamp(nil, through: through), conflict: conflict)
     }
 
     /// What is lost with a record that is erased; nil where it has no edits of its own.

@@ -64,7 +64,8 @@ extension WriteContext {
         // The other ends first, so that none of its unique values is there twice meanwhile.
         let referrers = try self.referrers(of: ending, in: table)
         let report = ConflictReport(
-            policy: policy.rules.merging(table).policy, base: nil, local: lost, server: kept, outcome: merged)
+            policy: policy.rules.merging(table).policy, base: nil, local: lost, server: kept,
+            outcome: merged)
         guard let row = try reader.row(table.number, ending) else { return nil }
         try appendDelete(
             origin: .rebase, entity: table.number, key: ending, row: row, conflict: report)

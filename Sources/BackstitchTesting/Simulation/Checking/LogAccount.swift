@@ -10,7 +10,9 @@ package import BackstitchStore
 /// - the base is true: after whatever the service said, the fields at the synced sequence are those
 ///   of the version with that change tag, unknown fields included. So a local edit counts as synced
 ///   only if a version of the service really had it;
-/// - a conflict report tells the local version and the service's version as they were;
+/// - a conflict report tells base, local version and service's version as they were, is no conflict
+///   with what the device wrote or had, and ends as the policy says;
+/// - a record that ends without one takes no edits with it, and edits leave unknown fields alone;
 /// - within one life of a zone the base never goes back to an older version. A client can't tell a
 ///   stale answer to a full fetch from a backup that was restored, so that this is not asked where
 ///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
@@ -26,6 +28,8 @@ package struct LogAccount {
         package var isParked = false
         /// Whether there is a row: the record exists, or its end is not synced.
         var isThere = false
+        /// How often a row began; a version of an earlier one says nothing of the last.
+        var lives = 0
         /// The operations that wait for the service.
         var waiting: [UInt64] = []
         /// The fields that local-only operations changed since the service last told them.
@@ -44,13 +48,13 @@ package struct LogAccount {
         }
 
         /// The version that the service delivered at a sequence, with what operations changed
-        /// before it since a base.
+        /// before it since a base. Where that is known, a field that has its value again is as it was.
         func rebased(at sequence: UInt64, base: UInt64, _ operations: [UInt64]) -> Fields? {
             guard let local = fields(at: sequence - 1) else { return nil }
             guard var result = fields(at: sequence) else { return local }
             let start = base > 0 ? fields(at: base) : nil
             var changed = Set(local.differences(from: start ?? Fields()))
-            for operation in operations {
+            for operation in operations where start == nil {
                 let (before, after) = (fields(at: operation - 1), fields(at: operation))
                 changed.formUnion((after ?? Fields()).differences(from: before ?? Fields()))
             }
@@ -90,9 +94,10 @@ package struct LogAccount {
     /// The values that local operations wrote, by record and field.
     package private(set) var written: [String: Set<ServiceValue>] = [:]
 
-    private var catalog: CatalogSnapshot
+    private(set) var catalog: CatalogSnapshot
     private var version: (String) -> ServiceRecord?
-    private var mayGoBack: Bool
+    private(set) var mayGoBack: Bool
+    private(set) var expectation: Expectation
     /// The last operation that was read.
     private var through: UInt64 = 0
 
@@ -105,13 +110,16 @@ package struct LogAccount {
     ///   - earlier: The account of the same log at an earlier moment.
     ///   - version: The version of a record that the service gave a change tag to.
     ///   - mayGoBack: Whether the service was put back to a backup, or answers from old states.
+    ///   - expectation: What else is asked of it.
     package init(
         _ reader: TableReader, after earlier: LogAccount? = nil, mayGoBack: Bool,
+        expectation: Expectation = Expectation(),
         version: @escaping (String) -> ServiceRecord?
     ) throws {
         catalog = reader.catalog
         self.version = version
         self.mayGoBack = mayGoBack
+        self.expectation = expectation
         if let earlier { goOn(from: earlier) }
         try reader.visitOperations(from: through + 1) { operation in
             try add(operation)
@@ -127,8 +135,10 @@ package struct LogAccount {
 
     private mutating func goOn(from earlier: LogAccount) {
         let (catalog, version, mayGoBack) = (catalog, version, mayGoBack)
+        let expectation = expectation
         self = earlier
         (self.catalog, self.version, self.mayGoBack) = (catalog, version, mayGoBack)
+        self.expectation = expectation
     }
 
     /// The records that exist, sorted by name.
@@ -141,7 +151,7 @@ package struct LogAccount {
     /// The records with operations that wait.
     package var dirty: [Entry] { entries.values.filter(\.isDirty) }
 
-    private mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
+    mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
         let name = catalog.table(entry.entity)?.name ?? "?"
         doubtful.append(entry.recordName)
         problems.append("operation \(sequence) of \(name) \(entry.recordName): \(problem)")
@@ -162,10 +172,13 @@ package struct LogAccount {
         var entry =
             entries[place]
             ?? Entry(entity: operation.entity, recordName: place.key.name.description)
+        let before = Standing(entry)
         if operation.kind.changesContent { try change(operation, &entry) }
+        try checkLocal(operation, entry)
         if let stamp = operation.stamp {
             for byte in stamp.changeTag.utf8 { mix(UInt64(byte)) }
-            try settle(operation, stamp, &entry)
+            checkEnd(operation, entry, after: before)
+            try settle(operation, stamp, &entry, after: before)
         }
         switch operation.kind {
         case .park: entry.isParked = true
@@ -238,6 +251,7 @@ package struct LogAccount {
         }
         // A record that begins after its end was settled has a row of its own.
         if !entry.isThere || entry.isEvicted {
+            entry.lives += 1
             entry.synced = entry.isThere ? entry.synced : 0
             entry.changeTag = ""
         }
@@ -279,7 +293,8 @@ package struct LogAccount {
 
     /// Takes in what the service said of a record.
     private mutating func settle(
-        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry
+        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry,
+        after standing: Standing
     ) throws {
         let isContent = operation.kind.changesContent
         if operation.conflictBytes != nil { conflicts += 1 }
@@ -308,7 +323,7 @@ package struct LogAccount {
         }
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
-        try checkBase(operation, &entry, before: tagBefore)
+        try checkBase(operation, &entry, before: tagBefore, after: standing)
         if entry.fields == nil, !(entry.lastSequence > entry.synced) {
             entry.isThere = false
             entry.isParked = false
@@ -317,7 +332,8 @@ package struct LogAccount {
     }
 
     private mutating func checkBase(
-        _ operation: OperationView, _ entry: inout Entry, before: String
+        _ operation: OperationView, _ entry: inout Entry, before: String,
+        after standing: Standing
     ) throws {
         guard let table = catalog.table(entry.entity) else { return }
         let base = entry.fields(at: entry.synced)
@@ -353,6 +369,7 @@ package struct LogAccount {
         }
         guard let bytes = operation.conflictBytes else { return }
         let report = try ConflictReport(reading: bytes)
+        checkConflict(operation, report, entry, after: standing)
         let states = entry.states.filter { $0.sequence < operation.sequence }
         let mine = states.last?.fields.map { WireForm.fields($0, table) }
         if let difference = WireForm.difference(
