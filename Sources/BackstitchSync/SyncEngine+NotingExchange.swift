@@ -28,7 +28,7 @@ extension SyncEngine {
         guard new != old || looksBack else { return }
         let state = new
         try await store.writeContext { context in
-            if fetchesAgain { try context.forgetSeen() }
+            if fetchesAgain { try context.forgetFetched() }
             if looksBack { try context.setOutboxFloor(0) }
             try context.setZoneState(state, name)
         }

@@ -7,6 +7,7 @@ extension SyncEngine {
         machine.adopt(await service.limits)
         foldStart = 0
         pushTotal = nil
+        wholes = []
         let zoneName = configuration.zoneName
         if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
         try await noteExchange()
@@ -131,7 +132,7 @@ extension SyncEngine {
             state.retry = old.retry
             state.prefersLocal = old.prefersLocal
             try context.forgetService()
-            try context.forgetSeen()
+            try context.forgetFetched()
             try context.setZoneState(state, name)
         }
     }
@@ -206,7 +207,7 @@ extension SyncEngine {
             state.zoneToken = nil
             state.needsPull = true
             state.isFullFetch = true
-            try context.forgetSeen()
+            try context.forgetFetched()
             try context.setZoneState(state, name)
         }
         return .done
@@ -252,6 +253,8 @@ struct MergeResults: Sendable {
     var conflicts: [SyncConflict] = []
     var rejected: [(name: String, reason: String)] = []
     var parked: [ParkedRecord] = []
+    /// Records that were refused and not parked, because they have later edits.
+    var editedSince: Set<RecordPlace> = []
     /// What the application has to decide before anything can be written.
     var undecided: [ConflictKey: ConflictQuestion] = [:]
 

@@ -9,11 +9,12 @@ extension SyncEngine {
         let recordsMax = configuration.recordsPerPass
         if continues { foldStart = outbox.through } else { try await refreshMissed() }
         let start = foldStart
-        let selection = configuration.selection
+        let (selection, wholes) = (configuration.selection, wholes)
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
             let outbox = try reader.foldOutbox(
-                recordsMax: recordsMax, after: start, selection: selection.bound(to: reader))
+                recordsMax: recordsMax, after: start, selection: selection.bound(to: reader),
+                wholes: wholes)
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
@@ -106,6 +107,7 @@ extension SyncEngine {
             try context.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
         }
         report.pushedRecords += steps.count { $0.isAcknowledgement }
+        wholes.formUnion(results.editedSince)
         note(results)
         return .done
     }
@@ -162,9 +164,14 @@ private struct PushStep: Sendable {
                     change.key, recordType: change.entityName, policy: policy),
                 name, change.entityName)
         case .park(let error):
-            try context.park(
-                change.entity, change.key, through: change.through, reason: error.description
-            ).map { results.parked.append($0) }
+            let parked = try context.park(
+                change.entity, change.key, through: change.through, reason: error.description)
+            if let parked {
+                results.parked.append(parked)
+            } else {
+                results.editedSince.insert(
+                    RecordPlace(entity: change.entity, key: change.key))
+            }
         }
     }
 }

@@ -179,7 +179,7 @@ extension WriteContext {
         state.needsPull = true
         state.isFullFetch = true
         if prefersLocal { state.prefersLocal = true }
-        try forgetSeen()
+        try forgetFetched()
         try setZoneState(state, zone)
     }
 }

@@ -79,7 +79,7 @@ extension SyncEngine {
             var state = ZoneState()
             state.userName = old.userName
             try context.forgetService()
-            try context.forgetSeen()
+            try context.forgetFetched()
             try context.setZoneState(state, name)
             return true
         }

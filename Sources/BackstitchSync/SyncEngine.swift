@@ -27,6 +27,9 @@ public actor SyncEngine {
     var report = SyncReport(trigger: .manual, changes: ChangeSet())
     /// What was folded for the running pass.
     var outbox = Outbox()
+    /// Records of which only the first edits were refused in the running round, because the rest was
+    /// behind the fold or came meanwhile. They are pushed with all of them next.
+    var wholes: Set<RecordPlace> = []
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
     /// Where the run of the log begins that is folded.

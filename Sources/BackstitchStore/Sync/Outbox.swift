@@ -62,8 +62,11 @@ extension TableReader {
     ///
     /// - Parameter start: Operations up to this sequence are left out, unless a record has later
     ///   ones too.
+    /// - Parameter wholes: Records that are folded with all their operations, also those behind the
+    ///   place where the fold stops.
     package func foldOutbox(
-        recordsMax: Int, after start: UInt64 = 0, selection: BoundSelection = BoundSelection()
+        recordsMax: Int, after start: UInt64 = 0, selection: BoundSelection = BoundSelection(),
+        wholes: Set<RecordPlace> = []
     ) throws -> Outbox {
         var outbox = Outbox()
         var folds: [PendingFold] = []
@@ -93,6 +96,9 @@ extension TableReader {
             if !fold.waits { folds.append(fold) }
             return true
         }
+        for index in folds.indices where wholes.contains(folds[index].place) {
+            try complete(&folds[index])
+        }
         outbox.changes = try folds.compactMap { fold in
             guard let table = catalog.table(fold.place.entity) else { return nil }
             return PendingChange(
@@ -101,6 +107,12 @@ extension TableReader {
                 changeTag: fold.changeTag)
         }
         return outbox
+    }
+
+    private func complete(_ fold: inout PendingFold) throws {
+        guard let row = try row(fold.place.entity, fold.place.key) else { return }
+        let rest = try contentSteps(from: row.lastSequence, after: fold.fold.lastSequence)
+        for step in rest { fold.fold.add(step.without(fold.unsent)) }
     }
 
     /// What a fold has to do on the service. A record that began as one that stays on this device is

@@ -160,12 +160,13 @@ extension WriteContext {
             let parked = try park(
                 table.number, key, through: row.lastSequence, reason: reason)
             guard let parked else { return .unchanged }
-            try noteMissedVersion(of: key)
+            try noteMissedVersion(of: key, server)
             return .parked(parked)
         }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         }
+        if plan.remote != .nothing { try forgetMissedVersion(of: key) }
         plan = masked.whole(plan, local)
         try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
