@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct SimulationShrinkerTests {
     @Test(arguments: [
-        (PlantedBug.acknowledgesWithoutSaving, UInt64(1)), (.dropsDeletions, 4),
+        (PlantedBug.acknowledgesWithoutSaving, UInt64(1)), (.dropsDeletions, 18),
         (.acknowledgesNewerEdits, 1),
     ])
     func `a planted bug is shrunk to few steps`(bug: PlantedBug, seed: UInt64) async throws {
@@ -26,7 +26,8 @@ import Testing
           "seed": 4,
           "setting": {
             "checksLiveness": false, "conflictsCarryServerRecord": true, "deletionsCarryType": true,
-            "deviceSeeds": [2390459487, 2742602425], "eventChance": 0.12, "events": [],
+            "deletePolicy": "followPolicy", "deviceSeeds": [2390459487, 2742602425],
+            "eventChance": 0.12, "events": [],
             "existsCarriesServerRecord": true, "faults": [], "hasChanceFaults": false,
             "isAtomic": false, "mayBeLarge": false, "mayLoseZone": false, "mayRestore": false,
             "operationsPerRequest": 200, "policy": "clientWins", "recordsPerPage": 200,

@@ -25,6 +25,19 @@ struct ConflictVerdict {
         return isDueByField(otherwise: policy.innermost)
     }
 
+    /// All sides and the end, for a person to read.
+    var summary: String {
+        func line(_ name: String, _ fields: Fields?) -> String {
+            guard let fields else { return "\(name) none" }
+            let values = WireForm.fields(fields, table).sorted { $0.key < $1.key }
+            return "\(name) " + values.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        }
+        return [
+            line("base", report.base), line("local", report.local),
+            line("server", report.server), line("outcome", report.outcome),
+        ].joined(separator: "; ")
+    }
+
     // MARK: Whole records
 
     private func isDueAsWhole(under policy: ConflictPolicy) -> Bool {
@@ -67,9 +80,13 @@ struct ConflictVerdict {
         else { return false }
         let base = report.base ?? Fields()
         var isDecidedByField = true
+        var mayBeWhole = false
         for field in table.declaredFields {
             // Without a base the report does not tell whether a field was cleared or never there.
-            if report.base == nil, local.value(field) == .null { continue }
+            if report.base == nil, local.value(field) == .null {
+                if server.value(field) != .null { mayBeWhole = true }
+                continue
+            }
             let isMine = !areSame(field, local, base)
             let isTheirs = !areSame(field, server, base)
             if !isMine || !isTheirs || areSame(field, local, server) { continue }
@@ -87,6 +104,7 @@ struct ConflictVerdict {
             }
         }
         guard isDecidedByField else { return isDueAsWhole(under: otherwise) }
+        if mayBeWhole, isDueAsWhole(under: otherwise) { return true }
         return table.declaredFields.allSatisfy { field in
             if report.base == nil, local.value(field) == .null {
                 return areSame(field, outcome, server) || areSame(field, outcome, local)

@@ -90,7 +90,9 @@ extension LogAccount {
         guard let table = catalog.table(entry.entity) else { return }
         let verdict = ConflictVerdict(report, table)
         if !verdict.isDue(under: policy, deletes: expectation.deletePolicy) {
-            note(operation.sequence, entry, "does not end as the policy \(policy) says")
+            note(
+                operation.sequence, entry,
+                "does not end as the policy \(policy) says: \(verdict.summary)")
         }
     }
 }
