@@ -1,5 +1,6 @@
 import BackstitchCore
 import Foundation
+import LMDB
 
 /// The names in the meta database.
 package enum MetaName {
@@ -38,7 +39,22 @@ enum CatalogCoding {
         return Array(try encoder.encode(catalog))
     }
 
+    /// What was decoded last. A process that opens many stores of few schemas, or one store again and
+    /// again, meets the same bytes.
+    private static let recent = Locked<[(bytes: [UInt8], catalog: Catalog)]>([])
+    private static let recentMax = 8
+
     static func decode(_ bytes: [UInt8]) throws -> Catalog {
+        if let known = recent.withLock({ $0.first { $0.bytes == bytes } }) { return known.catalog }
+        let catalog = try decodeAnew(bytes)
+        recent.withLock {
+            $0.insert((bytes, catalog), at: 0)
+            if $0.count > recentMax { $0.removeLast() }
+        }
+        return catalog
+    }
+
+    private static func decodeAnew(_ bytes: [UInt8]) throws -> Catalog {
         let data = Data(bytes)
         guard let version = try? JSONDecoder().decode(Version.self, from: data) else {
             throw StoreError(

@@ -1,7 +1,6 @@
 import Backstitch
 import BenchmarkKit
 import PeerInterface
-import Synchronization
 
 extension EngineBenchmark {
     /// Rebuild and verification of a log of which half are inserts and half are updates.
@@ -66,44 +65,5 @@ extension EngineBenchmark {
             "anonymous-\(operations)", Double(after.anonymousBytes - before.anonymousBytes), "bytes"
         )
         note("resident-\(operations)", Double(after.residentBytes - before.residentBytes), "bytes")
-    }
-}
-
-/// A long piece of work, how fast it went and what memory it took at most.
-private struct Work {
-    let name: String
-    let operationsPerSecond: Double
-    let heapBytes: Double
-    let residentBytes: Double
-
-    init(
-        _ name: String, _ operations: Int,
-        _ body: (_ progress: @escaping @Sendable () -> Void) async throws -> Void
-    ) async throws {
-        self.name = name
-        let before = Memory()
-        let heapMax = Peak()
-        let residentMax = Peak()
-        let start = peer_nanoseconds()
-        try await body {
-            let now = Memory()
-            heapMax.offer(now.heapBytes)
-            residentMax.offer(now.residentBytes)
-        }
-        let seconds = Double(peer_nanoseconds() - start) / 1e9
-        operationsPerSecond = Double(operations) / seconds
-        heapBytes = Double(max(0, heapMax.value - before.heapBytes))
-        residentBytes = Double(max(0, residentMax.value - before.residentBytes))
-    }
-}
-
-/// The largest of the numbers that any thread offered.
-private final class Peak: Sendable {
-    private let largest = Atomic(0)
-
-    var value: Int { largest.load(ordering: .relaxed) }
-
-    func offer(_ number: Int) {
-        _ = largest.max(number, ordering: .relaxed)
     }
 }

@@ -6,7 +6,7 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, processes, changes, open, projections
+        case append, group, rebuild, live, processes, changes, open, sync, projections
     }
 
     struct Options {
@@ -43,6 +43,7 @@ struct EngineBenchmark {
             case .processes: try await processes()
             case .changes: try await changes()
             case .open: try open()
+            case .sync: try await sync()
             case .projections: try await projections()
             }
         }
