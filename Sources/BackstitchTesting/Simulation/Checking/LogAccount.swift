@@ -49,14 +49,20 @@ package struct LogAccount {
 
         /// The version that the service delivered at a sequence, with what operations changed
         /// before it since a base. Where that is known, a field that has its value again is as it was.
-        func rebased(at sequence: UInt64, base: UInt64, _ operations: [UInt64]) -> Fields? {
+        /// Where it is not, what the operations took away counts only in fields that are declared:
+        /// others are the service's.
+        func rebased(
+            at sequence: UInt64, base: UInt64, _ operations: [UInt64], declared: Set<FieldID>
+        ) -> Fields? {
             guard let local = fields(at: sequence - 1) else { return nil }
             guard var result = fields(at: sequence) else { return local }
             let start = base > 0 ? fields(at: base) : nil
             var changed = Set(local.differences(from: start ?? Fields()))
             for operation in operations where start == nil {
                 let (before, after) = (fields(at: operation - 1), fields(at: operation))
-                changed.formUnion((after ?? Fields()).differences(from: before ?? Fields()))
+                let fields = (after ?? Fields()).differences(from: before ?? Fields())
+                changed.formUnion(
+                    fields.filter { declared.contains($0) || local.value($0) != .null })
             }
             for field in changed { result[field] = local.value(field) }
             return result
@@ -301,13 +307,12 @@ package struct LogAccount {
         let before = entry.waiting
         entry.waiting.removeAll { $0 <= stamp.acknowledgedThrough }
         acknowledged += before.count - entry.waiting.count
+        let acknowledgedThrough = max(entry.synced, stamp.acknowledgedThrough)
         if isContent {
-            let due = [
-                entry.rebased(at: operation.sequence, base: entry.synced, before),
-                entry.rebased(
-                    at: operation.sequence, base: max(entry.synced, stamp.acknowledgedThrough),
-                    entry.waiting),
-            ]
+            let declared = catalog.table(entry.entity)?.declaredFields ?? []
+            let due = [(entry.synced, before), (acknowledgedThrough, entry.waiting)].map {
+                entry.rebased(at: operation.sequence, base: $0, $1, declared: declared)
+            }
             // Edits of what the service has anyway are on it.
             if !entry.waiting.isEmpty, operation.conflictBytes == nil, !areSame(due, entry) {
                 entry.owed = Owed(
@@ -319,7 +324,7 @@ package struct LogAccount {
             entry.kept = []
             entry.synced = operation.sequence
         } else {
-            entry.synced = max(entry.synced, stamp.acknowledgedThrough)
+            entry.synced = acknowledgedThrough
         }
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
