@@ -49,9 +49,15 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]),
         .target(name: "XXHash"),
         .target(name: "LMDB", dependencies: ["CLMDB", "XXHash"]),
         .target(name: "BackstitchCore", dependencies: ["XXHash"]),
+        .target(name: "CloudKitWire", dependencies: ["BackstitchCore"]),
+        .target(name: "WireCrypto", dependencies: ["COpenSSL"]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),
@@ -73,6 +79,9 @@ let package = Package(
             ]),
         .executableTarget(
             name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
+        .testTarget(
+            name: "CloudKitWireTests",
+            dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
