@@ -45,6 +45,7 @@ let package = Package(
     products: [
         .library(name: "Backstitch", targets: ["Backstitch"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
+        .library(name: "BackstitchHub", targets: ["BackstitchHub"]),
         .executable(name: "backstitch", targets: ["BackstitchCLI"]),
     ],
     targets: [
@@ -58,6 +59,11 @@ let package = Package(
         .target(name: "BackstitchCore", dependencies: ["XXHash"]),
         .target(name: "CloudKitWire", dependencies: ["BackstitchCore"]),
         .target(name: "WireCrypto", dependencies: ["COpenSSL"]),
+        .target(
+            name: "BackstitchHub",
+            dependencies: [
+                "BackstitchCore", "CloudKitWire", "CMicroHTTPD", "LMDB", "WireCrypto", "XXHash",
+            ]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),
@@ -82,6 +88,12 @@ let package = Package(
         .testTarget(
             name: "CloudKitWireTests",
             dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),
+        .testTarget(
+            name: "BackstitchHubTests",
+            dependencies: [
+                "BackstitchHub", "BackstitchCore", "BackstitchSync", "BackstitchTesting",
+                "CloudKitWire", "LMDB", "WireCrypto",
+            ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),

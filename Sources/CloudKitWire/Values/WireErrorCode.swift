@@ -8,6 +8,8 @@ package enum WireErrorCode: String, Hashable, Sendable, CaseIterable {
     case conflict = "CONFLICT"
     case exists = "EXISTS"
     case internalError = "INTERNAL_ERROR"
+    /// A request names too many items. Not in Apple's table, but handled by clients.
+    case limitExceeded = "LIMIT_EXCEEDED"
     case notFound = "NOT_FOUND"
     case quotaExceeded = "QUOTA_EXCEEDED"
     case throttled = "THROTTLED"
@@ -19,7 +21,7 @@ package enum WireErrorCode: String, Hashable, Sendable, CaseIterable {
     package var status: Int {
         switch self {
         case .accessDenied: 403
-        case .atomicError, .badRequest: 400
+        case .atomicError, .badRequest, .limitExceeded: 400
         case .authenticationFailed: 401
         case .authenticationRequired: 421
         case .conflict, .exists: 409

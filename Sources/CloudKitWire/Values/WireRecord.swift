@@ -120,3 +120,17 @@ extension WireItem: WireBody {
         }
     }
 }
+
+extension WireRecord {
+    /// Reads fields alone, as ``fieldsBody(_:)`` writes them.
+    package static func fields(body: [UInt8]) throws(WireFormatError) -> WireFields {
+        try WireFields(fieldsOf: JSONObject(body: body))
+    }
+
+    /// Writes fields alone: a JSON object with the keys in order.
+    package static func fieldsBody(_ fields: WireFields) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { fields.write(to: &$0) }
+        return json.bytes
+    }
+}
