@@ -84,7 +84,8 @@ let package = Package(
                 "BackstitchMacros", "LMDB",
             ]),
         .executableTarget(
-            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
+            name: "BackstitchCLI",
+            dependencies: ["Backstitch", "BackstitchHub", "BackstitchTesting", "LMDB"]),
         .testTarget(
             name: "CloudKitWireTests",
             dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),

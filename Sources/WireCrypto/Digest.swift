@@ -54,12 +54,17 @@ package struct RunningDigest: ~Copyable {
         precondition(status == 1, "libcrypto failed to go on with a SHA-256.")
     }
 
-    /// The digest of all that was added; ends it.
-    package consuming func finish() -> [UInt8] {
+    /// The digest of all that was added so far.
+    package var value: [UInt8] {
+        guard let copy = EVP_MD_CTX_new() else {
+            preconditionFailure("There is no memory for a SHA-256.")
+        }
+        defer { EVP_MD_CTX_free(copy) }
         var digest = [UInt8](repeating: 0, count: Digest.byteCount)
         var count: UInt32 = 0
-        let status = EVP_DigestFinal_ex(context, &digest, &count)
-        precondition(status == 1, "libcrypto failed to end a SHA-256.")
+        let isDone =
+            EVP_MD_CTX_copy_ex(copy, context) == 1 && EVP_DigestFinal_ex(copy, &digest, &count) == 1
+        precondition(isDone, "libcrypto failed to end a SHA-256.")
         return digest
     }
 }

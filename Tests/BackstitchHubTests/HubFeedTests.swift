@@ -65,7 +65,7 @@ struct HubFeedTests {
         _ = try await fixture.modify(.init(.forceDelete, HubFixture.record("a")))
         let late = try #require(try await page(fixture, since: early).value)
         #expect(late.records.compactMap(\.value?.isDeleted) == [true])
-        fixture.advance(milliseconds: 1_001)
+        fixture.advance(milliseconds: 1_002)
         _ = try await fixture.modify(.init(.create, HubFixture.record("c")))
         #expect(try await page(fixture, since: early).code == "BAD_REQUEST")
         let names = try await page(fixture, since: late.syncToken).value?.records
