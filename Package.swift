@@ -46,11 +46,14 @@ let package = Package(
         .library(name: "Backstitch", targets: ["Backstitch"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
         .library(name: "BackstitchHub", targets: ["BackstitchHub"]),
+        .library(name: "CloudKitRecordService", targets: ["CloudKitRecordService"]),
         .executable(name: "backstitch", targets: ["BackstitchCLI"]),
     ],
     targets: [
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
             providers: [.apt(["libmicrohttpd-dev"])]),
@@ -59,6 +62,11 @@ let package = Package(
         .target(name: "BackstitchCore", dependencies: ["XXHash"]),
         .target(name: "CloudKitWire", dependencies: ["BackstitchCore"]),
         .target(name: "WireCrypto", dependencies: ["COpenSSL"]),
+        .target(
+            name: "CloudKitRecordService",
+            dependencies: [
+                "BackstitchCore", "BackstitchSync", "CCurl", "CloudKitWire", "LMDB", "WireCrypto",
+            ]),
         .target(
             name: "BackstitchHub",
             dependencies: [
@@ -92,7 +100,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchHubTests",
             dependencies: [
-                "BackstitchHub", "BackstitchCore", "BackstitchSync", "BackstitchTesting",
+                "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
+                "BackstitchSync", "BackstitchTesting",
                 "CloudKitWire", "LMDB", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),

@@ -1,8 +1,8 @@
-import CloudKitWire
+import Foundation
 
 extension WireValue {
     /// The size that the limits count, in bytes.
-    var byteCount: Int {
+    package var byteCount: Int {
         switch self {
         case .string(let text): text.utf8.count
         case .int64, .double, .timestamp: 8
@@ -17,10 +17,12 @@ extension WireValue {
 
 extension WireFields {
     /// The size that the limits count, in bytes.
-    var byteCount: Int { reduce(0) { $0 + $1.key.utf8.count + ($1.value.value?.byteCount ?? 0) } }
+    package var byteCount: Int {
+        reduce(0) { $0 + $1.key.utf8.count + ($1.value.value?.byteCount ?? 0) }
+    }
 
     /// The checksums of the files that fields hold.
-    var assetChecksums: [String] {
+    package var assetChecksums: [String] {
         values.flatMap { field -> [String] in
             switch field.value {
             case .asset(let asset): asset.fileChecksum.map { [$0] } ?? []
