@@ -93,7 +93,9 @@ let package = Package(
             ]),
         .executableTarget(
             name: "BackstitchCLI",
-            dependencies: ["Backstitch", "BackstitchHub", "BackstitchTesting", "LMDB"]),
+            dependencies: [
+                "Backstitch", "BackstitchHub", "BackstitchTesting", "CloudKitRecordService", "LMDB",
+            ]),
         .testTarget(
             name: "CloudKitWireTests",
             dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),
@@ -143,7 +145,9 @@ let package = Package(
             exclude: ["Fixtures"]),
         .testTarget(
             name: "BackstitchCLITests",
-            dependencies: ["BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB"]),
+            dependencies: [
+                "BackstitchCLI", "Backstitch", "BackstitchTesting", "CloudKitRecordService", "LMDB",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

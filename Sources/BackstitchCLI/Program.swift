@@ -11,7 +11,7 @@ struct Program {
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), HistoryCommand(), QueryCommand(), VerifyCommand(),
         RebuildCommand(), DoctorCommand(), CompactCommand(), BackupCommand(), ExportCommand(),
-        ImportCommand(), HubCommand(), SimulateCommand(), DemoCommand(),
+        ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(), DemoCommand(),
     ]
 
     static func main() async {

@@ -34,7 +34,7 @@ struct HubCommand: Command {
         ],
         options: [
             listen, data, container, environment, certificate, key, plain, publicURL, dev, user,
-            label, publicKey, secret,
+            label, publicKey, secret, .json,
         ],
         notes: """
             Actions:
@@ -46,9 +46,12 @@ struct HubCommand: Command {
               epoch   makes all change tokens invalid, after the folder was restored from a backup
             Secrets are told once; the hub keeps their SHA-256. /healthz and /metrics tell how it is.
 
-            JSON of serve --dev: one line, once the hub listens.
-              url, container, environment, apiToken
-              users  name, userRecordName and webAuthToken of each
+            JSON: one object, on one line.
+              serve   url, once the hub listens; with --dev also container, environment, apiToken,
+                      and users with the name, userRecordName and webAuthToken of each
+              token   apiToken
+              user    name, userRecordName, webAuthToken; with --json or without
+              key     keyID
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -83,8 +86,9 @@ enum HubAction: String {
         case .serve: break
         case .token:
             try await hub.makeContainer(container, environment: environment)
-            console.output.line(
-                try await hub.makeAPIToken(container, environment: environment, label: label))
+            let token = try await hub.makeAPIToken(
+                container, environment: environment, label: label)
+            try Self.tell(token, as: "apiToken", arguments, console)
         case .user:
             try await hub.makeContainer(container, environment: environment)
             for name in try Self.names(arguments) {
@@ -98,9 +102,9 @@ enum HubAction: String {
             }
             try await hub.makeContainer(container, environment: environment)
             let pem = try String(contentsOfFile: path, encoding: .utf8)
-            console.output.line(
-                try await hub.addServerKey(
-                    pem, container: container, environment: environment, label: label))
+            let id = try await hub.addServerKey(
+                pem, container: container, environment: environment, label: label)
+            try Self.tell(id, as: "keyID", arguments, console)
         case .revoke:
             guard let secret = arguments.text(HubCommand.secret) else {
                 throw UsageError("The option --secret is missing.")
@@ -109,6 +113,13 @@ enum HubAction: String {
         case .epoch: try await hub.beginEpoch()
         }
         return .success
+    }
+
+    private static func tell(
+        _ value: String, as key: String, _ arguments: Arguments, _ console: Console
+    ) throws {
+        let isJSON = arguments.has(.json)
+        console.output.line(isJSON ? try JSON.line([key: value]) : value)
     }
 
     /// The users that the arguments name.

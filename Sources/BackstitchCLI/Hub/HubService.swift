@@ -25,6 +25,8 @@ struct HubService {
         let server = try HubServer(hub, configuration: settings)
         if arguments.has(HubCommand.dev) {
             console.output.line(try JSON.line(try await prepare(hub, url: server.url)))
+        } else if arguments.has(.json) {
+            console.output.line(try JSON.line(["url": server.url]))
         } else {
             console.output.line("Listening at \(server.url)")
         }
