@@ -130,7 +130,9 @@ let package = Package(
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
             ]),
-        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(
+            name: "BackstitchTests",
+            dependencies: ["Backstitch", "BackstitchTesting", "CloudKitRecordService"]),
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [

@@ -99,10 +99,16 @@ struct HubServerTests {
     func brokenBodies() async throws {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
-        for path in ["/x", "/upload/1/00"] {
+        let place = WireAssetPlace(recordName: "a", fieldName: "f")
+        let uploads: UploadTokensResponse = try await fixture.call(
+            .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+        let upload = try #require(uploads.tokens.first).url.dropFirst(server.url.count)
+        for path in ["/x", String(upload)] {
             let request = "POST \(path) HTTP/1.1\r\n\(Self.host)Content-Length: 50\r\n\r\nhello"
             #expect(try await exchange(server, Array(request.utf8), halfCloses: true).isEmpty)
         }
+        let unasked = "POST /upload/1/00 HTTP/1.1\r\n\(Self.host)Content-Length: 5\r\n\r\nhello"
+        #expect(try await exchange(server, Array(unasked.utf8)).hasPrefix("HTTP/1.1 413 "))
         let healthy = "GET /healthz HTTP/1.1\r\n\(Self.host)\r\n"
         #expect(try await exchange(server, Array(healthy.utf8)).hasSuffix("\r\n\r\nok\n"))
         await server.stop()

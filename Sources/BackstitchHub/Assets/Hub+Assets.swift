@@ -35,6 +35,16 @@ extension Hub {
         return .json(UploadTokensResponse(tokens: tokens).body())
     }
 
+    /// Whether an address is one that the hub gave out for an upload, so that nobody else fills its
+    /// disk.
+    func expectsUpload(_ target: String) -> Bool {
+        guard let path = RequestTarget(target)?.path, path.count == 3 else { return false }
+        let row = try? storage.read {
+            try $0.row(UploadRow.key(token: path[2]), as: UploadRow.self)
+        }
+        return (row ?? nil).map { $0.expires > now } ?? false
+    }
+
     /// Keeps what was uploaded to an address.
     func keepUpload(_ target: RequestTarget, _ request: HubRequest) async throws -> HubResponse {
         let key = target.path.count == 3 ? UploadRow.key(token: target.path[2]) : nil

@@ -11,9 +11,11 @@ extension Hub {
         var call = "other"
         var response = await respond(to: request, &call)
         metrics.countRequest(call, status: response.status)
+        if response.headers.allSatisfy({ $0.name != WireHeader.requestUUID }) {
+            response.headers.append(HubRequest.Header(WireHeader.requestUUID, makeUUID()))
+        }
         response.headers += [
             HubRequest.Header("X-Content-Type-Options", "nosniff"),
-            HubRequest.Header(WireHeader.requestUUID, makeUUID()),
             HubRequest.Header(
                 WireHeader.extensions, WireExtension.header(WireExtension.allCases)),
             HubRequest.Header("Access-Control-Allow-Origin", "*"),
@@ -137,7 +139,9 @@ extension Hub {
         var error = error
         error.uuid = makeUUID()
         error.serverRecord = nil
-        return .failure(error)
+        var response = HubResponse.failure(error)
+        response.headers.append(HubRequest.Header(WireHeader.requestUUID, error.uuid ?? ""))
+        return response
     }
 
     /// A random name, as a UUID of version 4 (RFC 9562, section 5.4).

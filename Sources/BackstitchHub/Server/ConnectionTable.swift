@@ -48,8 +48,11 @@ final class ConnectionTable: @unchecked Sendable {
     func noteAnswering(_ connection: OpaquePointer) { set(connection, nil, 1) }
 
     func noteReply(_ connection: OpaquePointer) {
-        set(connection, Self.now + limits.transferSeconds, -1)
+        set(connection, Self.now + limits.transferSeconds, 0)
     }
+
+    /// Notes that a connection that waited for its answer goes on.
+    func noteResumption() { state.withLock { $0.answering -= 1 } }
 
     func noteCompletion(_ connection: OpaquePointer) {
         set(connection, Self.now + limits.headSeconds, 0)

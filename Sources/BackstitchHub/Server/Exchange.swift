@@ -101,6 +101,7 @@ final class Exchange: @unchecked Sendable {
             phase = .answered(response)
             server.connections.noteReply(suspended.pointer)
             MHD_resume_connection(suspended.pointer)
+            server.connections.noteResumption()
         }
         return .YES
     }

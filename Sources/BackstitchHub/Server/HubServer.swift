@@ -69,6 +69,7 @@ public final class HubServer: Sendable {
                 guard target.hasPrefix("/upload/") else {
                     return .memory(bytesMax: limits.bodyBytes)
                 }
+                guard hub.expectsUpload(target) else { return .memory(bytesMax: 0) }
                 let path = hub.assets.incomingPath(hub.configuration.clock.secret(16))
                 return .file(path: path, bytesMax: limits.assetBytes)
             },
