@@ -23,6 +23,8 @@ public struct HubLimits: Hashable, Sendable {
     /// How long the answer to a named request is kept for the case that it comes again, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000
+    /// The most devices of a user that are told of changes; the oldest is forgotten for a new one.
+    public var devicesPerUser = 32
     /// How long a request to the courier waits for something to tell, in milliseconds.
     public var courierMilliseconds: Int64 = 50_000
     /// The most failed sign-ins of one address in a minute; then it is told to wait.

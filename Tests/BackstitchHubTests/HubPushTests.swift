@@ -67,6 +67,45 @@ struct HubPushTests {
         #expect(await second.isEmpty)
     }
 
+    @Test("the oldest devices of a user are forgotten for new ones")
+    func devices() async throws {
+        var limits = HubLimits()
+        limits.devicesPerUser = 2
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        try await subscribe(
+            fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
+        var tokens: [PushTokenResponse] = []
+        for _ in 0..<3 {
+            tokens.append(try await makeToken(fixture))
+            fixture.advance(milliseconds: 1)
+        }
+        _ = try await fixture.modify(.init(.create, HubFixture.record("a")))
+        #expect(await poll(fixture, tokens[0]) == [0])
+        #expect(await poll(fixture, tokens[1]).count > 1)
+        #expect(await poll(fixture, tokens[2]).count > 1)
+    }
+
+    @Test("addresses for uploads that nobody used go in the end")
+    func oldUploads() async throws {
+        let fixture = try await HubFixture()
+        let place = WireAssetPlace(recordName: "a", fieldName: "photo")
+        for _ in 0..<40 {
+            let _: UploadTokensResponse = try await fixture.call(
+                .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+            fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
+        }
+        let count = try fixture.hub.storage.read { transaction in
+            var count = 0
+            try transaction.scan(HubKey(.upload), from: nil) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+        #expect(count < 20)
+    }
+
     @Test("a query subscription tells of the records that it asks for")
     func queryNotification() async throws {
         let fixture = try await HubFixture()

@@ -42,10 +42,13 @@ private final class DirectClient: HTTPClient {
 
 extension HubFixture {
     fileprivate func configuration(url: String = "http://127.0.0.1") -> CloudKitConfiguration {
-        CloudKitConfiguration(
+        var configuration = CloudKitConfiguration(
             url: url, container: Self.container,
             credentials: .user(
                 apiToken: apiToken, webAuthToken: WebAuthToken(ada.webAuthToken)))
+        // Among many tests at once a reply takes as long as it takes.
+        configuration.timeoutMilliseconds = 900_000
+        return configuration
     }
 }
 

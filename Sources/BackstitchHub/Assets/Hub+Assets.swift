@@ -19,8 +19,10 @@ extension Hub {
             let token = configuration.clock.secret(32).hexadecimal
             return (name: name, field: place.fieldName, token: token)
         }
+        let now = now
         try await storage.write { transaction in
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            try Self.removeOldUploads(near: places.map(\.token), now: now, transaction)
             for place in places {
                 let row = UploadRow(
                     zone: zone.number, recordName: place.name, fieldName: place.field,
@@ -33,6 +35,26 @@ extension Hub {
                 recordName: $0.name, fieldName: $0.field, url: "\(baseURL)/upload/1/\($0.token)")
         }
         return .json(UploadTokensResponse(tokens: tokens).body())
+    }
+
+    /// Removes addresses and receipts that no longer count. Keys are hashes: those that follow the keys
+    /// of new tokens are a fair sample, so that in the end all are looked at.
+    private static func removeOldUploads(
+        near tokens: [String], now: Int64, _ transaction: any HubWriting
+    ) throws {
+        let perToken = 8
+        var old: [HubKey] = []
+        for token in tokens {
+            var seen = 0
+            try transaction.scan(HubKey(.upload), from: UploadRow.key(token: token)) { key, value in
+                seen += 1
+                if try UploadRow(stored: Array(value)).expires <= now {
+                    old.append(HubKey(bytes: key))
+                }
+                return seen < perToken
+            }
+        }
+        for key in old { try transaction.delete(key) }
     }
 
     /// Whether an address is one that the hub gave out for an upload, so that nobody else fills its

@@ -26,6 +26,7 @@ extension Hub {
             realm: call.realm.number, userRecordName: user, environment: request.apnsEnvironment,
             created: now)
         let hash = Digest.sha256(token)
+        let devicesMax = configuration.limits.devicesPerUser
         try await storage.write { transaction in
             if let known: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)),
                 known.userRecordName != user || known.realm != row.realm
@@ -35,6 +36,7 @@ extension Hub {
             try transaction.put(PushTokenRow.key(hash: hash), row)
             let prefix = PushTokenRow.prefix(realm: row.realm, user: user)
             try transaction.put(prefix.adding(hash), Array(user.utf8))
+            try Self.forgetDevices(beyond: devicesMax, of: row, transaction)
         }
         guard isCreation else { return .json(EmptyResponse().body()) }
         let path = Data(token.utf8).map { $0 }.hexadecimal
@@ -42,6 +44,24 @@ extension Hub {
             apnsEnvironment: request.apnsEnvironment, apnsToken: token,
             webcourierURL: "\(baseURL)/courier/1/\(path)")
         return .json(response.body())
+    }
+
+    /// Forgets the oldest devices of a user where there are more than a number.
+    private static func forgetDevices(
+        beyond max: Int, of owner: PushTokenRow, _ transaction: any HubWriting
+    ) throws {
+        let user = owner.userRecordName
+        let hashes = try transaction.pushTokens(of: user, realm: owner.realm)
+        guard hashes.count > max else { return }
+        let dated = try hashes.map { hash -> (hash: [UInt8], created: Int64) in
+            let row: PushTokenRow? = try transaction.row(PushTokenRow.key(hash: hash))
+            return (hash, row?.created ?? 0)
+        }
+        let prefix = PushTokenRow.prefix(realm: owner.realm, user: user)
+        for old in dated.sorted(by: { $0.created < $1.created }).prefix(hashes.count - max) {
+            try transaction.delete(PushTokenRow.key(hash: old.hash))
+            try transaction.delete(prefix.adding(old.hash))
+        }
     }
 
     /// Waits for the next notification: the courier's address.

@@ -42,7 +42,8 @@ extension Hub {
                 }
                 var tokens: [String: [[UInt8]]] = [:]
                 for user in Set(notifications.map(\.user)) {
-                    tokens[user] = try transaction.pushTokens(of: user, access.realm)
+                    tokens[user] = try transaction.pushTokens(
+                        of: user, realm: access.realm.number)
                 }
                 return (notifications, tokens)
             }
@@ -120,8 +121,8 @@ extension Hub {
 
 extension HubReading {
     /// The hashes of the tokens of a user's devices.
-    func pushTokens(of user: String, _ realm: RealmRow) throws -> [[UInt8]] {
-        let prefix = PushTokenRow.prefix(realm: realm.number, user: user)
+    func pushTokens(of user: String, realm: UInt32) throws -> [[UInt8]] {
+        let prefix = PushTokenRow.prefix(realm: realm, user: user)
         var tokens: [[UInt8]] = []
         try scan(prefix, from: nil) { key, value in
             if value.elementsEqual(user.utf8) { tokens.append(Array(key[prefix.bytes.count...])) }

@@ -5,9 +5,8 @@ import Foundation
 final class CurlCall: @unchecked Sendable {
     /// The most bytes of a reply.
     static let replyBytesMax = 64 << 20
-    /// A transfer that is slower than this many bytes a second for ``slowSeconds`` is ended.
+    /// A transfer that is slower than this many bytes a second for half of its time is ended.
     private static let slowBytes = 1
-    private static let slowSeconds = 30
     private static let connectMilliseconds = 10_000
     /// Idle connections are dropped before servers commonly do it, in seconds.
     private static let idleSeconds = 45
@@ -51,7 +50,7 @@ final class CurlCall: @unchecked Sendable {
         set(CURLOPT_MAXAGE_CONN, Self.idleSeconds)
         if !request.isLongPoll {
             set(CURLOPT_LOW_SPEED_LIMIT, Self.slowBytes)
-            set(CURLOPT_LOW_SPEED_TIME, Self.slowSeconds)
+            set(CURLOPT_LOW_SPEED_TIME, max(1, request.timeoutMilliseconds / 2_000))
         }
         // Without this libcurl waits for a word from the server before it sends a large body.
         headerList = curl_slist_append(nil, "Expect:")
