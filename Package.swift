@@ -108,6 +108,7 @@ let package = Package(
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
+        .target(name: "ChildProcess", path: "Tests/ChildProcess"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults", "CrashStates"]),
         .testTarget(
@@ -129,6 +130,7 @@ let package = Package(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
+                "ChildProcess",
             ]),
         .testTarget(
             name: "BackstitchTests",
@@ -148,7 +150,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchTesting", "CloudKitRecordService", "LMDB",
+                "BackstitchCLI", "Backstitch", "BackstitchTesting", "ChildProcess",
+                "CloudKitRecordService", "LMDB",
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -45,8 +45,12 @@ public macro Entity(_ name: String? = nil) =
 ///   - originalName: The attribute's first name, where the property was renamed. The field on the
 ///     service and in stores keeps that name, so that older versions of the app and other devices
 ///     go on. It stays the first name through later renames.
+///   - serviceName: The name of the field on the service and in stores, where it is not the
+///     attribute's own. It stays when the property is renamed, so it needs no `originalName`.
 @attached(peer)
-public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
+public macro Attribute(
+    _ options: AttributeOption..., originalName: String? = nil, serviceName: String? = nil
+) =
     #externalMacro(module: "BackstitchMacros", type: "AttributeMacro")
 
 /// Makes a property the other side of a to-one relationship: the records that refer to this one.

@@ -9,7 +9,8 @@ struct Program {
 
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
-        InspectCommand(), LogCommand(), HistoryCommand(), QueryCommand(), VerifyCommand(),
+        InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
+        VerifyCommand(),
         RebuildCommand(), DoctorCommand(), CompactCommand(), BackupCommand(), ExportCommand(),
         ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(), DemoCommand(),
     ]

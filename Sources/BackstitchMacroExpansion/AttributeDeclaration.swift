@@ -16,6 +16,8 @@ struct AttributeDeclaration {
     var type: String
     /// The first name, where the property was renamed, as a literal.
     var originalName: String?
+    /// The name of its field on the service, where that is another one, as a literal.
+    var serviceName: String?
     /// For a value that is stored as JSON: the type without `?`.
     var codedType: String?
     /// Whether nil is a value of the type.

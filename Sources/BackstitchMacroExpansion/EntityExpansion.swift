@@ -48,6 +48,7 @@ struct EntityExpansion {
             text += ", options: [\(attribute.options.map { "." + $0 }.joined(separator: ", "))]"
         }
         if let name = attribute.originalName { text += ", originalName: \(name)" }
+        if let name = attribute.serviceName { text += ", serviceName: \(name)" }
         if let value = attribute.defaultValue {
             text += ", hasDefault: true"
             if attribute.isDefaultConstant, attribute.codedType == nil {

@@ -43,6 +43,7 @@ extension EntityReading {
         if isCoded { attribute.codedType = (wrapped ?? syntax).trimmedDescription }
         attribute.options = options.filter { $0 != "codable" }
         attribute.originalName = readOriginalName(property)
+        attribute.serviceName = readServiceName(property, options: options)
         reportNeeds(of: attribute, syntax, spelling, property)
         attribute.deleteRule = readRule(property, syntax, spelling)
         append(attribute)

@@ -21,7 +21,8 @@ extension ExprSyntax {
 
 extension EntityReading {
     private static let optionNames: Set<String> = [
-        "indexed", "unique", "lossless", "localOnly", "transient", "codable",
+        "indexed", "unique", "lossless", "localOnly", "notUploaded", "notDownloaded", "transient",
+        "codable",
     ]
 
     /// Reads the names of the options and notes those that don't fit the type.
@@ -46,6 +47,7 @@ extension EntityReading {
         for argument in property.optionArguments {
             guard let name = argument.expression.optionName else { continue }
             reportMisfit(name, spelling, isCoded: isCoded, at: argument.expression)
+            reportRedundantMask(name, among: options, at: argument.expression)
         }
         return options
     }
@@ -93,17 +95,52 @@ extension EntityReading {
         return value.trimmedDescription
     }
 
+    /// The literal of `serviceName`.
+    mutating func readServiceName(_ property: StoredProperty, options: [String]) -> String? {
+        let marks = property.variable.attributes.named("Attribute")
+        guard let value = marks.lazy.compactMap({ $0.argument("serviceName") }).first else {
+            return nil
+        }
+        let literal = value.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+        guard let literal, !literal.isEmpty else {
+            report(.serviceNameNotLiteral, at: value)
+            return nil
+        }
+        if let original = marks.lazy.compactMap({ $0.argument("originalName") }).first {
+            report(.serviceNameAndOriginalName, at: original)
+        } else if options.contains("localOnly") || isWithoutExchange(options) {
+            report(.serviceNameOfLocalOnly(property.name), at: value)
+        }
+        return value.trimmedDescription
+    }
+
+    private func isWithoutExchange(_ options: [String]) -> Bool {
+        options.contains("notUploaded") && options.contains("notDownloaded")
+    }
+
+    /// Notes a mask that another option says already.
+    private mutating func reportRedundantMask(
+        _ option: String, among options: [String], at expression: ExprSyntax
+    ) {
+        guard ["notUploaded", "notDownloaded"].contains(option) else { return }
+        if options.contains("localOnly") {
+            report(.maskOfLocalOnly(option: option), at: expression)
+        } else if option == "notDownloaded", isWithoutExchange(options) {
+            report(.masksTogether, at: expression)
+        }
+    }
+
     /// Notes an attribute whose options need another default.
     mutating func reportNeeds(
         of attribute: AttributeDeclaration, _ type: TypeSyntax, _ spelling: AttributeSpelling,
         _ property: StoredProperty
     ) {
         let isList = if case .list = spelling { true } else { false }
-        if attribute.options.contains("localOnly"), attribute.defaultValue == nil,
-            !attribute.isOptional, !isList
-        {
+        let mask = ["localOnly", "notUploaded", "notDownloaded"].first(
+            where: attribute.options.contains)
+        if let mask, attribute.defaultValue == nil, !attribute.isOptional, !isList {
             let fix = type.replacing(with: "\(attribute.type)?")
-            report(.localOnlyNeedsValue(attribute.name), at: type, fixIts: [fix])
+            report(.maskNeedsValue(attribute.name, option: mask), at: type, fixIts: [fix])
         }
         let isIndexed = !Set(attribute.options).isDisjoint(with: ["indexed", "unique"])
         if isIndexed, let value = property.initializer, attribute.defaultValue != nil,

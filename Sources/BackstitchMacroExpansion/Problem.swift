@@ -23,7 +23,12 @@ enum Problem: DiagnosticMessage, Hashable {
     case dataIndexed(String)
     case unordered(option: String, what: String)
     case indexedDefaultVaries(String)
-    case localOnlyNeedsValue(String)
+    case maskNeedsValue(String, option: String)
+    case maskOfLocalOnly(option: String)
+    case masksTogether
+    case serviceNameNotLiteral
+    case serviceNameAndOriginalName
+    case serviceNameOfLocalOnly(String)
     case transientNeedsValue(String)
     case transientHasOptions(String)
     case originalNameNotLiteral
@@ -81,7 +86,7 @@ enum Problem: DiagnosticMessage, Hashable {
                 + "'\(type)'."
         case .unknownOption(let option):
             "'\(option)' is no option of @Attribute. The options are .indexed, .unique, .lossless, "
-                + ".localOnly, .transient and .codable."
+                + ".localOnly, .notUploaded, .notDownloaded, .transient and .codable."
         case .duplicateOption(let option): "'\(option)' is given twice. Remove one."
         case .markOnID(let mark):
             "The identity is always there and always found by index. Remove '@\(mark)'."
@@ -96,9 +101,20 @@ enum Problem: DiagnosticMessage, Hashable {
         case .indexedDefaultVaries(let name):
             "The initial value of '\(name)' may differ each time, so an index can't hold it. Write a "
                 + "constant, make the attribute optional, or remove the index."
-        case .localOnlyNeedsValue(let name):
-            "'\(name)' stays on this device, so records from elsewhere lack it. Make it optional or "
-                + "give it an initial value."
+        case .maskNeedsValue(let name, let option):
+            "'\(name)' \(Self.meaning(of: option)), so records from elsewhere lack it. Make it "
+                + "optional or give it an initial value."
+        case .maskOfLocalOnly(let option):
+            "'.localOnly' says already what '.\(option)' does. Remove one."
+        case .masksTogether:
+            "What is neither uploaded nor downloaded stays on the device. Write '.localOnly'."
+        case .serviceNameNotLiteral:
+            "Write the service's name as a string literal that is not empty."
+        case .serviceNameAndOriginalName:
+            "'serviceName' names the field, whatever the property was called first. Remove "
+                + "'originalName'."
+        case .serviceNameOfLocalOnly(let name):
+            "'\(name)' is never exchanged, so the service has no name for it. Remove 'serviceName'."
         case .transientNeedsValue(let name):
             "'\(name)' is not stored, so every read gives it its initial value. Write one."
         case .transientHasOptions(let name):
@@ -135,6 +151,15 @@ enum Problem: DiagnosticMessage, Hashable {
         case .inverseOfOther(let root, let target):
             "The records of this relationship are of the entity '\(target)', so its inverse can't "
                 + "be an attribute of '\(root)'. Write a key path that starts with '\\\(target)'."
+        }
+    }
+
+    /// What an option that masks an attribute means, to follow its name.
+    private static func meaning(of option: String) -> String {
+        switch option {
+        case "notUploaded": "is never pushed"
+        case "notDownloaded": "is never pulled"
+        default: "stays on this device"
         }
     }
 

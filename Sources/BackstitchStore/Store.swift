@@ -102,15 +102,22 @@ public final class Store: Sendable {
     ///   - author: What the operations carry as their author; nil takes the configuration's.
     ///   - context: What the write is for, such as a request's id or a reason, in at most 4 KiB. It is
     ///     kept once for the transaction, and read back from the log and from change sets.
+    ///   - isLocalOnly: Whether what the write saves and deletes stays on this device. It is never
+    ///     pushed, and stays until the service has a newer version of the record. A record that the
+    ///     service has and that is deleted so is evicted; one that begins so is pushed as a whole
+    ///     with its first other edit. Fails with `unsynced` for records whose changes are still to
+    ///     be pushed.
     /// - Throws: what the closure throws; `invalidValue` for an author or a context that is too long;
     ///   `closed`, `full`, `io` or `outcomeUnknown`.
     @discardableResult
     public func write<Result: Sendable>(
-        author: String? = nil, context: String = "",
+        author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
     ) async throws -> Result {
         let types = types
-        return try await writeContext(author: author, context: context) { context in
+        return try await writeContext(
+            author: author, context: context, isLocalOnly: isLocalOnly
+        ) { context in
             try body(WriteTransaction(context: context, types: types))
         }
     }
@@ -122,7 +129,7 @@ public final class Store: Sendable {
     /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
     public func write<Result: Sendable>(
-        author: String? = nil, context: String = "",
+        author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
         if environment.writer.isCurrent {
@@ -147,7 +154,7 @@ public final class Store: Sendable {
             let done = DispatchSemaphore(value: 0)
             submit(
                 WriteJob(
-                    author: author, context: context,
+                    author: author, context: context, isLocalOnly: isLocalOnly,
                     run: { context in
                         guard let run = work.withLock({ $0 }) else { throw StoreError.closed }
                         let value = try run(context)
@@ -168,7 +175,7 @@ public final class Store: Sendable {
     /// Writes with the context itself, for the sync engine.
     @discardableResult
     package func writeContext<Result: Sendable>(
-        author: String? = nil, context: String = "",
+        author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
         try check(author, context)
@@ -177,7 +184,7 @@ public final class Store: Sendable {
             (continuation: CheckedContinuation<Void, any Error>) in
             submit(
                 WriteJob(
-                    author: author, context: context,
+                    author: author, context: context, isLocalOnly: isLocalOnly,
                     run: { context in
                         let value = try body(context)
                         result.withLock { $0 = value }
@@ -242,7 +249,7 @@ public final class Store: Sendable {
             }
         }
         for (index, job) in jobs.enumerated() {
-            job.finish(failures[index].map(StoreError.wrap))
+            job.finish(failures[index].map { StoreError.wrap($0, commits: true) })
         }
     }
 
@@ -259,7 +266,8 @@ public final class Store: Sendable {
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             for (index, job) in jobs.enumerated() where failures[index] == nil {
-                context.begin(author: job.author, context: job.context)
+                context.begin(
+                    author: job.author, context: job.context, isLocalOnly: job.isLocalOnly)
                 do {
                     try job.run(context)
                     if let failure = context.failure { throw failure }

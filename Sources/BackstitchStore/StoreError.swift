@@ -38,6 +38,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let alreadyExists = Code("alreadyExists")
         /// Another record has the same value of a unique attribute.
         public static let notUnique = Code("notUnique")
+        /// A record has changes that the service does not have yet.
+        public static let unsynced = Code("unsynced")
         /// The record name is not possible.
         public static let invalidName = Code("invalidName")
         /// A value can't be stored.
@@ -88,7 +90,8 @@ extension StoreError: CustomStringConvertible {
 }
 
 extension StoreError {
-    init(_ error: LMDBError) {
+    /// - Parameter commits: Whether it was met in a commit, whose outcome it may leave open.
+    init(_ error: LMDBError, commits: Bool = false) {
         let code: Code =
             switch error.code {
             case .notFoundPath, .notADirectory, .foreignFile: .notAStore
@@ -100,16 +103,19 @@ extension StoreError {
             case .closed, .forked: .closed
             case .readersFull, .busy: .busy
             case .mapFull, .diskFull: .full
-            case .panicked, .io: error.code == .io ? .outcomeUnknown : .io
+            case .panicked: .io
+            case .io: commits ? .outcomeUnknown : .io
             case .keyTooLong, .keyEmpty, .appendOutOfOrder, .other: .io
             }
         self.init(code, error.message)
     }
 
     /// The same failure as the one public type, whatever layer threw it.
-    static func wrap(_ error: any Error) -> any Error {
+    ///
+    /// - Parameter commits: Whether it was met in a commit, whose outcome it may leave open.
+    static func wrap(_ error: any Error, commits: Bool = false) -> any Error {
         switch error {
-        case let error as LMDBError: StoreError(error)
+        case let error as LMDBError: StoreError(error, commits: commits)
         case let error as QueryError: StoreError(.invalidQuery, error.message)
         case let error as OperationDamage:
             StoreError(

@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchStore
 
 /// How a sync engine works.
 public struct SyncConfiguration: Sendable {
@@ -6,12 +7,29 @@ public struct SyncConfiguration: Sendable {
     public var zoneName: String
     /// The name of the subscription to the zone's changes.
     public var subscriptionID: String
-    /// Who wins when a record was changed on both sides.
-    public var conflictPolicy: ConflictPolicy
+    /// Who wins when a record was changed on both sides, for the store, entities and fields.
+    public var conflictRules: ConflictRules
+    /// Who wins where an entity has no rule of its own; part of ``conflictRules``.
+    public var conflictPolicy: ConflictPolicy {
+        get { conflictRules.policy }
+        set { conflictRules.policy = newValue }
+    }
+    /// Decides where the rules say ``ConflictPolicy/resolver``.
+    public var conflictResolver: ConflictResolver?
+    /// How long a resolver may take for a record, in milliseconds; nil for as long as it likes.
+    public var resolverMilliseconds: Int64?
     /// Whether a local write leads to a round.
     public var syncOnSave: Bool
     /// How long a local write waits for others before its round, in milliseconds.
     public var debounceMilliseconds: Int64
+    /// How long after a round the next one begins by itself, in milliseconds; nil is never. Of use
+    /// where the service sends no notifications.
+    public var pollMilliseconds: Int64?
+    /// How long after a refusal that lasts, as for a full account or a missing sign-in, the engine
+    /// tries again by itself, in milliseconds.
+    public var blockedRetryMilliseconds: Int64
+    /// The container whose notifications count; nil is any.
+    public var containerID: String?
     /// How long the engine waits before it asks again whether it may take over from another process
     /// that synchronises the store, in milliseconds.
     public var standbyMilliseconds: Int64
@@ -19,25 +37,41 @@ public struct SyncConfiguration: Sendable {
     public var atomicRequests: Bool
     /// The most records that are folded at once; bounds the memory of a push.
     public var recordsPerPass: Int
+    /// Which records are exchanged. Where it is not everything, an engine's first round looks
+    /// through the whole log for what is to be pushed.
+    public var selection: SyncSelection
     /// The time and chance that the engine uses.
     public var clock: any SyncClock
 
     /// A configuration; the defaults suit an application that saves now and then.
     public init(
         zoneName: String, subscriptionID: String? = nil,
-        conflictPolicy: ConflictPolicy = .serverWins, syncOnSave: Bool = true,
-        debounceMilliseconds: Int64 = 500, standbyMilliseconds: Int64 = 1_000,
+        conflictPolicy: ConflictPolicy = .serverWins, deletePolicy: DeletePolicy = .followPolicy,
+        entityRules: [String: EntityConflictRules] = [:],
+        conflictResolver: ConflictResolver? = nil, resolverMilliseconds: Int64? = 30_000,
+        syncOnSave: Bool = true,
+        debounceMilliseconds: Int64 = 500, pollMilliseconds: Int64? = nil,
+        blockedRetryMilliseconds: Int64 = 900_000, containerID: String? = nil,
+        standbyMilliseconds: Int64 = 1_000,
         atomicRequests: Bool = false,
-        recordsPerPass: Int = 10_000, clock: any SyncClock = SystemSyncClock()
+        recordsPerPass: Int = 10_000, selection: SyncSelection = .all,
+        clock: any SyncClock = SystemSyncClock()
     ) {
         self.zoneName = zoneName
         self.subscriptionID = subscriptionID ?? "\(zoneName)-changes"
-        self.conflictPolicy = conflictPolicy
+        conflictRules = ConflictRules(
+            conflictPolicy, deletePolicy: deletePolicy, entities: entityRules)
+        self.conflictResolver = conflictResolver
+        self.resolverMilliseconds = resolverMilliseconds
         self.syncOnSave = syncOnSave
         self.debounceMilliseconds = debounceMilliseconds
+        self.pollMilliseconds = pollMilliseconds
+        self.blockedRetryMilliseconds = blockedRetryMilliseconds
+        self.containerID = containerID
         self.standbyMilliseconds = standbyMilliseconds
         self.atomicRequests = atomicRequests
         self.recordsPerPass = recordsPerPass
+        self.selection = selection
         self.clock = clock
     }
 }

@@ -6,8 +6,13 @@ extension SyncEngine {
     func perform() async throws -> RoundOutcome {
         machine.adopt(await service.limits)
         foldStart = 0
+        pushTotal = nil
+        wholes = []
         let zoneName = configuration.zoneName
+        if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
+        try await noteExchange()
         let state = try store.read { try $0.reader.zoneState(zoneName) }
+        prefersLocal = state.prefersLocal == true
         var action = machine.handle(
             .began(
                 isSetUp: state.isSetUp && hasCheckedAccount, needsPull: state.needsPull,
@@ -44,6 +49,8 @@ extension SyncEngine {
         case .push(let indexes, let atomic):
             setStatus(.pushing)
             let modifications = indexes.map { machine.item($0).sent }
+            setInFlight(modifications.map(\.recordName))
+            defer { setInFlight([]) }
             return .pushed(
                 try await service.modifyRecords(modifications, in: zone, atomic: atomic))
         case .lookUp(let indexes):
@@ -52,7 +59,7 @@ extension SyncEngine {
         case .apply(let decisions): return try await apply(decisions)
         case .raiseFloor:
             let through = outbox.through
-            try await store.writeContext { try $0.setOutboxFloor(through) }
+            try await store.writeContext { try $0.raiseOutboxFloor(to: through) }
             return .done
         case .finish:
             preconditionFailure("A finished round has no action left.")
@@ -62,16 +69,9 @@ extension SyncEngine {
     // MARK: Set-up
 
     private func setUp() async throws -> SyncEvent {
-        let user = try await service.currentUser()
-        let (known, isSetUp) = try store.read { [configuration] transaction in
-            let state = try transaction.reader.zoneState(configuration.zoneName)
-            return (state.userName, state.isSetUp)
-        }
-        if let known, known != user {
-            throw ServiceError(
-                .accountChanged,
-                reason: "The store belongs to another user. Sign in as that user, or open another "
-                    + "store for this one.")
+        let user = try await checkUser()
+        let isSetUp = try store.read { [configuration] in
+            try $0.reader.zoneState(configuration.zoneName).isSetUp
         }
         if isSetUp {
             // The zone was made before. Where it is gone, somebody wanted that, and the pull tells.
@@ -85,6 +85,20 @@ extension SyncEngine {
             state.isSetUp = true
             state.userName = user
         }
+    }
+
+    /// Makes sure that the service's user is the one that the store belongs to.
+    ///
+    /// - Returns: the user's name.
+    func checkUser() async throws -> String {
+        let user = try await service.currentUser()
+        if let known = try store.read({ try $0.reader.boundUser() }), known != user {
+            throw ServiceError(
+                .accountChanged,
+                reason: "The store belongs to another user. Sign in as that user, or open another "
+                    + "store for this one.")
+        }
+        return user
     }
 
     /// Changes the stored state of the zone.
@@ -102,21 +116,25 @@ extension SyncEngine {
     }
 
     private func forgetService() async throws -> SyncEvent {
-        let name = configuration.zoneName
-        try await store.writeContext { context in
-            var state = try context.reader.zoneState(name)
-            state.isSetUp = false
-            state.zoneToken = nil
-            state.databaseToken = nil
-            state.needsPull = true
-            state.isFullFetch = false
-            try context.forgetService()
-            try context.forgetSeen()
-            try context.setZoneState(state, name)
-        }
+        try await forgetZone()
         foldStart = 0
         hub.send(.zoneLost(.zoneNotFound))
         return .done
+    }
+
+    /// Forgets what was known of the zone: it is made anew, and everything is uploaded to it.
+    func forgetZone() async throws {
+        let name = configuration.zoneName
+        try await store.writeContext { context in
+            var state = ZoneState()
+            let old = try context.reader.zoneState(name)
+            state.userName = old.userName
+            state.retry = old.retry
+            state.prefersLocal = old.prefersLocal
+            try context.forgetService()
+            try context.forgetFetched()
+            try context.setZoneState(state, name)
+        }
     }
 
     // MARK: Pull
@@ -143,44 +161,53 @@ extension SyncEngine {
         let name = configuration.zoneName
         let state = try store.read { try $0.reader.zoneState(name) }
         let page = try await service.zoneChanges(
-            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage, fields: nil)
-        let policy = configuration.conflictPolicy
-        let results = try await store.writeContext { context in
+            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
+            fields: state.fetchedFields.map(Set.init))
+        let selection = configuration.selection
+        let results = try await merge { context, policy, results in
             var state = try context.reader.zoneState(name)
-            var results = MergeResults()
+            let selection = try selection.bound(to: context.reader)
             for record in page.records {
+                let table = context.catalog.table(named: record.recordType)
+                guard selection.pulls(table) else {
+                    if state.isFullFetch { try context.markSeen(record.recordName) }
+                    continue
+                }
                 if state.isFullFetch { try context.markSeen(record.recordName) }
+                if state.isCompleting == true { try context.complete(record) }
                 results.note(
                     try context.merge(
                         record, policy: policy, isAuthoritative: state.isFullFetch),
-                    record.recordName, record.recordType)
+                    RecordName(record.recordName), record.recordType)
             }
             for deletion in page.deletions {
+                let table = deletion.recordType.flatMap { context.catalog.table(named: $0) }
+                guard selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
                     try context.mergeAbsent(
                         key, recordType: deletion.recordType, policy: policy),
-                    deletion.recordName, deletion.recordType ?? "")
+                    key.name, deletion.recordType ?? "")
             }
+            try context.releaseReferrers(
+                to: Set(page.records.map { RecordName($0.recordName) }))
             state.zoneToken = page.token
             state.needsPull = page.moreComing || state.isFullFetch
             try context.setZoneState(state, name)
-            results.changes = context.namedChanges
-            return results
         }
         report.pulledRecords += page.records.count + page.deletions.count
         note(results)
         return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
     }
 
-    private func beginFullFetch() async throws -> SyncEvent {
+    func beginFullFetch() async throws -> SyncEvent {
         let name = configuration.zoneName
         try await store.writeContext { context in
             var state = try context.reader.zoneState(name)
             state.zoneToken = nil
             state.needsPull = true
             state.isFullFetch = true
-            try context.forgetSeen()
+            try context.forgetFetched()
             try context.setZoneState(state, name)
         }
         return .done
@@ -188,18 +215,15 @@ extension SyncEngine {
 
     private func sweep() async throws -> SyncEvent {
         let name = configuration.zoneName
-        let policy = configuration.conflictPolicy
-        let results = try await store.writeContext { context in
-            var results = MergeResults()
+        let results = try await merge { context, policy, results in
             for swept in try context.sweep(policy: policy) {
-                results.note(swept.result, swept.key.name.description, swept.entityName)
+                results.note(swept.result, swept.key.name, swept.entityName)
             }
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
+            state.isCompleting = nil
             state.needsPull = false
             try context.setZoneState(state, name)
-            results.changes = context.namedChanges
-            return results
         }
         note(results)
         return .done
@@ -213,8 +237,13 @@ extension SyncEngine {
         for rejected in results.rejected {
             hub.send(.rejected(recordName: rejected.name, reason: rejected.reason))
         }
+        report.parkedRecords += results.parked.count
+        for record in results.parked { hub.send(.parked(record)) }
         hub.send(
-            .progress(pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords))
+            .progress(
+                pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords,
+                pushTotal: pushTotal))
+        wakeOperationWaiters()
     }
 }
 
@@ -223,16 +252,26 @@ struct MergeResults: Sendable {
     var changes = ChangeSet()
     var conflicts: [SyncConflict] = []
     var rejected: [(name: String, reason: String)] = []
+    var parked: [ParkedRecord] = []
+    /// Records that were refused and not parked, because they have later edits.
+    var editedSince: Set<RecordPlace> = []
+    /// What the application has to decide before anything can be written.
+    var undecided: [ConflictKey: ConflictQuestion] = [:]
 
-    mutating func note(_ result: MergeResult, _ name: String, _ type: String) {
+    mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
         switch result {
         case .unchanged, .applied:
             break
         case .conflict(let report):
             conflicts.append(
-                SyncConflict(entity: type, recordName: RecordName(name), policy: report.policy))
+                SyncConflict(
+                    entity: type, recordName: name, policy: report.policy, copy: report.copy))
+        case .parked(let record):
+            parked.append(record)
+        case .undecided(let key, let question):
+            undecided[key] = question
         case .rejected(let reason):
-            rejected.append((name, reason))
+            rejected.append((name.description, reason))
         }
     }
 }

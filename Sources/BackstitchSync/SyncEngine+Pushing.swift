@@ -7,11 +7,14 @@ extension SyncEngine {
     /// - Parameter continues: Whether the run of the log behind the last one is folded.
     func fold(continues: Bool) async throws -> SyncEvent {
         let recordsMax = configuration.recordsPerPass
-        if continues { foldStart = outbox.through }
+        if continues { foldStart = outbox.through } else { try await refreshMissed() }
         let start = foldStart
+        let (selection, wholes) = (configuration.selection, wholes)
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
-            let outbox = try reader.foldOutbox(recordsMax: recordsMax, after: start)
+            let outbox = try reader.foldOutbox(
+                recordsMax: recordsMax, after: start, selection: selection.bound(to: reader),
+                wholes: wholes)
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
@@ -31,10 +34,25 @@ extension SyncEngine {
                     try context.settle(change.entity, change.key, through: change.through)
                 }
             }
+            // What they add up to may be nothing, and the service have them all the same.
+            try await refreshMissed()
         }
         self.outbox = outbox
         self.pushed = pushed
+        try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
         return .folded(items, isComplete: outbox.isComplete)
+    }
+
+    /// Tells how much the round has to push, from the first fold on.
+    ///
+    /// - Parameter isWhole: Whether the folded items are all that is pending.
+    private func countPushes(_ items: Int, isWhole: Bool) throws {
+        guard items > 0 else { return }
+        if isWhole {
+            pushTotal = max(pushTotal ?? 0, report.pushedRecords + items)
+        } else if pushTotal == nil {
+            pushTotal = try pending().pendingRecords
+        }
     }
 
     /// The modification that brings a change to the service; nil where there is nothing to bring.
@@ -84,28 +102,12 @@ extension SyncEngine {
                 change: pushed[decision.index], kind: decision.kind,
                 deferred: machine.item(decision.index).deferredFields)
         }
-        let policy = configuration.conflictPolicy
-        let results = try await store.writeContext { context in
-            var results = MergeResults()
+        let results = try await merge { context, policy, results in
             for step in steps { try step.apply(to: context, policy: policy, &results) }
-            results.changes = context.namedChanges
-            return results
+            try context.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
         }
-        for step in steps {
-            switch step.kind {
-            case .acknowledge, .acknowledgePart:
-                report.pushedRecords += 1
-            case .park(let error):
-                report.parkedRecords += 1
-                hub.send(
-                    .parked(
-                        ParkedRecord(
-                            entity: step.change.entityName, recordName: step.change.key.name,
-                            reason: error.description)))
-            case .merge, .mergeAbsent:
-                break
-            }
-        }
+        report.pushedRecords += steps.count { $0.isAcknowledgement }
+        wholes.formUnion(results.editedSince)
         note(results)
         return .done
     }
@@ -125,10 +127,23 @@ private struct PushStep: Sendable {
     let kind: ItemDecision.Kind
     let deferred: Set<String>
 
+    var isAcknowledgement: Bool {
+        switch kind {
+        case .acknowledge, .acknowledgePart: true
+        case .merge, .mergeAbsent, .park: false
+        }
+    }
+
+    /// The name of the record that the service now has and had not before.
+    var arrivedName: RecordName? {
+        guard isAcknowledgement, case .create = change.push else { return nil }
+        return change.key.name
+    }
+
     func apply(
-        to context: WriteContext, policy: ConflictPolicy, _ results: inout MergeResults
+        to context: WriteContext, policy: ConflictSettings, _ results: inout MergeResults
     ) throws {
-        let name = change.key.name.description
+        let name = change.key.name
         switch kind {
         case .acknowledge(let version):
             results.note(
@@ -149,8 +164,14 @@ private struct PushStep: Sendable {
                     change.key, recordType: change.entityName, policy: policy),
                 name, change.entityName)
         case .park(let error):
-            try context.park(
+            let parked = try context.park(
                 change.entity, change.key, through: change.through, reason: error.description)
+            if let parked {
+                results.parked.append(parked)
+            } else {
+                results.editedSince.insert(
+                    RecordPlace(entity: change.entity, key: change.key))
+            }
         }
     }
 }

@@ -5,17 +5,23 @@ public import BackstitchStore
 public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
     /// The zone is made again, and everything here is uploaded to it.
     case reupload
-    /// Everything here is deleted, unsynced changes too, and the zone begins empty.
+    /// Everything here is deleted, unsynced changes too, and the zone begins empty. What is lost of
+    /// those stays in ``SyncEngine/conflicts(limit:)``.
     case erase
 }
 
 extension SyncEngine {
     /// How many records and operations wait, by what keeps them.
     ///
-    /// Reads the log from the oldest unsynced operation on.
+    /// Reads the log from the oldest unsynced operation on, and the rows of entities that the
+    /// configuration's selection narrows.
     /// - Throws: `StoreError` where the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
-        try store.read { try $0.reader.countOutbox() }
+        let selection = configuration.selection
+        return try store.read { transaction in
+            let reader = transaction.reader
+            return try reader.countOutbox(selection: selection.bound(to: reader))
+        }
     }
 
     /// The records that can't be pushed as they are, with the reasons.
@@ -29,10 +35,14 @@ extension SyncEngine {
 
     /// The records that were changed on both sides, newest first, with the values of each side.
     ///
-    /// - Parameter limit: The most conflicts to read.
+    /// - Parameters:
+    ///   - filter: Which conflicts.
+    ///   - limit: The most conflicts to read.
     /// - Throws: `StoreError` where the store can't be read.
-    public nonisolated func conflicts(limit: Int = .max) throws -> [Conflict] {
-        try store.read { try $0.conflicts(limit: limit) }
+    public nonisolated func conflicts(
+        matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
+    ) throws -> [Conflict] {
+        try store.read { try $0.conflicts(matching: filter, limit: limit) }
     }
 
     /// Makes parked records pending again; the next round tries to push them.
@@ -54,7 +64,8 @@ extension SyncEngine {
         }
     }
 
-    /// Goes on after the zone was deleted by its user or purged; the next round makes it again.
+    /// Goes on after the zone was deleted by its user or by ``destroyZone()``, or purged; the next
+    /// round makes it again.
     ///
     /// Does nothing where the engine is not suspended.
     /// - Returns: whether it was suspended.
@@ -68,7 +79,7 @@ extension SyncEngine {
             var state = ZoneState()
             state.userName = old.userName
             try context.forgetService()
-            try context.forgetSeen()
+            try context.forgetFetched()
             try context.setZoneState(state, name)
             return true
         }

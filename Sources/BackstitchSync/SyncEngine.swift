@@ -27,29 +27,43 @@ public actor SyncEngine {
     var report = SyncReport(trigger: .manual, changes: ChangeSet())
     /// What was folded for the running pass.
     var outbox = Outbox()
+    /// Records of which only the first edits were refused in the running round, because the rest was
+    /// behind the fold or came meanwhile. They are pushed with all of them next.
+    var wholes: Set<RecordPlace> = []
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
+    /// How many records the running round has to push; nil before that is known.
+    var pushTotal: Int?
+    let inFlight = Locked<Set<String>>([])
+    /// Who waits for operations to be settled, and for rounds to end, by numbers.
+    var waiters = Waiters()
+    /// Whether the running round lets the local version win.
+    var prefersLocal = false
+    /// The rounds that began.
+    var rounds = 0
     var hasCheckedAccount = false
+    /// Whether what a selection held back was put in front of the outbox again.
+    var hasCheckedSelection = false
     private(set) var isStopped = false
     /// Whether this engine may exchange.
     private var hasLease = false
 
-    private var isRunning = false
+    /// Whether a round runs, or something else that must not meet one.
+    var isRunning = false
     /// Whether the engine goes on by itself.
-    private var isStarted = false
+    var isStarted = false
+    /// Who waits for the end of a run.
+    var idleWaiters: [CheckedContinuation<Void, Never>] = []
     private var waiting: [CheckedContinuation<SyncReport, any Error>] = []
-    private var nextTrigger: SyncTrigger?
-    private var listener: Task<Void, Never>?
-    private var timer: Timer?
+    var queue: TriggerQueue
+    var hasDeadline = false
+    var listener: Task<Void, Never>?
+    var timer: RoundTimer?
 
-    /// What is due at a time.
-    private struct Timer {
-        var trigger: SyncTrigger
-        var dueMilliseconds: Int64
-        var task: Task<Void, Never>
-    }
+    /// When the engine goes on by itself; nil where nothing makes it.
+    package var nextAttemptMilliseconds: Int64? { timer?.dueMilliseconds }
 
     /// An engine for a store and a service; it does nothing until it is asked to.
     public init(
@@ -59,6 +73,9 @@ public actor SyncEngine {
         self.service = service
         self.configuration = configuration
         machine = SyncMachine(isAtomic: configuration.atomicRequests)
+        queue = TriggerQueue(
+            debounceMilliseconds: configuration.debounceMilliseconds,
+            pollMilliseconds: configuration.pollMilliseconds)
     }
 
     deinit {
@@ -81,25 +98,22 @@ public actor SyncEngine {
     /// The events from now on; each call gives a stream of its own.
     public nonisolated var events: SyncEventStream { hub.stream() }
 
-    // MARK: Triggers
+    // MARK: Rounds on call
 
-    /// Runs a first round, then follows local writes and retries until ``stop()``.
+    /// Runs a first round, then follows its triggers and retries until ``stop()``: local writes, the
+    /// timer, ``handle(notification:)`` and ``connectivityChanged(isReachable:)``.
     ///
     /// A service that can't be reached is no error: the engine goes on trying, and ``events`` tells.
-    /// Nor is another process that synchronises the store: the engine takes over when that ends.
+    /// Nor is another process that synchronises the store: the engine takes over when that ends. After
+    /// a failure of an earlier run that is still to be waited for, the first round begins behind that.
     /// - Throws: `store` where the store failed; `stopped` after ``stop()``.
     public func start() async throws {
         guard !isStopped else { throw Self.stopped }
         isStarted = true
-        if listener == nil, configuration.syncOnSave {
-            let changes = store.changes()
-            listener = Task { [weak self] in
-                for await change in changes where change.origins.contains(.local) {
-                    await self?.schedule(.save)
-                }
-            }
-        }
+        listenToWrites()
         do {
+            try restoreDeadline()
+            if waitsForDeadline() { return }
             _ = try await run(.start)
         } catch let error as SyncError where error.code != .store && error.code != .stopped {
             // Reported as an event; the engine goes on by itself.
@@ -108,8 +122,11 @@ public actor SyncEngine {
 
     /// Runs one full round now, or joins the next one where one is under way.
     ///
+    /// Waits for nothing, not even for the time that a failed round asked for.
+    ///
     /// - Returns: what the round did.
-    /// - Throws: ``SyncError`` where it ended early; what was not exchanged stays pending.
+    /// - Throws: ``SyncError`` where it ended early; what was not exchanged stays pending. `offline`
+    ///   while the application says that there is no network.
     @discardableResult
     public func sync() async throws -> SyncReport {
         try await run(.manual)
@@ -121,106 +138,69 @@ public actor SyncEngine {
         isStopped = true
         giveLeaseBack()
         listener?.cancel()
-        timer?.task.cancel()
         listener = nil
-        timer = nil
+        disarm()
         setStatus(.stopped)
         let waiting = waiting
         self.waiting = []
         for continuation in waiting { continuation.resume(throwing: Self.stopped) }
+        waiters.fail(Self.stopped)
+        wakeIdleWaiters()
         hub.finish()
     }
 
     static let stopped = SyncError(.stopped, "The engine was stopped. Make another one.")
 
-    /// Lets a round begin after the debounce time, unless one is due before.
-    private func schedule(_ trigger: SyncTrigger) {
-        if isRunning {
-            nextTrigger = nextTrigger ?? trigger
-        } else {
-            schedule(
-                trigger,
-                atMilliseconds: configuration.clock.milliseconds
-                    + configuration.debounceMilliseconds)
-        }
-    }
-
-    private func schedule(_ trigger: SyncTrigger, atMilliseconds due: Int64) {
-        guard !isStopped else { return }
-        if let timer {
-            // While backing off, a save does not hurry the next attempt.
-            if timer.dueMilliseconds <= due { return }
-            if case .backingOff = status, trigger == .save { return }
-            timer.task.cancel()
-        }
-        let clock = configuration.clock
-        let wait = due - clock.milliseconds
-        timer = Timer(
-            trigger: trigger, dueMilliseconds: due,
-            task: Task { [weak self] in
-                do {
-                    try await clock.sleep(milliseconds: max(0, wait))
-                } catch {
-                    return
-                }
-                await self?.fire(trigger, dueMilliseconds: due)
-            })
-    }
-
-    private func fire(_ trigger: SyncTrigger, dueMilliseconds due: Int64) async {
-        // A timer that was replaced may have slept through its cancellation.
-        guard timer?.trigger == trigger, timer?.dueMilliseconds == due else { return }
-        timer = nil
-        do {
-            _ = try await run(trigger)
-        } catch {
-            // Reported as an event, and tried again where that helps.
-        }
-    }
-
-    /// Waits for the next attempt after a failure.
-    ///
-    /// - Returns: when that is; nil where the engine does not go on by itself.
-    private func retry(after error: ServiceError) -> Int64? {
-        let wait = backoff.failed(error, random: configuration.clock.random())
-        let due = configuration.clock.milliseconds + wait
-        setStatus(.backingOff(untilMilliseconds: due))
-        guard isStarted else { return nil }
-        schedule(.retry, atMilliseconds: due)
-        return due
-    }
+    static let offline = SyncError(
+        .offline,
+        "There is no network. What is pending is kept; call connectivityChanged(isReachable:) when "
+            + "it is back.")
 
     // MARK: Rounds
 
-    private func run(_ trigger: SyncTrigger) async throws -> SyncReport {
+    func run(_ trigger: SyncTrigger) async throws -> SyncReport {
         guard !isStopped else { throw Self.stopped }
+        guard queue.isReachable else { throw Self.offline }
         if isRunning {
             return try await withCheckedThrowingContinuation { waiting.append($0) }
         }
         isRunning = true
         let first = await round(trigger)
+        await endOfRun()
+        return try first.get()
+    }
+
+    /// Serves the calls that came meanwhile, and lets the next trigger have its turn.
+    func endOfRun() async {
         while !isStopped, !waiting.isEmpty {
             let joined = waiting
             waiting = []
-            let result = await round(.manual)
+            let result = queue.isReachable ? await round(.manual) : .failure(Self.offline)
             for continuation in joined { continuation.resume(with: result) }
         }
         isRunning = false
-        if let trigger = nextTrigger {
-            nextTrigger = nil
-            schedule(trigger)
-        }
-        return try first.get()
+        queue.ended(
+            nowMilliseconds: configuration.clock.milliseconds, polls: isStarted && status == .idle)
+        if !queue.isReachable { setStatus(.offline) }
+        arm()
+        wakeIdleWaiters()
     }
 
     private func round(_ trigger: SyncTrigger) async -> Result<SyncReport, any Error> {
         report = SyncReport(trigger: trigger, changes: ChangeSet())
+        queue.began()
+        disarm()
+        rounds += 1
+        defer { wakeOperationWaiters() }
         do {
+            try checkRules()
             guard try takeLease() else { return .failure(standBy()) }
+            try restoreDeadline()
             hub.send(.started(trigger))
             let outcome = try await perform()
-            guard let error = conclude(outcome) else {
+            guard let error = await conclude(outcome) else {
                 hub.send(.finished(report))
+                waiters.completed(round: rounds)
                 return .success(report)
             }
             hub.send(.failed(error))
@@ -228,9 +208,10 @@ public actor SyncEngine {
         } catch {
             var failure = error as? SyncError
             if failure == nil {
+                let due = await retry(after: ServiceError(.serviceUnavailable))
                 failure = SyncError(
                     .store, "The store failed, and the round was ended: \(error)",
-                    retryMilliseconds: retry(after: ServiceError(.serviceUnavailable)))
+                    retryMilliseconds: due)
             }
             machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
             let reported = failure ?? Self.stopped
@@ -241,7 +222,7 @@ public actor SyncEngine {
 
     // MARK: The lease
 
-    private func takeLease() throws -> Bool {
+    func takeLease() throws -> Bool {
         if !hasLease { hasLease = try store.takeSyncLease() }
         return hasLease
     }
@@ -258,7 +239,7 @@ public actor SyncEngine {
         var due: Int64?
         if isStarted {
             let next = configuration.clock.milliseconds + configuration.standbyMilliseconds
-            schedule(.start, atMilliseconds: next)
+            queue.add(.start, atMilliseconds: next)
             due = next
         }
         return SyncError(
@@ -268,19 +249,16 @@ public actor SyncEngine {
     }
 
     /// Turns the end of a round into status, retry and error.
-    private func conclude(_ outcome: RoundOutcome) -> SyncError? {
+    private func conclude(_ outcome: RoundOutcome) async -> SyncError? {
         guard !isStopped else { return Self.stopped }
         switch outcome {
         case .completed:
             backoff.succeeded()
-            if timer?.trigger == .retry {
-                timer?.task.cancel()
-                timer = nil
-            }
+            await settle()
             setStatus(.idle)
             return nil
         case .backOff(let error):
-            let due = retry(after: error)
+            let due = await retry(after: error)
             return SyncError(
                 .unreachable,
                 "The service could not take or give everything (\(error)). The rest stays pending.",
@@ -292,7 +270,8 @@ public actor SyncEngine {
             return SyncError(
                 .blocked,
                 "The service refuses to exchange (\(error)). Pending changes are kept; sync again "
-                    + "when the cause is gone.", serviceError: error)
+                    + "when the cause is gone.", serviceError: error,
+                retryMilliseconds: retryBlocked(after: error))
         case .suspended(let code):
             setStatus(.suspended(code))
             return SyncError(

@@ -15,10 +15,14 @@ public struct SyncError: Error, Hashable, Sendable {
         public static let blocked = Code("blocked")
         /// The zone was deleted or purged; nothing is exchanged until the application decides.
         public static let suspended = Code("suspended")
+        /// The configuration does not fit the store; nothing is exchanged until it does.
+        public static let invalidConfiguration = Code("invalidConfiguration")
         /// The store failed.
         public static let store = Code("store")
         /// Another process synchronises the store; the engine takes over when that ends.
         public static let standby = Code("standby")
+        /// The application said that there is no network; nothing was tried.
+        public static let offline = Code("offline")
         /// The engine was stopped.
         public static let stopped = Code("stopped")
     }
@@ -58,12 +62,15 @@ public enum SyncStatus: Hashable, Sendable {
     case pushing
     /// It waits before the next attempt, until a time in milliseconds since 1970.
     case backingOff(untilMilliseconds: Int64)
-    /// Nothing can be exchanged until something changes outside; the next trigger tries again.
+    /// Nothing can be exchanged until something changes outside. The next trigger tries again, and
+    /// a started engine does so by itself after ``SyncConfiguration/blockedRetryMilliseconds``.
     case blocked(ServiceError.Code)
     /// Nothing is exchanged until the application decides what to do about the lost zone.
     case suspended(ServiceError.Code)
     /// Another process synchronises the store; this one takes over when that ends.
     case standby
+    /// The application said that there is no network; nothing is tried until it says otherwise.
+    case offline
     /// It was stopped.
     case stopped
 }

@@ -7,7 +7,10 @@ public enum SyncEngineEvent: Sendable {
     /// A round began.
     case started(SyncTrigger)
     /// A page was pulled or a batch pushed.
-    case progress(pulledRecords: Int, pushedRecords: Int)
+    ///
+    /// `pushTotal` is how many records the round has pushed and has still to push; nil while the round
+    /// has not come to that. How much is to be pulled no service tells.
+    case progress(pulledRecords: Int, pushedRecords: Int, pushTotal: Int?)
     /// A round ended, and everything that could be exchanged was.
     case finished(SyncReport)
     /// A round ended early; what was not exchanged stays pending.
@@ -22,18 +25,6 @@ public enum SyncEngineEvent: Sendable {
     case zoneLost(ServiceError.Code)
 }
 
-/// What led to a round.
-public enum SyncTrigger: String, Hashable, Sendable {
-    /// The engine was started.
-    case start
-    /// The application asked for it.
-    case manual
-    /// A local write.
-    case save
-    /// A failed round is tried again.
-    case retry
-}
-
 /// A record that was changed on both sides.
 public struct SyncConflict: Hashable, Sendable {
     /// The entity.
@@ -42,6 +33,8 @@ public struct SyncConflict: Hashable, Sendable {
     public let recordName: RecordName
     /// The policy that decided.
     public let policy: ConflictPolicy
+    /// The new record that has the local version, where both were kept.
+    public let copy: RecordName?
 }
 
 /// What a round did.

@@ -12,6 +12,8 @@ extension EnvironmentCore {
         var mapBytes = options.mapBytes
         var flags = MDB_NOTLS
         if options.isReadOnly { flags |= MDB_RDONLY }
+        // Nobody reads the unused parts of pages of a file that has no name.
+        if folder.isUnlinked { flags |= MDB_NOMEMINIT }
         switch options.durability {
         case .full: break
         case .relaxed: flags |= MDB_NOMETASYNC

@@ -1,3 +1,4 @@
+import ChildProcess
 import Backstitch
 import Foundation
 import Glibc
@@ -18,9 +19,9 @@ import Testing
     @Test(.timeLimit(.minutes(10)), arguments: [SIGINT, SIGTERM])
     func `following shows what another process writes, until interrupted`(number: Int32) throws {
         try fixture.fill(2)
-        let (process, output, complaint) = try Runner.start(
+        let child = try Runner.start(
             ["log", fixture.path, "--follow", "--json", "--last", "1"])
-        let handle = output.fileHandleForReading
+        let handle = child.output
         #expect(line(handle).contains("\"sequence\":2,"))
         let store = try fixture.open()
         defer { store.close() }
@@ -28,23 +29,19 @@ import Testing
             try store.save("more \(sequence)", "More")
             #expect(line(handle).contains("\"sequence\":\(sequence),"))
         }
-        kill(process.processIdentifier, number)
-        process.waitUntilExit()
-        #expect(process.terminationReason == .exit)
-        #expect(process.terminationStatus == 0)
-        #expect(complaint.fileHandleForReading.readDataToEndOfFile().isEmpty)
+        kill(child.identifier, number)
+        #expect(try child.wait() == .exit(code: 0))
+        #expect(child.complaint.readDataToEndOfFile().isEmpty)
     }
 
     @Test(.timeLimit(.minutes(10)))
     func `following ends without a crash when nobody reads any more`() throws {
         try fixture.fill(1)
-        let (process, output, complaint) = try Runner.start(["log", fixture.path, "--follow"])
-        #expect(line(output.fileHandleForReading).contains("n0"))
-        output.fileHandleForReading.closeFile()
-        process.waitUntilExit()
-        #expect(process.terminationReason == .exit)
-        #expect(process.terminationStatus == 0)
-        #expect(complaint.fileHandleForReading.readDataToEndOfFile().isEmpty)
+        let child = try Runner.start(["log", fixture.path, "--follow"])
+        #expect(line(child.output).contains("n0"))
+        child.output.closeFile()
+        #expect(try child.wait() == .exit(code: 0))
+        #expect(child.complaint.readDataToEndOfFile().isEmpty)
     }
 
     @Test(.timeLimit(.minutes(10)))

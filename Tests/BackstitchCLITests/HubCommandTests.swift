@@ -1,6 +1,8 @@
 import Backstitch
+import ChildProcess
 import CloudKitRecordService
 import Foundation
+import Glibc
 import Testing
 
 @testable import BackstitchCLI
@@ -9,23 +11,22 @@ import Testing
 private final class KillableHub {
     let document: HubDocument
     private let folder: String
-    private var process: Process
+    private var child: ChildProcess
 
     init(folder: String) throws {
         self.folder = folder
-        let started = try Runner.start([
+        child = try Runner.start([
             "hub", "--dev", "--user", "Ada", "--user", "Bob", "--listen", "127.0.0.1:0", "--data",
             folder,
         ])
-        process = started.process
-        document = try JSON.value(HubDocument.self, Self.line(of: started.output))
+        document = try JSON.value(HubDocument.self, Self.line(of: child.output))
     }
 
     /// Reads the line that says that the hub listens.
-    private static func line(of pipe: Pipe) throws -> [UInt8] {
+    private static func line(of output: FileHandle) throws -> [UInt8] {
         var line = Data()
         while line.last != UInt8(ascii: "\n") {
-            let part = pipe.fileHandleForReading.availableData
+            let part = output.availableData
             if part.isEmpty { break }
             line.append(part)
         }
@@ -34,19 +35,17 @@ private final class KillableHub {
 
     /// Kills the process without a warning, and starts another one.
     func killAndRestart() throws {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        kill(child.identifier, SIGKILL)
+        _ = try child.wait()
         let address = String(document.url.dropFirst("http://".count))
-        let started = try Runner.start(["hub", "--listen", address, "--data", folder])
-        process = started.process
-        _ = try Self.line(of: started.output)
+        child = try Runner.start(["hub", "--listen", address, "--data", folder])
+        _ = try Self.line(of: child.output)
     }
 
     /// Asks the hub to end, and answers its exit code.
-    func stop() -> Int32 {
-        process.terminate()
-        process.waitUntilExit()
-        return process.terminationStatus
+    func stop() throws -> ChildProcess.Ending {
+        kill(child.identifier, SIGTERM)
+        return try child.wait()
     }
 
     func service(user: Int = 0) throws -> CloudKitRecordService {
@@ -84,7 +83,7 @@ private final class KillableHub {
         #expect(other.changedZones.isEmpty)
         let own = try await hub.service().databaseChanges(since: nil)
         #expect(own.changedZones == [ZoneID("Notes")])
-        #expect(hub.stop() == 0)
+        #expect(try hub.stop() == .exit(code: 0))
         let later = try Runner.run(arguments)
         #expect(later.code == 2 && later.complaint.contains("unreachable"))
     }
@@ -119,7 +118,7 @@ private final class KillableHub {
             }
             #expect(record.changeTag == tag)
         }
-        #expect(hub.stop() == 0)
+        #expect(try hub.stop() == .exit(code: 0))
     }
 
     /// Creates records one by one until the service is gone; answers those that it took.

@@ -152,11 +152,20 @@ private struct Settings: Codable, Equatable, Sendable {
             """
         let schema = try JSONDecoder().decode(AttributeSchema.self, from: Data(json.utf8))
         #expect(schema == AttributeSchema("title", String.self, options: [.indexed]))
-        let full = AttributeSchema(
-            "mood", Level?.self, options: [.unique, .localOnly], originalName: "temper")
-        let again = try JSONDecoder().decode(
-            AttributeSchema.self, from: try JSONEncoder().encode(full))
-        #expect(again == full)
+        let masks: [Set<AttributeOption>] = [
+            [.localOnly], [.notUploaded], [.notDownloaded], [.notUploaded, .notDownloaded], [],
+        ]
+        for mask in masks {
+            let full = AttributeSchema(
+                "mood", Level?.self, options: mask.union([.unique]), originalName: "temper")
+            let again = try JSONDecoder().decode(
+                AttributeSchema.self, from: try JSONEncoder().encode(full))
+            #expect(again == full)
+            #expect(full.isLocalOnly == (mask.count == 2 || mask == [.localOnly]))
+        }
+        let alias = AttributeSchema(
+            "mood", Level?.self, originalName: "temper", serviceName: "MOOD")
+        #expect(alias.fieldName == "MOOD")
     }
 }
 

@@ -1,3 +1,4 @@
+import ChildProcess
 import Foundation
 import Synchronization
 import Testing
@@ -8,23 +9,20 @@ final class Helper {
         let state = Mutex((bytes: Data(), hasEnded: false))
     }
 
-    private let process = Process()
+    private let process: ChildProcess
     private let output = Output()
 
     /// Starts the helper on a store.
     ///
     /// - Parameter firstWriter: Of a process that shares the store with others; nil for one alone.
     init(_ path: String, firstWriter: Int? = nil) throws {
-        let bundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        process.executableURL = URL(fileURLWithPath: bundle).deletingLastPathComponent()
-            .appendingPathComponent("BackstitchKillHelper")
-        process.arguments = [path] + (firstWriter.map { ["\($0)", "shared"] } ?? [])
-        let pipe = Pipe()
-        process.standardOutput = pipe
+        let process = try ChildProcess(
+            [ChildProcess.path(ofBuilt: "BackstitchKillHelper"), path]
+                + (firstWriter.map { ["\($0)", "shared"] } ?? []))
+        self.process = process
         let output = output
-        try process.run()
         Thread.detachNewThread {
-            while case let more = pipe.fileHandleForReading.availableData, !more.isEmpty {
+            while case let more = process.output.availableData, !more.isEmpty {
                 output.state.withLock { $0.bytes.append(more) }
             }
             output.state.withLock { $0.hasEnded = true }
@@ -40,15 +38,18 @@ final class Helper {
     ///
     /// - Returns: The writers and transactions that it acknowledged.
     func kill() throws -> [(Int, Int)] {
-        Foundation.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        Foundation.kill(process.identifier, SIGKILL)
+        let ending = try process.wait()
         while !hasEnded { usleep(200) }
         let bytes = output.state.withLock { $0.bytes }
         let whole = bytes.prefix((bytes.lastIndex(of: 10) ?? -1) + 1)
         let lines = String(decoding: whole, as: UTF8.self).split(separator: "\n")
         let errors = lines.filter { $0.hasPrefix("error") }.map(String.init)
         #expect(errors == [])
-        #expect(process.terminationReason == .uncaughtSignal)
+        if ending != .signal(SIGKILL) {
+            let complaint = process.complaint.availableData
+            Issue.record("It ended by \(ending): \(String(decoding: complaint, as: UTF8.self))")
+        }
         return try lines.filter { !$0.hasPrefix("error") }.map { line in
             let parts = line.split(separator: " ").compactMap { Int($0) }
             return try (#require(parts.first), #require(parts.last))

@@ -101,7 +101,7 @@ import Testing
         #expect(
             member.reports == [
                 "3:16 '.sorted' is no option of @Attribute. The options are .indexed, .unique, "
-                    + ".lossless, .localOnly, .transient and .codable."
+                    + ".lossless, .localOnly, .notUploaded, .notDownloaded, .transient and .codable."
             ])
     }
 

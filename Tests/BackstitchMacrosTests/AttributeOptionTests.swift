@@ -69,6 +69,53 @@ import Testing
         #expect(Member("@Attribute(.localOnly) var marks: [String]").reports.isEmpty)
     }
 
+    @Test(arguments: [("notUploaded", "pushed"), ("notDownloaded", "pulled")])
+    func `what goes one way needs a value elsewhere`(option: String, what: String) {
+        let member = Member("@Attribute(.\(option)) var draft: String")
+        let column = 30 + option.count
+        #expect(
+            member.reports == [
+                "3:\(column) 'draft' is never \(what), so records from elsewhere lack it. Make it "
+                    + "optional or give it an initial value."
+            ])
+        let optional = Member("@Attribute(.\(option)) var draft: String?")
+        #expect(optional.reports.isEmpty)
+        #expect(optional.expansion.text.contains("options: [.\(option)])"))
+    }
+
+    @Test func `masks that say the same are told apart`() {
+        #expect(
+            Member("@Attribute(.localOnly, .notUploaded) var draft: String?").reports == [
+                "3:28 '.localOnly' says already what '.notUploaded' does. Remove one."
+            ])
+        #expect(
+            Member("@Attribute(.notUploaded, .notDownloaded) var draft: String?").reports == [
+                "3:30 What is neither uploaded nor downloaded stays on the device. Write "
+                    + "'.localOnly'."
+            ])
+    }
+
+    @Test func `a name on the service is part of the schema`() {
+        let member = Member("@Attribute(.indexed, serviceName: \"MAIL\") var email: String")
+        #expect(member.reports.isEmpty)
+        #expect(member.expansion.text.contains("options: [.indexed], serviceName: \"MAIL\")"))
+        #expect(
+            Member("@Attribute(serviceName: name) var email: String").reports == [
+                "3:29 Write the service's name as a string literal that is not empty."
+            ])
+        #expect(
+            Member("@Attribute(originalName: \"m\", serviceName: \"M\") var email: String").reports
+                == [
+                    "3:30 'serviceName' names the field, whatever the property was called first. "
+                        + "Remove 'originalName'."
+                ])
+        #expect(
+            Member("@Attribute(.localOnly, serviceName: \"M\") var email: String?").reports == [
+                "3:41 'email' is never exchanged, so the service has no name for it. Remove "
+                    + "'serviceName'."
+            ])
+    }
+
     @Test func `a first name is part of the schema`() {
         let member = Member("@Attribute(.indexed, originalName: \"mail\") var email: String")
         #expect(member.reports.isEmpty)

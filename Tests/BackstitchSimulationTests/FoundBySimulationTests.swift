@@ -128,4 +128,28 @@ import Testing
         #expect(try engine.conflicts().isEmpty)
         #expect(try store.verify().isConsistent)
     }
+
+    // The service refused the first edits of a record, which were all that a small window had of it.
+    // They can't be parked alone, and the same window came for ever.
+    @Test(.timeLimit(.minutes(5)))
+    func `edits behind a window remedy the refusal of the first ones`() async throws {
+        let (store, _, engine) = try device(recordsPerPass: 1)
+        let id = Link.ID("linked")
+        try await store.write { try $0.save(Link(id: id, label: "first")) }
+        _ = try await engine.sync()
+        try await store.write { try $0.delete(id) }
+        try await store.write { try $0.save(Link(id: "other", label: "other")) }
+        try await store.write { try $0.save(Link(id: id, label: "again")) }
+        try cloud.write(
+            "referrer", type: "Link",
+            fields: [
+                "label": .string("theirs"),
+                "partner": .reference(
+                    ServiceReference(recordName: "linked", action: .validate)),
+            ], in: zone)
+        _ = try await engine.sync()
+        #expect(label("linked") == .string("again"))
+        #expect(label("other") == .string("other"))
+        #expect(try engine.pending().pendingRecords == 0)
+    }
 }

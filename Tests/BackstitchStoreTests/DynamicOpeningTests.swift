@@ -117,7 +117,7 @@ import Testing
         #expect(
             info.parked == [
                 .init(
-                    entity: "Author", record: RecordKey(.text("ada")), sequence: 4,
+                    entity: "Author", recordName: .text("ada"), sequence: 4,
                     reason: "too large")
             ])
         #expect(

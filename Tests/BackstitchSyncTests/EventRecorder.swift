@@ -1,3 +1,4 @@
+import BackstitchCore
 import BackstitchSync
 
 /// Keeps the events of an engine until it is stopped.

@@ -232,7 +232,8 @@ import Testing
         var events = phone.engine.events.makeAsyncIterator()
         try await phone.sync()
         guard case .started(.manual)? = await events.next(),
-            case .progress(pulledRecords: 2, pushedRecords: 0)? = await events.next(),
+            case .progress(pulledRecords: 2, pushedRecords: 0, pushTotal: nil)? =
+                await events.next(),
             case .finished(let report)? = await events.next()
         else {
             Issue.record("started, progress, finished")

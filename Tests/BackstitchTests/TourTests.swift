@@ -22,6 +22,13 @@ import Testing
     @Relationship(onDelete: .cascade) var department: Department.ID?
 }
 
+@Entity struct Assignment {
+    var id = ID()
+    var position: String
+    @Relationship(onDelete: .cascade) var employee: Employee.ID?
+    @Relationship(onDelete: .cascade) var department: Department.ID?
+}
+
 struct NamesInUse: Projection {
     let name = "names-in-use"
     let entities: ProjectedEntities = .of(Employee.self)
@@ -140,7 +147,116 @@ struct NamesInUse: Projection {
         try await engine.start()  // a first round, then one after every save
         let report = try await engine.sync()  // one full round now
         print(report.pushedRecords, report.pulledRecords, report.conflicts)
+        let payload = Data(#"{"ck":{"fet":{"sid":"Notes-changes","zid":"Notes"}}}"#.utf8)
+        try await follow(engine, payload, through: try store.read { try $0.lastSequence })
         await engine.stop()
+    }
+
+    @Test func `what the tour says of conflicts is so`() async throws {
+        let cloud = SimulatedCloud()
+        let configuration = SyncConfiguration(
+            zoneName: "Notes", conflictPolicy: .merge(otherwise: .resolver),
+            deletePolicy: .editWins,
+            entityRules: [
+                "Employee": EntityConflictRules(fields: [
+                    "salary": .serverWins, "nickname": .clientWins,
+                ])
+            ],
+            conflictResolver: { conflict in
+                if conflict.changedOnService.isEmpty { return .client }
+                guard let name = conflict.local?["name"] else { return .server }
+                return .fields(["name": name])  // the rest as the service has it
+            })
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "a"), configuration: configuration)
+        var ada = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        let hired = ada
+        try await store.write { _ = try $0.save(hired) }
+        try await engine.sync()
+        try cloud.write(
+            ada.id.key.name.description, type: "Employee",
+            fields: ["name": .string("Theirs"), "salary": .double(5000)], in: ZoneID("Notes"))
+        ada.name = "Mine"
+        ada.salary = 3000
+        let edited = ada
+        try await store.write { _ = try $0.save(edited) }
+        try await engine.sync()
+        #expect(try store.read { try $0.find(Employee.self, hired.id) }?.name == "Mine")
+
+        for conflict in try engine.conflicts(
+            matching: ConflictFilter(entity: "Employee"), limit: 20)
+        {
+            print(conflict.date, conflict.policy, conflict.local ?? [:], conflict.server ?? [:])
+            try await store.undoConflict(conflict.sequence)  // what was lost, as an ordinary edit
+        }
+        #expect(try store.read { try $0.find(Employee.self, hired.id) }?.salary == 3000)
+    }
+
+    private func follow(
+        _ engine: SyncEngine, _ payload: Data, through sequence: UInt64
+    ) async throws {
+        if let notification = SyncNotification(json: payload) {
+            print(await engine.handle(notification: notification))  // whether it was ours
+        }
+        await engine.connectivityChanged(isReachable: true)  // without a network nothing is tried
+
+        for record in try engine.parked() {
+            print(record.entity, record.recordName, record.reason)
+        }
+        try await engine.retryParked()  // or edit the record, or engine.discardParked(_:)
+        let state = try await engine.waitUntilSynced(operation: sequence)  // .settled or .parked
+        #expect(state == .settled)
+    }
+
+    @Test func `what the tour links is in order`() throws {
+        let promoted = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        let engines = Department(name: "Engines")
+        let previous = Assignment(
+            position: try PositionKey.between(nil, nil, jitter: 1), employee: nil, department: nil)
+
+        let assignment = Assignment(
+            id: .init(linking: promoted.id, to: engines.id),
+            position: try PositionKey.between(
+                previous.position, nil, jitter: .random(in: 0 ... .max)),
+            employee: promoted.id, department: engines.id)
+
+        #expect(previous.position < assignment.position)
+        #expect(assignment.id == .init(linking: promoted.id, to: engines.id))
+    }
+
+    @Test func `what the tour selects is synchronised, and the rest is not`() async throws {
+        let cloud = SimulatedCloud()
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let raised = Employee(
+            name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
+            department: nil)
+        var other = raised
+        other.id = "seasonal"
+        let seasonal = other
+
+        let selection = try SyncSelection(Department.self, Employee.self)
+            .pushing(#Predicate<Employee> { $0.nickname != "draft" })
+
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "a"),
+            configuration: SyncConfiguration(
+                zoneName: "Notes", syncOnSave: false, selection: selection))
+        try await store.write { _ = try $0.save(raised) }
+
+        try await store.write(isLocalOnly: true) { try $0.save(seasonal) }  // is never pushed
+
+        try await engine.sync()
+        #expect(cloud.records(in: ZoneID("Notes")).count == 1)
+
+        try await store.write { try $0.evict(raised.id) }  // gone here, and not on the service
+        try await engine.fetchAgain([raised.id])
+
+        #expect(try store.read { try $0.fetch(Employee.self).count } == 2)
     }
 
     @Test func `what the tour takes back is as it was`() async throws {

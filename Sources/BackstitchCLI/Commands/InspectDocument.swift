@@ -95,7 +95,7 @@ struct InspectDocument: Encodable {
             records: info.outbox.pendingRecords, operations: info.outbox.pendingOperations)
         parked = info.parked.map {
             Parked(
-                entity: $0.entity, record: $0.record.description, sequence: $0.sequence,
+                entity: $0.entity, record: $0.recordName.description, sequence: $0.sequence,
                 reason: $0.reason)
         }
         parkedCount = info.outbox.parkedRecords

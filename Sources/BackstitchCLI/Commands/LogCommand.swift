@@ -29,7 +29,7 @@ struct LogCommand: Command {
               sequence             its place in the log, from 1 on
               kind                 insert, update, delete, acknowledge, park, release, forget; in
                                    place of compacted ones: baseline, journal
-              origin               local, remote, rebase
+              origin               local, localOnly, remote, rebase
               author               who wrote it; may be empty
               context              what its transaction was for; may be empty
               transaction          the sequence of the first operation of the same transaction
@@ -41,7 +41,8 @@ struct LogCommand: Command {
               changeTag            the service's tag, where it comes from the service
               acknowledgedThrough  the sequence up to which the service has the record
               parkReason           why the record was parked
-              conflict             what it settled: policy, and base, local, server and outcome
+              conflict             what it settled: policy, base, local, server and
+                                   outcome, and the name of the copy where both were kept
                                    (values by attribute), each where the record existed there
             A value is an object with one member named by its type, such as {"string":"Ada"}.
             Its types: bool, int64, double, string, bytes (Base64), date (milliseconds since

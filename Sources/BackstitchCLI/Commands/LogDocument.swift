@@ -15,6 +15,16 @@ struct LogDocument: Encodable {
         let local: [String: Value]?
         let server: [String: Value]?
         let outcome: [String: Value]?
+        let copy: String?
+
+        init(_ conflict: Conflict) {
+            policy = "\(conflict.policy)"
+            base = conflict.base
+            local = conflict.local
+            server = conflict.server
+            outcome = conflict.outcome
+            copy = conflict.copy?.description
+        }
     }
 
     let sequence: UInt64
@@ -50,10 +60,6 @@ struct LogDocument: Encodable {
         changeTag = operation.changeTag
         acknowledgedThrough = operation.acknowledgedThrough
         parkReason = operation.parkReason
-        conflict = operation.conflict.map {
-            Settled(
-                policy: "\($0.policy)", base: $0.base, local: $0.local, server: $0.server,
-                outcome: $0.outcome)
-        }
+        conflict = operation.conflict.map(Settled.init)
     }
 }

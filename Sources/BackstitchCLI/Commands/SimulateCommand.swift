@@ -3,99 +3,91 @@ import LMDB
 
 /// Runs seeded simulations of devices and a service.
 struct SimulateCommand: Command {
-    private struct Document: Encodable {
-        let seeds: Int
-        let failures: [Failed]
-        let rounds: Int
-        let operations: Int
-        let faultsInjected: [String: Int]
-        let seconds: Double
-    }
-
-    private struct Failed: Encodable {
-        let seed: UInt64
-        let step: Int
-        let checker: String
-        let details: [String]
-        let options: String
-        let replay: String
-    }
-
-    private static let seeds = Syntax.Option(
-        "seeds", "A..B", "The first and the last seed, or a single one.")
     private static let parallel = Syntax.Option(
         "parallel", "N", "How many seeds run at a time; 4 unless given.")
+    private static let untilFailure = Syntax.Option(
+        "until-failure", nil, "Begins no further seed once one failed.")
 
     let name = "simulate"
     let summary = "Runs devices and a service through faults and crashes, from seeds."
     let syntax = Syntax(
-        options: [seeds, parallel, .json],
+        options: [
+            SimulateArguments.seeds, SimulateArguments.devices, SimulateArguments.steps,
+            SimulateArguments.profile, SimulateArguments.faults, SimulateArguments.script,
+            SimulateArguments.shrink, parallel, untilFailure, .json,
+        ],
         notes: """
-            The same seed does the same on every machine.
+            The same seed with the same options does the same on every machine.
+
+            Profiles:
+            \(SimulateArguments.profileLines)
+
+            A LIST of faults is none, all, or names with commas between them:
+            \(SimulateArguments.faultLines)
+
+            A script is a run as JSON, step by step. --shrink takes the first seed that fails, cuts
+            its script down to what still fails the same check, and writes that; --script runs one.
+
             Exit codes: 0 every seed passed all checks; 1 one failed; 2 they could not be run.
 
             JSON: one object.
+              options         what was run: profile, devices, steps, faults; or the script's path
               seeds           how many seeds were run
               failures        the seeds that failed, with what was found and how to run them again
               rounds          the sync rounds of all devices
               operations      the local operations in all logs
               faultsInjected  how often each kind of fault made a difference
               seconds         how long it took
+              shrunk          with --shrink, the short script, how it fails, and the runs it took
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
-        let range = try Self.range(arguments.text(Self.seeds))
+        let work = try SimulateArguments(arguments)
         let parallel: Int = try arguments.number(Self.parallel) ?? 4
+        let isJSON = arguments.has(.json)
         let progress = console.progress("Simulating")
         defer { progress.finish() }
         let done = Locked(0)
-        let total = Int(
-            clamping: (range.upperBound - range.lowerBound).addingReportingOverflow(1).0)
-        let isJSON = arguments.has(.json)
-        let summary = await SimulationRun.run(seeds: range, parallel: parallel) { result in
+        let summary = await work.run(
+            parallel: parallel, stopsAtFailure: arguments.has(Self.untilFailure) || work.shrinks
+        ) { result in
             let count = done.withLock { count in
                 count += 1
                 return count
             }
-            progress.update(done: count, total: total)
+            progress.update(done: count, total: work.total)
             if let failure = result.failure, !isJSON { console.complain("\(failure)") }
         }
         progress.finish()
+        var document = SimulateDocument(work, summary)
+        let shrunk = await shrink(work, summary, console)
+        if let shrunk { document.add(shrunk) }
         if isJSON {
-            console.output.line(try JSON.line(Self.document(summary)))
+            console.output.line(try JSON.line(document))
+        } else if let shrunk {
+            console.complain("\(shrunk.failure)\nThe script, after \(shrunk.runs) runs:")
+            console.output.line(try shrunk.script.json)
         } else {
-            for line in Self.lines(summary) { console.output.line(line) }
+            for line in Self.lines(summary, work) { console.output.line(line) }
         }
         return summary.failures.isEmpty ? .success : .negative
     }
 
-    /// The seeds that a text names: `A..B` or `N`.
-    static func range(_ text: String?) throws(UsageError) -> ClosedRange<UInt64> {
-        guard let text else { throw UsageError("The option --seeds is missing.") }
-        let ends = text.split(separator: ".", omittingEmptySubsequences: false)
-        if ends.count == 1, let seed = UInt64(text) { return seed...seed }
-        if ends.count == 3, ends[1].isEmpty, let first = UInt64(ends[0]),
-            let last = UInt64(ends[2]), first <= last
-        {
-            return first...last
+    /// The short script of the first failure, where that is asked for.
+    private func shrink(
+        _ work: SimulateArguments, _ summary: SimulationSummary, _ console: Console
+    ) async -> SimulationShrinker.Shrunk? {
+        guard work.shrinks, let failure = summary.failures.first else { return nil }
+        let progress = console.progress("Shrinking")
+        defer { progress.finish() }
+        return await SimulationShrinker.shrink(
+            work.script(of: failure.seed), options: work.options
+        ) { _, runs in
+            progress.update(done: runs, total: SimulationShrinker.runsMax)
         }
-        throw UsageError(
-            "The option --seeds takes a number, or two as in 1..2000, and not '\(text.printable)'.")
     }
 
-    private static func document(_ summary: SimulationSummary) -> Document {
-        Document(
-            seeds: summary.seeds,
-            failures: summary.failures.map {
-                Failed(
-                    seed: $0.seed, step: $0.step, checker: $0.checker, details: $0.details,
-                    options: $0.options, replay: $0.replay)
-            }, rounds: summary.rounds, operations: summary.operations,
-            faultsInjected: summary.faultsInjected,
-            seconds: summary.seconds)
-    }
-
-    private static func lines(_ summary: SimulationSummary) -> [String] {
+    private static func lines(_ summary: SimulationSummary, _ work: SimulateArguments) -> [String] {
         let faults = summary.faultsInjected.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
         let seconds = (summary.seconds * 10).rounded() / 10
         var lines = [
@@ -103,10 +95,13 @@ struct SimulateCommand: Command {
             "\(summary.rounds.grouped) rounds, \(summary.operations.grouped) operations, "
                 + "\(summary.conflicts.grouped) conflicts, digest "
                 + String(summary.digest, radix: 16),
+            "Options: \(work.description)",
             "Faults:",
         ]
         lines += Table.lines(faults.map { [$0.key, $0.value.grouped] }, indent: 2)
-        lines += summary.failures.map { "Seed \($0.seed) failed: \($0.checker). \($0.replay)" }
+        lines += summary.failures.map {
+            "Seed \($0.seed) failed: \($0.checker). \(work.replay($0))"
+        }
         return lines
     }
 }

@@ -116,7 +116,8 @@ struct DemoStory<Record: DemoRecord> {
     private static func follow(_ events: SyncEventStream, _ bar: Progress, total: Int) async {
         for await event in events {
             switch event {
-            case .progress(let pulled, let pushed): bar.update(done: pulled + pushed, total: total)
+            case .progress(let pulled, let pushed, _):
+                bar.update(done: pulled + pushed, total: total)
             case .finished, .failed: return
             default: break
             }

@@ -14,7 +14,7 @@ struct SyncCommand: Command {
 
     private static let zone = Syntax.Option("zone", "NAME", "The zone of the store's records.")
     private static let policy = Syntax.Option(
-        "policy", "NAME", "Who wins conflicts: serverWins (default) or clientWins.")
+        "policy", "NAME", "Who wins conflicts: serverWins unless given.")
     private static let follow = Syntax.Option(
         "follow", nil, "Goes on, and synchronises whenever another device changed something.")
 
@@ -24,6 +24,8 @@ struct SyncCommand: Command {
         operands: [.store],
         options: ServiceOptions.all + [zone, policy, follow, .json],
         notes: """
+            Policies: serverWins, clientWins, lastWriterWins, keepBoth, and merge(NAME) with one of
+            these for what was changed on both sides.
             The tokens can come from the environment too, so that no list of processes shows them:
             \(ServiceOptions.apiTokenVariable) and \(ServiceOptions.webTokenVariable).
             Exit codes: 0 everything is exchanged; 1 some records are parked; 2 it could not be done.
@@ -65,7 +67,7 @@ struct SyncCommand: Command {
 
     private static func policy(_ arguments: Arguments) throws(UsageError) -> ConflictPolicy {
         guard let name = arguments.text(policy) else { return .serverWins }
-        guard let policy = ConflictPolicy.allCases.first(where: { "\($0)" == name }) else {
+        guard let policy = ConflictPolicy(name), policy.innermost != .resolver else {
             throw UsageError("There is no policy '\(name.printable)'.")
         }
         return policy

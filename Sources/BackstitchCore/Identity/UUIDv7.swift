@@ -26,7 +26,19 @@ public struct UUIDv7Generator: Sendable {
         }
         let high = (lastMilliseconds << 16) | 0x7000 | counter
         let low = random & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        return UUID(high, low)
+    }
+}
+
+extension UUID {
+    /// A UUID of version 8 (RFC 9562, section 5.8) for something that was computed.
+    package init(computed high: UInt64, _ low: UInt64) {
+        self.init(
+            high & ~0xF000 | 0x8000, low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+    }
+
+    fileprivate init(_ high: UInt64, _ low: UInt64) {
         let bytes = (high.bigEndian, low.bigEndian)
-        return UUID(uuid: unsafeBitCast(bytes, to: uuid_t.self))
+        self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
     }
 }

@@ -34,6 +34,8 @@ public enum OperationKind: UInt8, Hashable, Sendable, CaseIterable {
 public enum OperationOrigin: UInt8, Hashable, Sendable, CaseIterable {
     /// A save or delete on this device.
     case local = 1
+    /// A save, delete or eviction that stays on this device: the service never hears of it.
+    case localOnly = 2
     /// The service: a pulled change, an acknowledgement, a refusal.
     case remote = 3
     /// What is left of local operations after a conflict, on top of the service's version.

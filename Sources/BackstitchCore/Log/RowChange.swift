@@ -37,7 +37,9 @@ package enum RowChange: Equatable, Sendable {
             }
             var header = row.changed(by: operation)
             header.flags = .isDeleted
-            self = header.isDirty ? .bury(header) : .end
+            let isEvicted = operation.origin == .localOnly && !header.changeTag.isEmpty
+            if isEvicted { header.flags.insert(.isEvicted) }
+            self = header.isDirty || isEvicted ? .bury(header) : .end
         case .acknowledge:
             guard let stamp = operation.stamp else {
                 throw RowContradiction("acknowledges without a stamp")
@@ -77,9 +79,15 @@ extension RowHeader {
     /// The header after an operation that changes content.
     fileprivate func changed(by operation: OperationView) -> RowHeader {
         var header = self
+        if flags.contains(.isEvicted) {
+            // What begins here is no edit of the version that was evicted.
+            header.changeTag = ""
+            header.modifiedMilliseconds = 0
+        }
         header.flags.remove(.contentMarks)
         if operation.flags.contains(.isUnreadable) { header.flags.insert(.isUnreadable) }
         header.lastSequence = operation.sequence
+        if operation.origin == .localOnly { header.syncedSequence = operation.sequence }
         if let stamp = operation.stamp {
             header.syncedSequence = operation.sequence
             header.changeTag = stamp.changeTag

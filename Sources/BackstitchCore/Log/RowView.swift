@@ -38,8 +38,11 @@ package struct RowView {
         /// The record was synced when the service lost its zone, and was not edited since: what the
         /// service has by now is no conflict.
         @inlinable package static var isForgotten: Flags { Flags(rawValue: 8) }
+        /// The record is on the service and was taken off this device; set with `isDeleted`. The
+        /// change tag is that of the version that was here.
+        @inlinable package static var isEvicted: Flags { Flags(rawValue: 16) }
         /// What an operation that changes content takes away.
-        @inlinable package static var contentMarks: Flags { Flags(rawValue: 15) }
+        @inlinable package static var contentMarks: Flags { Flags(rawValue: 31) }
     }
 
     @inlinable package static var formatVersion: UInt8 { 2 }

@@ -1,20 +1,105 @@
 /// Who wins when a record was changed here and on the service since they last agreed.
 ///
-/// The raw values are part of the stored format and never change.
-public enum ConflictPolicy: UInt8, Hashable, Sendable, CaseIterable, Codable {
+/// The result of each is a function of the version that both sides started from, the local
+/// operations with their clocks, and the service's version; never of the order of arrival.
+public indirect enum ConflictPolicy: Hashable, Sendable {
     /// The service's version stands, deletes included; what is lost is kept in the conflict journal.
-    case serverWins = 1
+    case serverWins
     /// The local version stands in all fields that this schema knows, deletes included; the fields
     /// that it does not know keep the service's values.
-    case clientWins = 2
+    case clientWins
+    /// The version that was made later stands: the time of the last local operation, by this
+    /// device's clock, against the time at which the service's version was saved. A tie is the
+    /// service's. The service does not say when a record was deleted; a local edit stands then.
+    case lastWriterWins
+    /// The service's version keeps the record; the local one becomes a new record, which the
+    /// journal names. Its references are those of the local version; records that refer to the
+    /// original go on doing so. Where the service deleted the record, the local version lives on as
+    /// the new record; where it was deleted here, the service's version comes back. Entities with
+    /// unique attributes can't have copies: for them it is ``serverWins``.
+    case keepBoth
+    /// The application decides: ``SyncConfiguration/conflictResolver`` is asked. Where there is
+    /// none, the record is parked.
+    case resolver
+    /// Field by field: what was changed on one side only is taken from that side, and nothing is
+    /// lost. Where both sides changed a field to different values, the entity's rule for that field
+    /// decides, and otherwise the given policy; so it does where one side deleted the record.
+    case merge(otherwise: ConflictPolicy)
+
+    /// The policy for what a merge can't settle; itself for the others. A merge within a merge
+    /// means the same as the inner one.
+    package var innermost: ConflictPolicy {
+        if case .merge(let otherwise) = self { otherwise.innermost } else { self }
+    }
 }
 
-extension ConflictPolicy: CustomStringConvertible {
-    /// The name of the case.
+extension ConflictPolicy: CaseIterable {
+    private static let simple: [ConflictPolicy] = [
+        .serverWins, .clientWins, .lastWriterWins, .keepBoth, .resolver,
+    ]
+
+    /// All policies, with a merge for each other one.
+    public static let allCases = simple + simple.map { .merge(otherwise: $0) }
+}
+
+extension ConflictPolicy: LosslessStringConvertible {
+    /// The name of the case, for a merge followed by the other policy: `merge(serverWins)`.
     public var description: String {
         switch self {
         case .serverWins: "serverWins"
         case .clientWins: "clientWins"
+        case .lastWriterWins: "lastWriterWins"
+        case .keepBoth: "keepBoth"
+        case .resolver: "resolver"
+        case .merge(let otherwise): "merge(\(otherwise.innermost))"
         }
+    }
+
+    /// The policy of a description; nil where there is none.
+    public init?(_ description: String) {
+        guard let policy = Self.allCases.first(where: { $0.description == description }) else {
+            return nil
+        }
+        self = policy
+    }
+}
+
+extension ConflictPolicy: Codable {
+    /// Reads the description.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let policy = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "That is no conflict policy.")
+        }
+        self = policy
+    }
+
+    /// Writes the description.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
+
+extension ConflictPolicy {
+    private static let mergeBit: UInt8 = 0x10
+
+    /// The stored form, which never changes.
+    package var code: UInt8 {
+        switch self {
+        case .serverWins: 1
+        case .clientWins: 2
+        case .lastWriterWins: 3
+        case .keepBoth: 4
+        case .resolver: 5
+        case .merge(let otherwise): Self.mergeBit | otherwise.innermost.code
+        }
+    }
+
+    /// Reads the stored form.
+    package init?(code: UInt8) {
+        guard let policy = Self.allCases.first(where: { $0.code == code }) else { return nil }
+        self = policy
     }
 }

@@ -11,24 +11,32 @@ package struct ConflictReport: Equatable, Sendable {
     package var server: Fields?
     /// What both sides agree on in the end.
     package var outcome: Fields?
+    /// The new record that has the local version, where both were kept.
+    package var copy: RecordName?
 
     package init(
-        policy: ConflictPolicy, base: Fields?, local: Fields?, server: Fields?, outcome: Fields?
+        policy: ConflictPolicy, base: Fields?, local: Fields?, server: Fields?, outcome: Fields?,
+        copy: RecordName? = nil
     ) {
         self.policy = policy
         self.base = base
         self.local = local
         self.server = server
         self.outcome = outcome
+        self.copy = copy
     }
 
+    /// The bit that says that the name of a copy follows the sides.
+    private static let copyBit: UInt8 = 1 << 4
+
     /// Appends the stored form: policy, a bit for each side that exists, then each side's packed
-    /// fields behind a 32-bit byte count.
+    /// fields behind a 32-bit byte count, and the name of the copy behind an 8-bit one.
     package func append(to output: inout ByteBuffer) throws(FieldError) {
         let sides = [base, local, server, outcome]
         var present: UInt8 = 0
         for (bit, side) in sides.enumerated() where side != nil { present |= 1 << UInt8(bit) }
-        output.append(policy.rawValue)
+        if copy != nil { present |= Self.copyBit }
+        output.append(policy.code)
         output.append(present)
         var writer = FieldWriter()
         for side in sides {
@@ -40,12 +48,17 @@ package struct ConflictReport: Equatable, Sendable {
             writer.finish(into: &output)
             output.store(little: UInt32(output.count - at - 4), at: at)
         }
+        if let copy {
+            let name = copy.description
+            output.append(UInt8(clamping: name.utf8.count))
+            output.append(utf8: name)
+        }
     }
 
     /// Reads the stored form.
     package init(reading bytes: UnsafeRawBufferPointer) throws(OperationDamage) {
         var scanner = ByteScanner(bytes, from: 0, to: bytes.count)
-        guard let policy = ConflictPolicy(rawValue: try scanner.integer(UInt8.self)) else {
+        guard let policy = ConflictPolicy(code: try scanner.integer(UInt8.self)) else {
             throw .unknownKind
         }
         let present = try scanner.integer(UInt8.self)
@@ -60,7 +73,13 @@ package struct ConflictReport: Equatable, Sendable {
             else { throw .fields }
             sides.append(fields)
         }
+        var copy: RecordName?
+        if present & Self.copyBit != 0 {
+            let name = try scanner.take(Int(scanner.integer(UInt8.self)))
+            copy = RecordName(String(decoding: name, as: UTF8.self))
+        }
         self.init(
-            policy: policy, base: sides[0], local: sides[1], server: sides[2], outcome: sides[3])
+            policy: policy, base: sides[0], local: sides[1], server: sides[2], outcome: sides[3],
+            copy: copy)
     }
 }

@@ -25,8 +25,14 @@ package struct LocalState: Equatable, Sendable {
     package var version: ServerVersion?
     /// The operations that the service does not have yet, in order.
     package var unsynced: [OperationStep]
+    /// The record's name, which the name of a copy follows from.
+    package var name: RecordName
 
-    package init(fields: Fields?, version: ServerVersion?, unsynced: [OperationStep]) {
+    package init(
+        fields: Fields?, version: ServerVersion?, unsynced: [OperationStep],
+        name: RecordName = .text("record")
+    ) {
+        self.name = name
         self.fields = fields
         self.version = version
         self.unsynced = unsynced
@@ -59,6 +65,12 @@ package struct MergePlan: Equatable, Sendable {
     package var rebase: Rebase
     /// What the journal keeps where a value of one side is lost.
     package var conflict: ConflictReport?
+    /// The local version where it becomes a new record; the report has its name.
+    package var copy: Fields?
+    /// Why the record is parked as it is, with the base that it has.
+    package var parkingReason: String?
+    /// What the application has to decide before anything can be appended.
+    package var question: ConflictQuestion?
 
     package init(
         remote: Remote, rebase: Rebase = .nothing, conflict: ConflictReport? = nil
@@ -72,9 +84,11 @@ package struct MergePlan: Equatable, Sendable {
 /// Decides what becomes of a record when the service's version of it arrives.
 ///
 /// The result is a function of the base, the local operations, the service's version and the
-/// policy; never of a clock or of the order in which records arrive.
+/// rules; never of a clock or of the order in which records arrive.
 package struct Merge: Sendable {
-    package var policy: ConflictPolicy
+    package var rules: MergeRules
+    /// What the application said of this very conflict.
+    package var answer: ConflictAnswer?
     /// The fields that the schema declares; others always keep the service's value.
     package var knownFields: Set<FieldID>
     /// The fields that a create may leave out at first, because they close a circle of references.
@@ -83,11 +97,11 @@ package struct Merge: Sendable {
     package var areSame: @Sendable (FieldID, Value, Value) -> Bool
 
     package init(
-        policy: ConflictPolicy, knownFields: Set<FieldID>,
+        rules: MergeRules, knownFields: Set<FieldID>,
         deferrableFields: Set<FieldID> = [],
         areSame: @escaping @Sendable (FieldID, Value, Value) -> Bool = { $1 == $2 }
     ) {
-        self.policy = policy
+        self.rules = rules
         self.knownFields = knownFields
         self.deferrableFields = deferrableFields
         self.areSame = areSame
@@ -156,8 +170,9 @@ package struct Merge: Sendable {
                     remote: .adopt(version: version, fields: server, through: state.sequence))
             }
             return resolve(
-                local: local, version: version, server: server, base: state.fields,
-                through: state.sequence)
+                ConflictSides(
+                    version: version, base: state.fields, server: server, local,
+                    through: state.sequence))
         }
         if let part = states.last(where: { isPart(server, of: $0) }), states.first?.fields == nil {
             // Our own create came through without the references that were to follow.
@@ -166,7 +181,7 @@ package struct Merge: Sendable {
                 rebase: local.fields.map { .save($0) } ?? .delete)
         }
         return resolve(
-            local: local, version: version, server: server, base: states.first?.fields, through: 0)
+            ConflictSides(version: version, base: states.first?.fields, server: server, local))
     }
 
     /// Whether the service holds a local state but for references that a create leaves out.
@@ -184,41 +199,9 @@ package struct Merge: Sendable {
         return state.changed.allSatisfy { areSame($0.field, server.value($0.field), $0.value) }
     }
 
-    private func foreignFields(_ server: Fields, _ expected: Fields) -> [FieldID] {
+    func foreignFields(_ server: Fields, _ expected: Fields) -> [FieldID] {
         server.differences(from: expected).filter {
             !areSame($0, server.value($0), expected.value($0))
-        }
-    }
-
-    private func resolve(
-        local: LocalState, version: ServerVersion, server: Fields, base: Fields?, through: UInt64
-    ) -> MergePlan {
-        let adopt = MergePlan.Remote.adopt(version: version, fields: server, through: through)
-        switch policy {
-        case .serverWins:
-            return MergePlan(
-                remote: adopt,
-                conflict: ConflictReport(
-                    policy: policy, base: base, local: local.fields, server: server,
-                    outcome: server))
-        case .clientWins:
-            guard let mine = local.fields else {
-                return MergePlan(
-                    remote: adopt, rebase: .delete,
-                    conflict: ConflictReport(
-                        policy: policy, base: base, local: nil, server: server, outcome: nil))
-            }
-            var result = server
-            for field in knownFields {
-                if areSame(field, server.value(field), mine.value(field)) { continue }
-                result[field] = mine[field]
-            }
-            result = result.withoutNulls
-            return MergePlan(
-                remote: adopt,
-                rebase: foreignFields(result, server).isEmpty ? .nothing : .save(result),
-                conflict: ConflictReport(
-                    policy: policy, base: base, local: mine, server: server, outcome: result))
         }
     }
 
@@ -243,15 +226,7 @@ package struct Merge: Sendable {
                 remote: .adopt(
                     version: nil, fields: nil, through: local.unsynced.last?.sequence ?? 0))
         }
-        let isServerWins = policy == .serverWins
-        let report = ConflictReport(
-            policy: policy, base: base, local: local.fields, server: nil,
-            outcome: isServerWins ? nil : local.fields)
-        let adopt = MergePlan.Remote.adopt(version: nil, fields: nil, through: 0)
-        guard !isServerWins, let mine = local.fields else {
-            return MergePlan(remote: adopt, conflict: report)
-        }
-        return MergePlan(remote: adopt, rebase: .save(mine), conflict: report)
+        return resolve(ConflictSides(version: nil, base: base, server: nil, local))
     }
 
     // MARK: The local states

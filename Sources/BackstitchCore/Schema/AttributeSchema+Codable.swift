@@ -1,7 +1,7 @@
 extension AttributeSchema {
     private enum Key: String, CodingKey {
         case name, fieldName, type, isOptional, hasDefault, defaultValue, isIndexed, isUnique
-        case isLocalOnly, allowedValues, isLossless, reference
+        case isLocalOnly, isNotUploaded, isNotDownloaded, allowedValues, isLossless, reference
     }
 
     /// Reads an attribute of a stored catalog; what it does not say has not been declared.
@@ -10,6 +10,7 @@ extension AttributeSchema {
         func flag(_ key: Key) throws -> Bool {
             try container.decodeIfPresent(Bool.self, forKey: key) ?? false
         }
+        let isLocalOnly = try flag(.isLocalOnly)
         self.init(
             name: try container.decode(String.self, forKey: .name),
             type: try container.decode(AttributeType.self, forKey: .type),
@@ -18,7 +19,9 @@ extension AttributeSchema {
             isIndexed: try flag(.isIndexed), isLossless: try flag(.isLossless),
             reference: try container.decodeIfPresent(ReferenceSchema.self, forKey: .reference),
             fieldName: try container.decodeIfPresent(String.self, forKey: .fieldName),
-            isUnique: try flag(.isUnique), isLocalOnly: try flag(.isLocalOnly),
+            isUnique: try flag(.isUnique),
+            isUploaded: try !isLocalOnly && !flag(.isNotUploaded),
+            isDownloaded: try !isLocalOnly && !flag(.isNotDownloaded),
             allowedValues: try container.decodeIfPresent([Value].self, forKey: .allowedValues))
     }
 
@@ -35,7 +38,12 @@ extension AttributeSchema {
         try container.encodeIfPresent(reference, forKey: .reference)
         if fieldName != name { try container.encode(fieldName, forKey: .fieldName) }
         if isUnique { try container.encode(isUnique, forKey: .isUnique) }
-        if isLocalOnly { try container.encode(isLocalOnly, forKey: .isLocalOnly) }
+        switch (isUploaded, isDownloaded) {
+        case (true, true): break
+        case (false, false): try container.encode(true, forKey: .isLocalOnly)
+        case (false, true): try container.encode(true, forKey: .isNotUploaded)
+        case (true, false): try container.encode(true, forKey: .isNotDownloaded)
+        }
         try container.encodeIfPresent(allowedValues, forKey: .allowedValues)
     }
 }

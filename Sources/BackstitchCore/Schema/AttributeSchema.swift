@@ -4,8 +4,8 @@ import Foundation
 public struct AttributeSchema: Hashable, Sendable, Codable {
     /// The attribute's name, that of the Swift property.
     public let name: String
-    /// The name of its field on the service and in the store's catalog: the attribute's first name,
-    /// which stays when the property is renamed.
+    /// The name of its field on the service and in the store's catalog: the attribute's first name
+    /// or its `serviceName`, which stays when the property is renamed.
     public let fieldName: String
     /// The stored type.
     public let type: AttributeType
@@ -20,8 +20,10 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let isIndexed: Bool
     /// Whether no two records that are saved here may have the same value.
     public let isUnique: Bool
-    /// Whether the attribute stays on this device: never pushed and never pulled.
-    public let isLocalOnly: Bool
+    /// Whether edits of the attribute are pushed.
+    public let isUploaded: Bool
+    /// Whether the service's values of the attribute are taken over.
+    public let isDownloaded: Bool
     /// For enums and lists of them, the raw values of the cases; nil where every value is one.
     public let allowedValues: [Value]?
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
@@ -32,12 +34,15 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// Whether there is nothing to read in a row without the attribute.
     package var isMandatory: Bool { !isOptional && !hasDefault }
 
+    /// Whether the attribute stays on this device: never pushed and never pulled.
+    public var isLocalOnly: Bool { !isUploaded && !isDownloaded }
+
     /// An attribute by its stored properties; the field has the attribute's name unless given.
     public init(
         name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
         defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false,
         reference: ReferenceSchema? = nil, fieldName: String? = nil, isUnique: Bool = false,
-        isLocalOnly: Bool = false, allowedValues: [Value]? = nil
+        isUploaded: Bool = true, isDownloaded: Bool = true, allowedValues: [Value]? = nil
     ) {
         self.name = name
         self.fieldName = fieldName ?? name
@@ -47,7 +52,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
         self.defaultValue = defaultValue
         self.isIndexed = isIndexed || isUnique
         self.isUnique = isUnique
-        self.isLocalOnly = isLocalOnly
+        self.isUploaded = isUploaded
+        self.isDownloaded = isDownloaded
         self.allowedValues = allowedValues
         self.isLossless = isLossless
         self.reference = reference
@@ -55,10 +61,13 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
 
     /// An attribute of a Swift type, as the `@Entity` macro declares it.
     ///
-    /// - Parameter originalName: The attribute's first name, where the property was renamed.
+    /// - Parameters:
+    ///   - originalName: The attribute's first name, where the property was renamed.
+    ///   - serviceName: The name of its field, where that is not the attribute's first name.
     public init<Attribute: AttributeValue>(
-        _ name: String, _ type: Attribute.Type, options: [AttributeOption] = [],
-        originalName: String? = nil, hasDefault: Bool = false, default value: Attribute? = nil,
+        _ name: String, _ type: Attribute.Type, options: Set<AttributeOption> = [],
+        originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
+        default value: Attribute? = nil,
         onDelete rule: DeleteRule = .nullify
     ) {
         // A list that is not there reads as an empty one.
@@ -72,8 +81,10 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
             reference: Attribute.referencedEntity.map {
                 ReferenceSchema(target: $0, onDelete: rule)
             },
-            fieldName: originalName, isUnique: options.contains(.unique),
-            isLocalOnly: options.contains(.localOnly), allowedValues: Attribute.allowedValues)
+            fieldName: serviceName ?? originalName, isUnique: options.contains(.unique),
+            isUploaded: options.isDisjoint(with: [.localOnly, .notUploaded]),
+            isDownloaded: options.isDisjoint(with: [.localOnly, .notDownloaded]),
+            allowedValues: Attribute.allowedValues)
     }
 
     /// Whether a stored value is one that the attribute's enum has a case for.

@@ -9,8 +9,10 @@ package final class EntityTable: Sendable {
     /// The declared attributes that refer to other records.
     package let references: [CatalogAttribute]
     package let declaredFields: Set<FieldID>
-    /// The fields that stay on this device.
-    package let localOnlyFields: Set<FieldID>
+    /// The fields that are never pushed.
+    package let unsentFields: Set<FieldID>
+    /// The fields that are never taken over from the service.
+    package let unreadFields: Set<FieldID>
     /// The declared attributes of which no two records may have the same value.
     package let unique: [CatalogAttribute]
     /// All attributes as records of the service are read, in the order of their fields.
@@ -28,7 +30,8 @@ package final class EntityTable: Sendable {
         indexed = declared.filter { $0.schema?.isIndexed == true }
         references = declared.filter { $0.schema?.reference != nil }
         declaredFields = Set(declared.map(\.field))
-        localOnlyFields = Set(declared.filter { $0.schema?.isLocalOnly == true }.map(\.field))
+        unsentFields = Set(declared.filter { $0.schema?.isUploaded == false }.map(\.field))
+        unreadFields = Set(declared.filter { $0.schema?.isDownloaded == false }.map(\.field))
         unique = declared.filter { $0.schema?.isUnique == true }
         columns = entity.attributes.map(ServiceColumn.init)
         positionsByName = Dictionary(
@@ -76,8 +79,8 @@ package struct ServiceColumn: Sendable {
     package let type: AttributeType?
     /// Whether a row without the attribute can't be read.
     package let isMandatory: Bool
-    /// Whether the attribute stays on this device.
-    package let isLocalOnly: Bool
+    /// Whether the service's values are not taken over.
+    package let isUnread: Bool
     /// The raw values of an enum's cases; nil where every value is one.
     package let allowedValues: [Value]?
 
@@ -87,7 +90,7 @@ package struct ServiceColumn: Sendable {
         let schema = attribute.isDeclared ? attribute.schema : nil
         type = schema?.type
         isMandatory = schema.map { !$0.isOptional && !$0.hasDefault } ?? false
-        isLocalOnly = schema?.isLocalOnly ?? false
+        isUnread = schema?.isDownloaded == false
         allowedValues = schema?.allowedValues
     }
 }

@@ -22,12 +22,12 @@ extension Schema {
                 if !fieldNames.insert(attribute.fieldName).inserted {
                     violations.append(
                         "\(name) has the field \(attribute.fieldName), which another attribute has: "
-                            + "give one of them another name or originalName.")
+                            + "give one of them another name, originalName or serviceName.")
                 }
                 if attribute.fieldName != attribute.name,
                     let reason = Self.nameViolation(attribute.fieldName)
                 {
-                    violations.append("The originalName of \(name) \(reason)")
+                    violations.append("The field name \(attribute.fieldName) of \(name) \(reason)")
                 }
                 if let reason = Self.nameViolation(attribute.name) {
                     violations.append("The attribute name \(name) \(reason)")
@@ -54,10 +54,10 @@ extension Schema {
                 "\(name) is a \(attribute.type), which has no order to search by: remove .indexed "
                     + "and .unique.")
         }
-        if attribute.isLocalOnly, attribute.isMandatory {
+        if attribute.isMandatory, !attribute.isUploaded || !attribute.isDownloaded {
             violations.append(
-                "\(name) stays on this device, so records from elsewhere lack it: make it optional "
-                    + "or give it a default.")
+                "\(name) \(attribute.exchangeGap), so records from elsewhere lack it: make it "
+                    + "optional or give it a default.")
         }
         guard let reference = attribute.reference else { return violations }
         if entity(named: reference.target) == nil {
@@ -112,5 +112,13 @@ extension Schema {
                 + "digits and underscores, \(nameBytesMax) at most."
         }
         return nil
+    }
+}
+
+extension AttributeSchema {
+    /// What is not exchanged of it, to follow its name in a sentence.
+    fileprivate var exchangeGap: String {
+        if isLocalOnly { return "stays on this device" }
+        return isUploaded ? "is never pulled" : "is never pushed"
     }
 }

@@ -12,6 +12,8 @@ package struct SchemaAdoption {
     package private(set) var violations: [String] = []
     /// The attributes whose values are to be converted.
     package private(set) var upcasts: [(place: Place, upcaster: Upcaster)] = []
+    /// The attributes that were not pushed and are from now on.
+    package private(set) var unmasked: [Place] = []
     /// The attributes whose index entries are of no use any more.
     package private(set) var staleIndexes: [Place] = []
     /// The attributes whose entries must be there before the store opens: unique ones are checked
@@ -73,6 +75,12 @@ package struct SchemaAdoption {
                     attribute, schema.upcaster(of: attribute, in: entity), entity.name,
                     at: (index, position), records)
             }
+            let known = known(index, position)
+            if known?.isDeclared == true, known?.schema?.isUploaded == false, attribute.isUploaded {
+                let entity = catalog.entities[index]
+                unmasked.append(
+                    Place(entity: entity.number, field: entity.attributes[position].field))
+            }
             catalog.entities[index].attributes[position].schema = attribute
             catalog.entities[index].attributes[position].isDeclared = true
         }
@@ -99,7 +107,8 @@ package struct SchemaAdoption {
         else { return nil }
         let name = "\(entity.name).\(attribute.name)"
         return previous.name == attribute.name
-            ? "\(name) was stored under its own name: remove its originalName."
+            ? "\(name) was stored under its own name: remove its originalName or "
+                + "serviceName."
             : "\(name) was stored as \(previous.name), its first name: write originalName: "
                 + "\"\(previous.name)\"."
     }

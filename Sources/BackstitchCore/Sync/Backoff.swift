@@ -10,7 +10,8 @@ package struct Backoff: Equatable, Sendable {
     /// The failures in a row.
     package private(set) var failures = 0
 
-    package init() {}
+    /// - Parameter failures: The failures in a row before.
+    package init(failures: Int = 0) { self.failures = max(0, failures) }
 
     /// Notes an exchange that succeeded.
     package mutating func succeeded() { failures = 0 }
@@ -20,12 +21,18 @@ package struct Backoff: Equatable, Sendable {
     ///
     /// - Parameter random: from 0 up to 1.
     package mutating func failed(_ error: ServiceError, random: Double) -> Int64 {
-        failures += 1
-        if let seconds = error.retryAfterSeconds, seconds.isFinite, seconds > 0 {
-            return min(Int64(min(seconds * 1000, 1e12)), Self.askedMillisecondsMax)
-        }
+        if failures < Int.max { failures += 1 }
+        if let asked = Self.askedMilliseconds(error) { return asked }
         let doublings = min(failures - 1, 20)
         let full = min(Self.firstMilliseconds << Int64(doublings), Self.longestMilliseconds)
         return full / 2 + Int64(Double(full / 2) * random)
+    }
+
+    /// The milliseconds that the service asked to wait for, within a bound; nil where it did not.
+    package static func askedMilliseconds(_ error: ServiceError) -> Int64? {
+        guard let seconds = error.retryAfterSeconds, seconds.isFinite, seconds > 0 else {
+            return nil
+        }
+        return min(Int64(min(seconds * 1000, 1e12)), askedMillisecondsMax)
     }
 }

@@ -204,7 +204,7 @@ extension ServiceError {
     }
 
     /// Whether the failure speaks of the zone and not of one record.
-    var endsZone: Bool {
+    package var endsZone: Bool {
         switch code {
         case .zoneNotFound, .zoneDeletedByUser, .zonePurged, .encryptedDataReset: true
         default: false

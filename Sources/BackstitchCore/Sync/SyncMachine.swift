@@ -200,6 +200,15 @@ package struct SyncMachine: Sendable {
 }
 
 extension SyncMachine {
+    /// How a round ends that fails with an error before it has done anything.
+    package func outcome(of error: ServiceError) -> RoundOutcome {
+        var machine = SyncMachine(limits: limits)
+        guard case .finish(let outcome) = machine.handle(.failed(error)) else {
+            return .backOff(error)
+        }
+        return outcome
+    }
+
     /// An item of the running pass.
     package func item(_ index: Int) -> PushItem { push.items[index] }
 }

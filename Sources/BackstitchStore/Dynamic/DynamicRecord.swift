@@ -71,7 +71,7 @@ extension EntityTable {
     }
 
     /// Fields by attribute name, without those that have no value.
-    func values(of fields: Fields) -> [String: Value] {
+    package func values(of fields: Fields) -> [String: Value] {
         var values: [String: Value] = [:]
         for (field, value) in fields where value != .null { values[attributeName(field)] = value }
         return values

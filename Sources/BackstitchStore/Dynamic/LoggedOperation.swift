@@ -70,7 +70,8 @@ extension LoggedOperation {
         parkReason = view.kind == .park ? view.parkReason : nil
         conflict = try view.conflictBytes.map { bytes in
             Conflict(
-                try ConflictReport(reading: bytes), sequence: view.sequence, table: table,
+                try ConflictReport(reading: bytes), sequence: view.sequence, clock: view.clock,
+                table: table,
                 entity: view.entity, record: try view.key)
         }
     }

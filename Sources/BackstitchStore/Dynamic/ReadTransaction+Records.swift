@@ -104,7 +104,11 @@ extension TableReader {
         var live = 0
         var deleted = 0
         try visitStoredRows(of: entity) { _, row in
-            if row.isDeleted { deleted += 1 } else { live += 1 }
+            if !row.isDeleted {
+                live += 1
+            } else if !row.flags.contains(.isEvicted) {
+                deleted += 1
+            }
             return true
         }
         return (live, deleted)

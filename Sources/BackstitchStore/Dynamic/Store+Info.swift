@@ -29,7 +29,7 @@ extension Store {
                 operations: try reader.access.count(of: databases.log),
                 compactedThrough: try reader.compaction.through,
                 outbox: try reader.countOutbox(),
-                parked: try reader.parked(limit: StoreInfo.parkedMax),
+                parked: try reader.parkedRecords(limit: StoreInfo.parkedMax),
                 zones: try reader.zones(), projections: try reader.projectionInfos(), space: space,
                 durability: configuration.durability)
         }
@@ -53,26 +53,6 @@ extension TableReader {
                 isComplete: state.isComplete, entries: try entries(of: state).count,
                 failure: state.failure)
         }
-    }
-
-    func parked(limit: Int) throws -> [StoreInfo.ParkedRecord] {
-        var records: [StoreInfo.ParkedRecord] = []
-        try [TableKey.parked].withUnsafeBytes { prefix in
-            try visit(prefix: prefix) { key, value in
-                guard key.count > TableKey.rowPrefixByteCount, value.count >= 8,
-                    let record = RecordKey(
-                        reading: key.part(TableKey.rowPrefixByteCount..<key.count))
-                else { throw StoreError(.damaged, "A parked record can't be read. Run rebuild.") }
-                let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
-                records.append(
-                    StoreInfo.ParkedRecord(
-                        entity: catalog.table(entity)?.name ?? "entity \(entity.rawValue)",
-                        record: record, sequence: value.part(0..<8).sequence,
-                        reason: String(decoding: value.part(8..<value.count), as: UTF8.self)))
-                return records.count < limit
-            }
-        }
-        return records
     }
 
     func zones() throws -> [StoreInfo.Zone] {

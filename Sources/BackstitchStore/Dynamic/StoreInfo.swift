@@ -1,4 +1,3 @@
-public import BackstitchCore
 public import Foundation
 
 /// What a store holds and how far it is synced, at one moment.
@@ -13,18 +12,6 @@ public struct StoreInfo: Hashable, Sendable {
         public let records: Int
         /// The number of records that were deleted here and whose deletes were not pushed yet.
         public let tombstones: Int
-    }
-
-    /// A record that the service refused.
-    public struct ParkedRecord: Hashable, Sendable {
-        /// The name of the entity.
-        public let entity: String
-        /// The record's zone and name.
-        public let record: RecordKey
-        /// The sequence of the operation that parked it.
-        public let sequence: UInt64
-        /// Why it was parked.
-        public let reason: String
     }
 
     /// How far a zone's synchronisation has come; without tokens and user names.

@@ -31,6 +31,7 @@ extension Store {
                 try context.setMeta(MetaName.catalog, try CatalogCoding.encode(adoption.catalog))
                 try context.deleteMeta(MetaName.schemaWork)
                 try context.carryOut(adoption)
+                try context.releaseRefusedByRules()
                 try context.resetProjections(afterAdopting: adoption.catalog)
                 return adoption.catalog
             }
@@ -49,6 +50,7 @@ extension WriteContext {
             failed += try convert(place, by: upcaster)
         }
         try Store.refuse(failed)
+        for place in adoption.unmasked { try markUnsynced(place) }
         let urgent = Dictionary(grouping: adoption.urgentIndexes, by: \.entity)
         for (entity, places) in urgent.sorted(by: { $0.key < $1.key }) {
             guard let table = catalog.table(entity) else { continue }

@@ -107,7 +107,7 @@ struct ModificationTemplate: ~Copyable {
         labels.append(utf8: ",\"recordType\":")
         labels.append(jsonText: table.name)
         typeEnd = labels.count
-        let localOnly = table.localOnlyFields
+        let unsent = table.unsentFields
         columns.removeAll()
         for attribute in table.attributes {
             let start = labels.count
@@ -117,7 +117,7 @@ struct ModificationTemplate: ~Copyable {
             columns.append(
                 Column(
                     label: start..<labels.count,
-                    staysHere: localOnly.contains(attribute.field),
+                    staysHere: unsent.contains(attribute.field),
                     action: ServiceMapping.action(attribute.schema?.reference?.onDelete)))
         }
     }

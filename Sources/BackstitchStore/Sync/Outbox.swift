@@ -45,6 +45,11 @@ public struct OutboxCounts: Hashable, Sendable {
     public internal(set) var pendingOperations = 0
     /// Records whose operations are parked.
     public internal(set) var parkedRecords = 0
+    /// Operations that are parked. With ``pendingOperations`` they are all that the service does not
+    /// have.
+    public internal(set) var parkedOperations = 0
+    /// Records with operations that the engine's selection holds back.
+    public internal(set) var heldBackRecords = 0
     /// Conflicts in the journal.
     public internal(set) var conflicts = 0
 }
@@ -57,7 +62,12 @@ extension TableReader {
     ///
     /// - Parameter start: Operations up to this sequence are left out, unless a record has later
     ///   ones too.
-    package func foldOutbox(recordsMax: Int, after start: UInt64 = 0) throws -> Outbox {
+    /// - Parameter wholes: Records that are folded with all their operations, also those behind the
+    ///   place where the fold stops.
+    package func foldOutbox(
+        recordsMax: Int, after start: UInt64 = 0, selection: BoundSelection = BoundSelection(),
+        wholes: Set<RecordPlace> = []
+    ) throws -> Outbox {
         var outbox = Outbox()
         var folds: [PendingFold] = []
         // Nil marks records that have nothing to push, so that they are looked up once.
@@ -78,21 +88,47 @@ extension TableReader {
                 try folds[position].add(operation)
                 return true
             }
-            guard let fold = try startFold(operation, place) else {
+            guard let fold = try startFold(operation, place, selection) else {
                 // Acknowledged up to here; a later operation of the record may still be pending.
                 return true
             }
-            positions[place] = fold.isParked ? .some(nil) : folds.count
-            if !fold.isParked { folds.append(fold) }
+            positions[place] = fold.waits ? .some(nil) : folds.count
+            if !fold.waits { folds.append(fold) }
             return true
         }
-        outbox.changes = folds.compactMap { fold in
+        for index in folds.indices where wholes.contains(folds[index].place) {
+            try complete(&folds[index])
+        }
+        outbox.changes = try folds.compactMap { fold in
             guard let table = catalog.table(fold.place.entity) else { return nil }
             return PendingChange(
                 entity: fold.place.entity, entityName: table.name, key: fold.place.key,
-                push: fold.fold.push, through: fold.fold.lastSequence, changeTag: fold.changeTag)
+                push: try push(of: fold), through: fold.fold.lastSequence,
+                changeTag: fold.changeTag)
         }
         return outbox
+    }
+
+    private func complete(_ fold: inout PendingFold) throws {
+        guard let row = try row(fold.place.entity, fold.place.key) else { return }
+        let rest = try contentSteps(from: row.lastSequence, after: fold.fold.lastSequence)
+        for step in rest { fold.fold.add(step.without(fold.unsent)) }
+    }
+
+    /// What a fold has to do on the service. A record that began as one that stays on this device is
+    /// not there yet, so that an edit brings all of it.
+    private func push(of fold: PendingFold) throws -> RecordFold.Push {
+        switch fold.fold.push {
+        case .update where fold.changeTag.isEmpty:
+            guard let row = try row(fold.place.entity, fold.place.key),
+                let fields = try row.fields.map({ try Fields($0) })
+            else { return .nothing }
+            return .create(fields.without(fold.unsent).withoutNulls)
+        case .delete where fold.changeTag.isEmpty:
+            return .nothing
+        case let push:
+            return push
+        }
     }
 
     /// Whether the service does not have an operation of a record that has a row.
@@ -112,16 +148,17 @@ extension TableReader {
     }
 
     private func startFold(
-        _ operation: OperationView, _ place: RecordPlace
+        _ operation: OperationView, _ place: RecordPlace, _ selection: BoundSelection
     ) throws -> PendingFold? {
         guard let row = try row(place.entity, place.key), try isUnsynced(operation, row)
         else { return nil }
         var fold = PendingFold(
-            place: place, changeTag: row.changeTag, isParked: row.flags.contains(.isParked),
-            localOnly: catalog.table(place.entity)?.localOnlyFields ?? [])
+            place: place, changeTag: row.changeTag,
+            waits: try row.flags.contains(.isParked) || isHeldBack(place, row, by: selection),
+            unsent: catalog.table(place.entity)?.unsentFields ?? [])
         // The floor may lie behind the first unsynced operation of a record that was parked.
         for step in try contentSteps(from: operation.previous, after: row.syncedSequence) {
-            fold.fold.add(step.without(fold.localOnly))
+            fold.fold.add(step.without(fold.unsent))
         }
         try fold.add(operation)
         return fold
@@ -136,7 +173,9 @@ extension TableReader {
     }
 
     /// Counts what waits. Reads the log from the oldest unsynced operation on.
-    package func countOutbox() throws -> OutboxCounts {
+    package func countOutbox(
+        selection: BoundSelection = BoundSelection()
+    ) throws -> OutboxCounts {
         var counts = OutboxCounts()
         var records: Set<RecordPlace> = []
         try visitOperations(from: try outboxFloor + 1) { operation in
@@ -144,12 +183,22 @@ extension TableReader {
             guard let row = try row(operation.entity, keyBytes: operation.keyBytes),
                 try isUnsynced(operation, row), !row.flags.contains(.isParked)
             else { return true }
+            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            if try isHeldBack(place, row, by: selection) { return true }
             counts.pendingOperations += 1
-            records.insert(RecordPlace(entity: operation.entity, key: try operation.key))
+            records.insert(place)
             return true
         }
         counts.pendingRecords = records.count
-        counts.parkedRecords = try count(table: TableKey.parked)
+        try visitParked { place, _, _ in
+            counts.parkedRecords += 1
+            if let row = try row(place.entity, place.key) {
+                counts.parkedOperations +=
+                    try contentSteps(from: row.lastSequence, after: row.syncedSequence).count
+            }
+            return true
+        }
+        counts.heldBackRecords = try countHeldBack(by: selection)
         counts.conflicts = try count(table: TableKey.journal)
         return counts
     }
@@ -170,13 +219,14 @@ extension TableReader {
 private struct PendingFold {
     let place: RecordPlace
     let changeTag: String
-    let isParked: Bool
-    /// The fields that stay on this device.
-    let localOnly: Set<FieldID>
+    /// Whether it is parked or held back.
+    let waits: Bool
+    /// The fields that are not pushed.
+    let unsent: Set<FieldID>
     var fold = RecordFold()
 
     mutating func add(_ operation: OperationView) throws {
-        guard !isParked else { return }
-        fold.add(try OperationStep(operation).without(localOnly))
+        guard !waits else { return }
+        fold.add(try OperationStep(operation).without(unsent))
     }
 }

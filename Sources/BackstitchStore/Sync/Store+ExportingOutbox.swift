@@ -14,7 +14,7 @@ extension Store {
     ///
     /// Values have the service's types: times are milliseconds since 1970, booleans 0 and 1, bytes
     /// Base64, and references `{"recordName":…,"action":…}`. Parked records are left out, and so are
-    /// attributes that stay on this device. The store stays as it is: nothing counts as pushed.
+    /// attributes that are not uploaded. The store stays as it is: nothing counts as pushed.
     ///
     /// The closure gets the lines in parts of some 64 KiB, each of whole lines; the bytes are valid
     /// inside of it only. All are of one moment of the store.
@@ -29,6 +29,18 @@ extension Store {
         to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
         try read { try $0.reader.exportOutbox(to: write) }
+    }
+
+    /// Writes the changes of parked records as JSON Lines, in the form of ``exportOutbox(to:)`` and in
+    /// the order of their entities and keys. Nothing changes in the store.
+    ///
+    /// - Returns: the number of lines.
+    /// - Throws: as ``exportOutbox(to:)``.
+    @discardableResult
+    public func exportParked(
+        to write: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Int {
+        try read { try $0.reader.exportParked(to: write) }
     }
 }
 
@@ -47,6 +59,24 @@ extension TableReader {
                 try export(operation, to: &writer)
             else { return true }
             count += 1
+            if writer.buffer.count > Self.exportBytesMax {
+                try write(writer.buffer.bytes)
+                writer.buffer.removeAll()
+            }
+            return true
+        }
+        if writer.buffer.count > 0 { try write(writer.buffer.bytes) }
+        return count
+    }
+
+    func exportParked(to write: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
+        var writer = ModificationWriter()
+        var count = 0
+        try visitParked { place, _, _ in
+            guard let row = try row(place.entity, place.key),
+                let table = catalog.table(place.entity)
+            else { return true }
+            if try export(row, of: place.key.name, table, to: &writer) { count += 1 }
             if writer.buffer.count > Self.exportBytesMax {
                 try write(writer.buffer.bytes)
                 writer.buffer.removeAll()
@@ -83,18 +113,25 @@ extension TableReader {
             row.lastSequence == operation.sequence, row.isDirty, !row.flags.contains(.isParked),
             let table = catalog.table(operation.entity)
         else { return false }
-        let name = try operation.key.name
+        return try export(row, of: try operation.key.name, table, to: &writer)
+    }
+
+    private func export(
+        _ row: RowView, of name: RecordName, _ table: EntityTable,
+        to writer: inout ModificationWriter
+    ) throws -> Bool {
         // The service knows nothing of the record, so the row is what has to be created.
-        if row.syncedSequence == 0, !row.isDeleted {
+        if !row.hasChangeTag, !row.isDeleted {
             guard let fields = row.fields else {
                 throw StoreError(.damaged, "A row of \(table.name) can't be read. Run rebuild.")
             }
             try writer.create(table, name, fields)
             return true
         }
+        if row.isDeleted, !row.hasChangeTag { return false }
         var fold = RecordFold()
         for step in try contentSteps(from: row.lastSequence, after: row.syncedSequence) {
-            fold.add(step.without(table.localOnlyFields))
+            fold.add(step.without(table.unsentFields))
         }
         let place = PendingRecord(table: table, name: name, changeTag: row.changeTag)
         return writer.write(fold.push, of: place)

@@ -34,14 +34,19 @@ extension WriteContext {
     ///
     /// - Parameter through: The last operation that was refused. A record that was edited since is
     ///   not parked: the edit may be the remedy.
+    /// - Returns: the parked record; nil where it is not parked.
+    @discardableResult
     package func park(
         _ entity: EntityNumber, _ key: RecordKey, through: UInt64, reason: String
-    ) throws {
-        guard let row = try reader.row(entity, key), row.isDirty, row.lastSequence == through
-        else { return }
+    ) throws -> ParkedRecord? {
+        guard let table = catalog.table(entity), let row = try reader.row(entity, key),
+            row.isDirty, row.lastSequence == through
+        else { return nil }
         try append(
             .park, origin: .remote, entity: entity, key: key, previous: row.lastSequence
         ) { $0.append(utf8: reason) }
+        return ParkedRecord(
+            entity: table.name, recordName: key.name, sequence: head, reason: reason)
     }
 
     /// Makes parked operations pending again.
@@ -60,16 +65,22 @@ extension WriteContext {
 
     /// Forgets what the service knew of every record, because it lost the zone: all are pushed
     /// again as new ones.
-    package func forgetService() throws {
+    ///
+    /// - Parameter keepsUnsynced: Whether records with edits keep what is known of them.
+    package func forgetService(keepsUnsynced: Bool = false) throws {
         for table in catalog.tables {
             var keys: [RecordKey] = []
             try reader.visitStoredRows(of: table.number) { bytes, row in
-                guard row.isKnownToService, let key = RecordKey(reading: bytes) else { return true }
+                guard row.isKnownToService, !keepsUnsynced || !row.isDirty,
+                    let key = RecordKey(reading: bytes)
+                else { return true }
                 keys.append(key)
                 return true
             }
             for key in keys {
-                guard let row = try reader.row(table.number, key) else { continue }
+                guard try !endEviction(of: key), let row = try reader.row(table.number, key) else {
+                    continue
+                }
                 try append(
                     .forget, origin: .remote, entity: table.number, key: key,
                     previous: row.lastSequence
@@ -77,6 +88,17 @@ extension WriteContext {
             }
         }
         try setOutboxFloor(0)
+    }
+
+    /// Moves the place from which unsynced operations are looked for behind a run that was settled;
+    /// not where some of them were made pending again since the run was folded.
+    package func raiseOutboxFloor(to sequence: UInt64) throws {
+        var isSettled = true
+        try reader.visitOperations(from: sequence + 1) { operation in
+            isSettled = operation.kind != .release && operation.kind != .forget
+            return isSettled
+        }
+        if isSettled { try setOutboxFloor(sequence) }
     }
 
     /// Moves the place from which unsynced operations are looked for.
@@ -87,8 +109,9 @@ extension WriteContext {
 }
 
 extension RowView {
-    /// Whether the header tells anything that the service said.
+    /// Whether the header tells anything that the service said. A record that stays on this device
+    /// is settled without it.
     fileprivate var isKnownToService: Bool {
-        hasChangeTag || syncedSequence > 0 || modifiedMilliseconds != 0
+        hasChangeTag || (isDirty && syncedSequence > 0) || modifiedMilliseconds != 0
     }
 }

@@ -11,7 +11,7 @@ extension WriteContext {
     ///   - deferred: The names of fields that were left out, and stay to be pushed.
     package func acknowledgePush(
         _ change: PendingChange, version: ServerVersion?, without deferred: Set<String> = [],
-        policy: ConflictPolicy
+        policy: ConflictSettings
     ) throws -> MergeResult {
         let key = change.key
         guard let table = catalog.table(change.entity),
@@ -31,6 +31,7 @@ extension WriteContext {
             return try mergeAbsent(table, key, policy: policy)
         }
         for name in deferred { table.attribute(named: name).map { sent[$0.field] = nil } }
+        sent = sent.without(table.unsentFields)
         return try merge(
             .present(stamp: version, fields: sent.withoutNulls, requested: nil), key, table, row,
             policy, isAuthoritative: row.changeTag == change.changeTag)
@@ -39,7 +40,7 @@ extension WriteContext {
 
 extension TableReader {
     /// Whether an operation is one of a record's that the service does not have yet.
-    fileprivate func isPending(_ sequence: UInt64, in row: RowView) throws -> Bool {
+    func isPending(_ sequence: UInt64, in row: RowView) throws -> Bool {
         guard row.syncedSequence < sequence else { return false }
         var found = row.lastSequence
         while found > sequence { found = try withOperation(found, \.previous) ?? 0 }

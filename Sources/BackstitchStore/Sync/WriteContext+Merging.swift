@@ -8,6 +8,10 @@ package enum MergeResult: Equatable, Sendable {
     case applied
     /// Both sides had changed.
     case conflict(ConflictReport)
+    /// Both sides had changed, and the record was parked as it is here.
+    case parked(ParkedRecord)
+    /// Both sides had changed, and the application has to decide. Nothing was written.
+    case undecided(ConflictKey, ConflictQuestion)
     /// It can't be stored at all.
     case rejected(String)
 }
@@ -19,12 +23,13 @@ extension WriteContext {
     /// - Parameter isAuthoritative: Whether its version counts even where it is older than the one
     ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
-        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool = false
+        _ record: ServiceRecord, policy: ConflictSettings, isAuthoritative: Bool = false
     ) throws -> MergeResult {
         if let reason = rejection(of: record) { return .rejected(reason) }
         do {
-            return try mergeAccepted(
+            let result = try mergeAccepted(
                 record, policy: policy, isAuthoritative: isAuthoritative)
+            return try mergeDuplicates(of: record, after: result, policy: policy)
         } catch let error as NumbersUsedUp {
             return .rejected(error.description)
         }
@@ -61,7 +66,7 @@ extension WriteContext {
         + "\(Catalog.nameBytesMax) bytes."
 
     private func mergeAccepted(
-        _ record: ServiceRecord, policy: ConflictPolicy, isAuthoritative: Bool
+        _ record: ServiceRecord, policy: ConflictSettings, isAuthoritative: Bool
     ) throws -> MergeResult {
         let key = RecordKey(RecordName(record.recordName))
         let table = try table(named: record.recordType)
@@ -97,7 +102,7 @@ extension WriteContext {
     ///
     /// - Parameter recordType: The type that the record had, where the service tells.
     package func mergeAbsent(
-        _ key: RecordKey, recordType: String?, policy: ConflictPolicy
+        _ key: RecordKey, recordType: String?, policy: ConflictSettings
     ) throws -> MergeResult {
         var result = MergeResult.unchanged
         for table in catalog.tables where recordType == nil || table.name == recordType {
@@ -109,9 +114,12 @@ extension WriteContext {
     }
 
     func mergeAbsent(
-        _ table: EntityTable, _ key: RecordKey, policy: ConflictPolicy
+        _ table: EntityTable, _ key: RecordKey, policy: ConflictSettings
     ) throws -> MergeResult {
         guard let row = try reader.row(table.number, key) else { return .unchanged }
+        if try endEviction(of: key) { return .applied }
+        // What stays on this device is no record of the service.
+        guard row.hasChangeTag || row.isDirty else { return .unchanged }
         return try merge(.absent, key, table, row, policy)
     }
 
@@ -119,47 +127,57 @@ extension WriteContext {
 
     func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
-        _ policy: ConflictPolicy, isAuthoritative: Bool = false
+        _ policy: ConflictSettings, isAuthoritative: Bool = false
     ) throws -> MergeResult {
         let deferrable = table.references.filter { $0.schema?.reference?.onDelete == .deny }
-        let merge = Merge(
-            policy: policy, knownFields: table.declaredFields,
+        let rules = policy.rules.merging(table)
+        var merge = Merge(
+            rules: rules, knownFields: table.declaredFields,
             deferrableFields: Set(deferrable.map(\.field))
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
-        let isForgotten = row.flags.contains(.isForgotten)
-        let localOnly = table.localOnlyFields
+        let isForgotten = row.flags.contains(.isForgotten) && !prefersLocal
         let current = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
+        let unsynced =
+            isForgotten
+            ? [] : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
+        let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
-            fields: current?.without(localOnly),
+            fields: current?.without(masked.ids),
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
-            unsynced: isForgotten
-                ? []
-                : try reader.contentSteps(from: row.lastSequence, after: row.syncedSequence)
-                    .map { $0.without(localOnly) })
+            unsynced: unsynced.map { $0.without(masked.ids) }, name: key.name)
+        let place = ConflictKey(
+            entity: table.number, record: key, changeTag: server.changeTag,
+            localSequence: row.lastSequence)
+        merge.answer = policy.answers[place] ?? policy.lastAnswer
         var plan = merge.plan(
-            local: local, server: server, isAuthoritative: isAuthoritative)
+            local: local, server: masked.seen(server), isAuthoritative: isAuthoritative)
+        if let question = plan.question { return .undecided(place, question) }
+        if let reason = plan.parkingReason {
+            let parked = try park(
+                table.number, key, through: row.lastSequence, reason: reason)
+            guard let parked else { return .unchanged }
+            try noteMissedVersion(of: key, server)
+            return .parked(parked)
+        }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         }
-        try perform(plan, key, table, keeping: current?.only(localOnly) ?? Fields())
+        if plan.remote != .nothing { try forgetMissedVersion(of: key) }
+        plan = masked.whole(plan, local)
+        try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
     /// Appends what a merge decided.
-    ///
-    /// - Parameter kept: The fields that stay on this device, which the plan does not know.
-    func perform(
-        _ plan: MergePlan, _ key: RecordKey, _ table: EntityTable, keeping kept: Fields = Fields()
-    ) throws {
-        func whole(_ fields: Fields?) -> Fields? {
-            guard var fields, !kept.isEmpty else { return fields }
-            fields.overlay(kept)
-            return fields
+    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+        // Before the record changes: the copy is of what it was.
+        if let copy = plan.copy, let name = plan.conflict?.copy {
+            try insertCopy(copy, RecordKey(name), table)
         }
         switch plan.remote {
         case .nothing:
@@ -169,7 +187,7 @@ extension WriteContext {
                 table.number, key, through: through, version: version, conflict: plan.conflict)
         case .adopt(let version, let fields, let through):
             try replace(
-                key, table, with: whole(fields), origin: .remote,
+                key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: through), conflict: plan.conflict)
         }
         switch plan.rebase {
@@ -177,10 +195,23 @@ extension WriteContext {
             break
         case .save(let fields):
             try replace(
-                key, table, with: whole(fields), origin: .rebase, stamp: nil, conflict: nil)
+                key, table, with: fields, origin: .rebase, stamp: nil, conflict: nil)
         case .delete:
             try replace(key, table, with: nil, origin: .rebase, stamp: nil, conflict: nil)
         }
+    }
+
+    /// Makes the local version a record of its own, as a local edit. One that is there already is
+    /// from the same conflict, and may have been edited since.
+    private func insertCopy(_ fields: Fields, _ key: RecordKey, _ table: EntityTable) throws {
+        for other in catalog.tables {
+            if let row = try reader.row(other.number, key), !row.isDeleted { return }
+        }
+        try pack(fields)
+        try insertBody(
+            origin: .local, entity: table.number, key: key,
+            previous: try reader.row(table.number, key)?.lastSequence ?? 0,
+            flags: isUnreadable(fields, table) ? .isUnreadable : [])
     }
 
     /// Appends the operation that makes a record these fields; nil ends it.
@@ -260,7 +291,7 @@ extension WriteContext {
                 continue
             }
             found += 1
-            if column.isLocalOnly { continue }
+            if column.isUnread { continue }
             if case .null = value {
                 if column.isMandatory { isUnreadable = true }
                 continue
@@ -273,14 +304,14 @@ extension WriteContext {
     }
 
     /// The fields of a record of the service by their numbers.
-    private func fields(
+    func fields(
         of record: ServiceRecord, _ table: EntityTable
     ) throws -> (Fields, EntityTable) {
         let table = try number(record.fields.keys, of: table)
         var fields = Fields()
         for (name, value) in record.fields where value != .null {
             guard let attribute = table.attribute(named: name),
-                !table.localOnlyFields.contains(attribute.field)
+                !table.unreadFields.contains(attribute.field)
             else { continue }
             fields[attribute.field] =
                 ServiceMapping.storedValue(
@@ -332,5 +363,12 @@ extension ServiceValue {
             reference.recordName.utf8.count >= FieldWriter.fieldBytesMax
         case .null, .int64, .double, .timestamp, .location: false
         }
+    }
+}
+
+extension ServerState {
+    /// The change tag; empty where the service has no such record.
+    fileprivate var changeTag: String {
+        if case .present(let version, _, _) = self { version.changeTag } else { "" }
     }
 }

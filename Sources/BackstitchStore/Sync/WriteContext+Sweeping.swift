@@ -17,7 +17,7 @@ extension WriteContext {
     /// leave nothing to push, and the record would pass for one that the service has.
     /// - Returns: what became of each record that was not seen.
     package func sweep(
-        policy: ConflictPolicy
+        policy: ConflictSettings
     ) throws -> [(result: MergeResult, key: RecordKey, entityName: String)] {
         var gone: [(key: RecordKey, entityName: String)] = []
         for table in catalog.tables {
@@ -29,15 +29,21 @@ extension WriteContext {
                 return true
             }
         }
-        try forgetSeen()
+        try forget(MetaName.seenPrefix)
         return try gone.map { key, name in
             (try mergeAbsent(key, recordType: name, policy: policy), key, name)
         }
     }
 
-    /// Forgets all marks.
-    package func forgetSeen() throws {
-        let prefix = Array(MetaName.seenPrefix.utf8)
+    /// Forgets what is noted of single records while changes are fetched, because all of them are to
+    /// be fetched again.
+    package func forgetFetched() throws {
+        try forget(MetaName.seenPrefix)
+        try forget(MetaName.missedPrefix)
+    }
+
+    private func forget(_ prefix: String) throws {
+        let prefix = Array(prefix.utf8)
         try prefix.withUnsafeBytes { prefix in
             try access.withCursor(in: databases.meta) { cursor in
                 var isThere = try cursor.seek(atOrAfter: prefix)

@@ -1,4 +1,6 @@
+package import BackstitchCore
 import Foundation
+import LMDB
 
 /// How far a zone's synchronisation has come; kept in the store, in the same transaction as what it
 /// speaks of.
@@ -19,10 +21,24 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var needsPull = true
     /// Whether the pull is a full fetch, at whose end unseen records are swept out.
     package var isFullFetch = false
+    /// The fields that pulls have asked for so far, in order; nil is all of them.
+    package var fetchedFields: [String]?
+    /// Whether the full fetch takes in fields that were not asked for before.
+    package var isCompleting: Bool?
+    /// The entities that were exchanged so far, in order; nil is all of them.
+    package var exchangedEntities: [String]?
+    /// Whether the outbox's floor may have gone past operations that a selection held back.
+    package var holdsBack: Bool?
     /// Why nothing is exchanged.
     package var suspension: Suspension?
     /// The user that the store's records belong to.
     package var userName: String?
+    /// Before when a failed round is not tried again by itself; nil where the last one ended well.
+    package var retry: RetryDeadline?
+    /// Whether the zone is to be deleted and filled again from here; carried through once begun.
+    package var resetsRemote: Bool?
+    /// Whether the local version wins until a round has ended well.
+    package var prefersLocal: Bool?
 
     package init() {}
 }
@@ -41,6 +57,25 @@ extension TableReader {
             throw StoreError(
                 .damaged, "The state of the zone \(zone) can't be read. Run verify, then rebuild.")
         }
+    }
+}
+
+extension TableReader {
+    /// The user that the store belongs to, whatever the zone; nil before the first set-up.
+    package func boundUser() throws -> String? {
+        var user: String?
+        let prefix = Array(MetaName.zone("").utf8)
+        try prefix.withUnsafeBytes { prefix in
+            try access.withCursor(in: databases.meta) { cursor in
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, user == nil, cursor.key.begins(with: prefix) {
+                    let name = cursor.key.part(prefix.count..<cursor.key.count)
+                    user = try zoneState(String(decoding: name, as: UTF8.self)).userName
+                    isThere = try cursor.next()
+                }
+            }
+        }
+        return user
     }
 }
 

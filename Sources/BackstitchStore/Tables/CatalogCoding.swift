@@ -21,6 +21,8 @@ package enum MetaName {
     static let zonePrefix = "sync."
     /// Records seen during a full fetch.
     static let seenPrefix = "seen."
+    /// Records whose version on the service was not taken over.
+    static let missedPrefix = "missed."
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.

@@ -5,6 +5,8 @@ import LMDB
 struct WriteJob: Sendable {
     let author: String?
     let context: String
+    /// Whether what it saves stays on this device.
+    var isLocalOnly = false
     /// Runs the write; may be called more than once.
     let run: @Sendable (WriteContext) throws -> Void
     /// Tells the caller how it ended; called once, after the commit.

@@ -21,7 +21,8 @@ extension WriteContext {
                 let row = try reader.row(place.entity, place.key), !row.isDeleted
             else { continue }
             for attribute in table.unique where fields.contains(attribute.field) {
-                guard try reader.isShared(attribute, of: table, place.key, row) else { continue }
+                guard try reader.record(sharing: attribute, of: table, with: place.key, row) != nil
+                else { continue }
                 throw StoreError(
                     .notUnique,
                     "\(table.name).\(attribute.attributeName) of \(place.key) can't be saved: it is "
@@ -33,13 +34,23 @@ extension WriteContext {
 }
 
 extension TableReader {
-    /// Whether another record has the same value of a unique attribute; nil is no value.
-    fileprivate func isShared(
-        _ attribute: CatalogAttribute, of table: EntityTable, _ key: RecordKey, _ row: RowView
-    ) throws -> Bool {
+    /// Another record with the same value of a unique attribute; nil is no value.
+    func record(
+        sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
+        _ row: RowView
+    ) throws -> RecordKey? {
+        guard let fields = row.fields else { return nil }
+        return try record(sharing: attribute, of: table, with: key, fields)
+    }
+
+    /// Another record with the same value of a unique attribute as some fields; nil is no value.
+    func record(
+        sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
+        _ fields: PackedFields
+    ) throws -> RecordKey? {
         guard let type = attribute.schema?.type,
-            let value = try row.fields?.value(of: attribute.field), value.tag != .null
-        else { return false }
+            let value = try fields.value(of: attribute.field), value.tag != .null
+        else { return nil }
         var prefix = ByteBuffer(capacity: 256)
         TableKey.appendIndexPrefix(
             TableKey.indexes, table.number, attribute.field, to: &prefix)
@@ -47,19 +58,20 @@ extension TableReader {
         OrderedKey.append(value, type: type, to: &prefix)
         let isCut = OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
         let whole = OrderedKey.whole(value, type)
-        var isShared = false
+        var sharing: RecordKey?
         try visit(prefix: prefix.bytes) { entry, _ in
             let keyBytes = entry.part(prefix.count..<entry.count)
             guard let other = RecordKey(reading: keyBytes), other != key else { return true }
             // What was cut may differ further on: the rows tell.
-            isShared =
+            let isShared =
                 try !isCut
                 || OrderedKey.whole(
                     self.row(table.number, other)?.fields?.value(of: attribute.field), type)
                     == whole
+            if isShared { sharing = other }
             return !isShared
         }
-        return isShared
+        return sharing
     }
 }
 

@@ -28,6 +28,8 @@ package final class WriteContext {
     var author: String
     /// What the running write is for; its first operation carries it.
     private var purpose = ""
+    /// Whether what the running write saves stays on this device.
+    private var isLocalOnly = false
     private(set) var operationCount = 0
     /// Whether the write changed anything otherwise than by operations.
     var hasWrittenDirectly = false
@@ -42,6 +44,8 @@ package final class WriteContext {
     var savedUniques: [RecordPlace: Set<FieldID>] = [:]
     /// The changes of the transaction before the running write.
     private var changesBefore = 0
+    /// Whether merges of the running write count records that the service lost as edited here.
+    package var prefersLocal = false
     var fieldWriter = FieldWriter()
     var bodyBuffer = ByteBuffer(capacity: 1024)
     var beforeWriter = FieldWriter()
@@ -74,7 +78,8 @@ package final class WriteContext {
     }
 
     /// Starts the next write of the commit.
-    func begin(author: String?, context: String) {
+    func begin(author: String?, context: String, isLocalOnly: Bool = false) {
+        self.isLocalOnly = isLocalOnly
         self.author = author ?? configuration.author
         purpose = context
         transaction = 0
@@ -83,6 +88,7 @@ package final class WriteContext {
         hasWrittenDirectly = false
         failure = nil
         savedUniques.removeAll()
+        prefersLocal = false
         changesBefore = access.changeCount
     }
 
@@ -96,6 +102,8 @@ package final class WriteContext {
         previous: UInt64, flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil,
         conflict: ConflictReport? = nil, payload: (inout ByteBuffer) throws -> Void
     ) throws {
+        let origin = isLocalOnly && origin == .local ? .localOnly : origin
+        if origin == .localOnly, kind.changesContent { try checkSynced(entity, key) }
         do {
             try appendWhole(
                 OperationHeader(

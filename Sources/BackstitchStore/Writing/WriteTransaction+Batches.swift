@@ -80,7 +80,7 @@ extension WriteTransaction {
     ///
     /// - Parameter changesOthers: Whether `body` may change other records of the entity, so that
     ///   the whole answer has to be known before the first call.
-    private func forEachKey(
+    func forEachKey(
         of query: RecordQuery, _ binding: TypeBinding, changesOthers: Bool,
         _ body: (RecordKey) throws -> Void
     ) throws {

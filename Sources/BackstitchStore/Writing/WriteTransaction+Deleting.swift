@@ -22,9 +22,14 @@ extension WriteTransaction {
 }
 
 /// A record, wherever it is.
-struct RecordPlace: Hashable {
-    let entity: EntityNumber
-    let key: RecordKey
+package struct RecordPlace: Hashable, Sendable {
+    package let entity: EntityNumber
+    package let key: RecordKey
+
+    package init(entity: EntityNumber, key: RecordKey) {
+        self.entity = entity
+        self.key = key
+    }
 }
 
 /// What a delete will do, found out before anything is done.

@@ -38,6 +38,7 @@ extension CloudState {
         let before = databases[user]?.zones[zone]?.sequence
         let imposed = faults.imposed(on: operations)
         let rules = faults.tighten(rules, recordCount: operations.count)
+        stamp.writer = device
         let outcome = databases[user]?.zones[zone]?.modify(
             operations, atomic: atomic, rules: rules, imposed: imposed,
             requestNumber: requestCount, stamp: &stamp)

@@ -99,6 +99,8 @@ public struct RequestInfo: Hashable, Sendable {
     public var recordNames: [String]
     /// The token sent, for requests that take one.
     public var token: String?
+    /// The fields that a request for changes of a zone asks for; nil is all.
+    public var fields: Set<String>?
 
     init(_ request: ServiceRequest, user: String?, device: String, number: Int) {
         kind = request.kind
@@ -111,7 +113,8 @@ public struct RequestInfo: Hashable, Sendable {
         switch request {
         case .modify(let operations, _, _): modifications = operations
         case .lookup(let names, _): recordNames = names
-        case .databaseChanges(let token), .zoneChanges(_, let token, _, _): self.token = token
+        case .databaseChanges(let token): self.token = token
+        case .zoneChanges(_, let token, _, let fields): (self.token, self.fields) = (token, fields)
         default: break
         }
     }

@@ -28,6 +28,12 @@ extension SimulatedCloud {
         state.withLock { $0.stamp.versions?[changeTag] }
     }
 
+    /// The device that wrote the version with a change tag; empty for somebody else, nil where
+    /// versions are not kept.
+    package func writer(tagged changeTag: String) -> String? {
+        state.withLock { $0.stamp.writers[changeTag] }
+    }
+
     /// Writes a record as somebody else: creates it, or sets the fields given.
     ///
     /// Pokes every device that has subscribed to the zone.

@@ -1,6 +1,6 @@
 import Backstitch
 
-/// One seeded run of two to five devices with one service, through faults and crashes, until they
+/// One seeded run of some devices with one service, through faults and crashes, until they
 /// have settled.
 ///
 /// Everything that happens follows from the seed: what the devices save, when they exchange, what
@@ -14,7 +14,9 @@ import Backstitch
 /// - all devices, a fresh one too, have the same records as the service, with the fields and types
 ///   that they don't know;
 /// - each value on the service was written by some device or by somebody else;
-/// - no feed was read backwards.
+/// - no feed was read backwards;
+/// - parked records keep no others waiting, and, in some seeds, an engine that goes on by itself tries
+///   again in time after an outage, without a further write.
 public struct Simulation: Sendable {
     /// The seed.
     public let seed: UInt64
@@ -29,7 +31,6 @@ public struct Simulation: Sendable {
 
     /// Runs it.
     public func run() async -> SimulationResult {
-        let world = SimulationWorld(seed: seed, options: options)
-        return await world.run()
+        await SimulationScript(seed: seed, options: options).run(options: options)
     }
 }

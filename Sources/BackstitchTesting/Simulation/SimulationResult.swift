@@ -2,6 +2,8 @@
 public struct SimulationFailure: Error, Hashable, Sendable {
     /// The seed.
     public let seed: UInt64
+    /// The arguments of the run beside the seed, as `backstitch simulate` takes them.
+    public let arguments: String
     /// What was chosen for it.
     public let options: String
     /// The number of the step after which it was found.
@@ -14,7 +16,12 @@ public struct SimulationFailure: Error, Hashable, Sendable {
     public let lastSteps: [String]
 
     /// The command that runs the seed again.
-    public var replay: String { "backstitch simulate --seeds \(seed)" }
+    public var replay: String {
+        "backstitch simulate --seeds \(seed)" + (arguments.isEmpty ? "" : " " + arguments)
+    }
+
+    /// The check that failed, whichever device it was of.
+    var kind: String { checker.filter { !$0.isNumber } }
 }
 
 extension SimulationFailure: CustomStringConvertible {

@@ -46,10 +46,13 @@ public enum SimulationRun {
     /// What a seed does, does not depend on the others, nor on how many run at a time.
     /// - Parameters:
     ///   - parallel: How many seeds run at a time.
+    ///   - stopsAtFailure: Whether no further seed begins once one failed. The first failure is that
+    ///     of the first seed that fails then too.
     ///   - progress: Called after each seed with its result.
     public static func run(
         seeds: ClosedRange<UInt64>, options: SimulationOptions = SimulationOptions(),
-        parallel: Int = 4, progress: @Sendable (SimulationResult) -> Void = { _ in }
+        parallel: Int = 4, stopsAtFailure: Bool = false,
+        progress: @Sendable (SimulationResult) -> Void = { _ in }
     ) async -> SimulationSummary {
         var summary = SimulationSummary()
         let start = ContinuousClock.now
@@ -64,7 +67,7 @@ public enum SimulationRun {
             while let result = await group.next() {
                 progress(result)
                 summary.add(result)
-                addNext()
+                if !stopsAtFailure || summary.failures.isEmpty { addNext() }
             }
         }
         let taken = ContinuousClock.now - start

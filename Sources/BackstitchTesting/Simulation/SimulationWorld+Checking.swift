@@ -22,6 +22,7 @@ extension SimulationWorld {
                 isChanged = try await exchangeOnce(index) || isChanged
             }
             if !isChanged {
+                try checkNothingWaits()
                 let parked = try await release(round: retries)
                 if parked == 0 { return }
                 retries += 1
@@ -29,6 +30,13 @@ extension SimulationWorld {
             if round == Self.settlingRoundsMax {
                 throw failure("The devices don't settle", try unsettled())
             }
+        }
+    }
+
+    /// Once nothing changes any more, only parked records are unsynced: they never keep others.
+    private func checkNothingWaits() throws {
+        for device in devices where try device.engine.pending().pendingRecords > 0 {
+            throw failure("\(device.name) leaves records waiting", try unsettled())
         }
     }
 
@@ -131,16 +139,26 @@ extension SimulationWorld {
     }
 
     func account(of device: SimulatedDevice) throws -> LogAccount {
-        try account(of: device.store, after: device.account)
+        var expectation = LogAccount.Expectation()
+        let (cloud, name) = (cloud, device.name)
+        expectation.policy = setting.policy
+        expectation.deletePolicy = setting.deletePolicy
+        expectation.mayErase = device.hasErased
+        expectation.mayRevert = false
+        expectation.isOwn = { cloud.writer(tagged: $0) == name }
+        return try account(of: device.store, after: device.account, expectation)
     }
 
-    private func account(of store: Store, after earlier: LogAccount? = nil) throws -> LogAccount {
+    private func account(
+        of store: Store, after earlier: LogAccount? = nil,
+        _ expectation: LogAccount.Expectation = LogAccount.Expectation()
+    ) throws -> LogAccount {
         let cloud = cloud
         let mayGoBack = wasRestored || setting.faults.contains(.staleRead)
         return try store.read { transaction in
-            try LogAccount(transaction.reader, after: earlier, mayGoBack: mayGoBack) {
-                cloud.version(tagged: $0)
-            }
+            try LogAccount(
+                transaction.reader, after: earlier, mayGoBack: mayGoBack, expectation: expectation
+            ) { cloud.version(tagged: $0) }
         }
     }
 
@@ -240,7 +258,8 @@ extension SimulationWorld {
         let engine = SyncEngine(
             store: store, service: cloud.connection(device: "fresh"),
             configuration: SyncConfiguration(
-                zoneName: Self.zone.zoneName, conflictPolicy: setting.policy, syncOnSave: false))
+                zoneName: Self.zone.zoneName, conflictPolicy: setting.policy,
+                syncOnSave: false))
         _ = try await engine.sync()
         let account = try account(of: store)
         guard account.problems.isEmpty else {

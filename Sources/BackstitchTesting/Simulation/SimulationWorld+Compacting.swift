@@ -17,7 +17,8 @@ extension SimulationWorld {
         let before = try state(of: store)
         let head = try store.read { try $0.lastSequence }
         let horizon = UInt64(generator.below(Int(head) + 1))
-        let crashes = !isNested && !setting.isQuiet && generator.chance(0.3)
+        let mayCrash = !isNested && setting.events.contains(.crashInCompaction)
+        let crashes = mayCrash && generator.chance(0.3)
         if crashes { devices[index].crashBeforeCommit(after: generator.below(3)) }
         do {
             let removed = try await store.compact(

@@ -4,7 +4,7 @@ import BackstitchStore
 extension SimulationWorld {
     /// Lets things happen while the requests of a device are in flight.
     func setHooks(of index: Int) {
-        guard !setting.isQuiet else { return }
+        guard !setting.events.filter(\.isDuringRequest).isEmpty else { return }
         let service = devices[index].service
         service.beforeRequest = { [weak self] info throws(ServiceError) in
             await self?.happen(during: info, of: index)
@@ -21,44 +21,65 @@ extension SimulationWorld {
         }
         if hasCreate, setting.faults.contains(.existsWithoutServerRecord) { return true }
         return !info.modifications.isEmpty
-            && setting.faults.contains(.conflictWithoutServerRecord) && step % 2 == 0
+            && setting.faults.contains(.conflictWithoutServerRecord) && generator.chance(0.5)
     }
 
     private func happen(during info: RequestInfo, of index: Int) async {
-        guard !devices[index].isCrashed,
-            generator.chance(info.kind == .modify ? 0.12 : 0.06) || contends(info)
-        else { return }
+        guard !isCalm, !devices[index].isCrashed else { return }
+        let chance = info.kind == .modify ? setting.eventChance : setting.eventChance / 2
+        let isContended = contends(info)
+        guard generator.chance(chance) || isContended else { return }
         do {
-            switch contends(info) && generator.chance(0.7) ? 7 : generator.below(10) {
-            case 0..<4:
-                count(.editDuringRequest)
-                note("during a \(info.kind.rawValue):")
-                try await edit(index, isNested: true)
-                if generator.chance(0.3) { try await compact(index, isNested: true) }
-            case 4..<7:
-                let other = generator.below(devices.count)
-                guard exchanging.count < 3, !exchanging.contains(other) else { return }
-                count(.syncDuringRequest)
-                note("during a \(info.kind.rawValue) of \(devices[index].name):")
-                try await edit(other, isNested: true)
-                try await exchange(other, depth: 1)
-            case 7..<8:
-                if info.modifications.isEmpty {
-                    foreignEdit(.foreignEditDuringRequest)
-                } else {
-                    let target = generator.pick(info.modifications)
-                    perform(
-                        ForeignEdit(against: target, &generator), .foreignEditDuringRequest)
-                }
-            default:
-                count(.crash)
-                note("\(devices[index].name) crashes in a \(info.kind.rawValue)")
-                devices[index].crash()
-            }
+            try await happen(eventDuringRequest(isContended: isContended), info, index)
         } catch let failure as SimulationFailure {
             pendingFailure = pendingFailure ?? failure
         } catch {
             pendingFailure = pendingFailure ?? failure("A nested step failed", ["\(error)"])
         }
+    }
+
+    private func eventDuringRequest(isContended: Bool) -> SimulationFault {
+        if isContended && generator.chance(0.7) { return .foreignEditDuringRequest }
+        switch generator.below(10) {
+        case 0..<4: return .editDuringRequest
+        case 4..<7: return .syncDuringRequest
+        case 7..<8: return .foreignEditDuringRequest
+        default: return .crash
+        }
+    }
+
+    private func happen(
+        _ event: SimulationFault, _ info: RequestInfo, _ index: Int
+    ) async throws {
+        guard setting.events.contains(event) else { return }
+        switch event {
+        case .editDuringRequest:
+            count(event)
+            note("during a \(info.kind.rawValue):")
+            try await edit(index, isNested: true)
+            if generator.chance(0.3) { try await compact(index, isNested: true) }
+        case .syncDuringRequest:
+            let other = generator.below(devices.count)
+            guard exchanging.count < 3, !exchanging.contains(other) else { return }
+            count(event)
+            note("during a \(info.kind.rawValue) of \(devices[index].name):")
+            try await edit(other, isNested: true)
+            try await exchange(other, depth: 1)
+        case .foreignEditDuringRequest:
+            guard !info.modifications.isEmpty else { return foreignEdit(event) }
+            let target = generator.pick(info.modifications)
+            perform(ForeignEdit(against: target, &generator), event)
+        default:
+            count(.crash)
+            note("\(devices[index].name) crashes in a \(info.kind.rawValue)")
+            devices[index].crash()
+        }
+    }
+}
+
+extension SimulationFault {
+    /// Whether it happens while a request is in flight.
+    fileprivate var isDuringRequest: Bool {
+        [.crash, .editDuringRequest, .syncDuringRequest, .foreignEditDuringRequest].contains(self)
     }
 }

@@ -3,21 +3,29 @@ import BackstitchStore
 
 extension SimulationWorld {
     /// One thing that happens.
-    func takeStep() async throws {
-        clock.advance(milliseconds: Int64(1 + generator.below(60_000)))
-        let index = generator.below(devices.count)
-        switch generator.below(100) {
-        case 0..<31: try await edit(index)
-        case 31..<65: try await exchange(index)
-        case 65..<70: if !setting.isQuiet { try await goWrong(index) }
-        case 70..<84: if !setting.isQuiet { injectFault(index) }
-        case 84..<88: foreignEdit(.foreignEdit)
-        case 88..<90: try check(index)
-        case 90..<92: try await retryParked(index)
-        case 92..<94: try await compact(index)
-        default: if !setting.isQuiet { serverTrouble() }
-        }
+    func take(_ step: SimulationStep) async throws {
+        clock.advance(milliseconds: step.pauseMilliseconds)
+        generator = SeededGenerator(seed: UInt64(step.seed))
+        pool.reach = step.names
+        isCalm = step.isCalm
+        try await perform(step.action, step.device)
         try throwPending()
+    }
+
+    private func perform(_ action: SimulationAction, _ index: Int) async throws {
+        switch action {
+        case .edit: try await edit(index)
+        case .exchange: try await exchange(index)
+        case .check: try check(index)
+        case .retryParked: try await retryParked(index)
+        case .compact: try await compact(index)
+        case .crashInEdit, .crashInExchange, .reopen, .jumpClock, .goOffline:
+            try await goWrong(action, index)
+        case .inject(let fault): inject(fault, index)
+        case .foreignEdit: foreignEdit(.foreignEdit)
+        case .deleteZone, .forgetTombstones, .expireTokens, .backUp, .restore, .wipe:
+            trouble(action)
+        }
     }
 
     // MARK: Devices
@@ -27,8 +35,7 @@ extension SimulationWorld {
         guard !devices[index].isCrashed else { return }
         let edit = LocalEdit(seed: generator.next(), pool: pool, mayBeLarge: setting.mayBeLarge)
         do {
-            let (used, done) = try await devices[index].store.write { try edit.perform($0) }
-            pool = used
+            let done = try await devices[index].store.write { try edit.perform($0) }
             note("\(devices[index].name) edits: \(done.joined(separator: ", "))")
         } catch {
             note("\(devices[index].name) can't edit: \(error)")
@@ -69,6 +76,7 @@ extension SimulationWorld {
     func resume(_ index: Int) async throws {
         let decision: ZoneLossDecision = generator.chance(0.7) ? .reupload : .erase
         do {
+            if decision == .erase { devices[index].hasErased = true }
             try await devices[index].engine.resume(after: decision)
             note("\(devices[index].name) resumes: \(decision)")
         } catch {
@@ -101,51 +109,43 @@ extension SimulationWorld {
         }
     }
 
-    private func goWrong(_ index: Int) async throws {
-        let fault = generator.pick(
-            [
-                SimulationFault.crashBeforeCommit, .crashBeforeCommit, .reopen, .clockJump,
-                .longOffline,
-            ])
-        switch fault {
-        case .crashBeforeCommit:
-            devices[index].crashBeforeCommit(after: generator.below(5))
-            if generator.chance(0.3) {
-                try await edit(index)
-            } else {
-                try await exchange(index)
-                if !devices[index].isCrashed { devices[index].store.setCommitFault(nil) }
-            }
-        case .reopen: try await restart(index)
-        case .clockJump:
-            let skew = Int64(generator.below(400_000_000)) - 200_000_000
+    private func goWrong(_ action: SimulationAction, _ index: Int) async throws {
+        switch action {
+        case .crashInEdit(let commits):
+            devices[index].crashBeforeCommit(after: commits)
+            try await edit(index)
+            count(.crashBeforeCommit)
+        case .crashInExchange(let commits):
+            devices[index].crashBeforeCommit(after: commits)
+            try await exchange(index)
+            if !devices[index].isCrashed { devices[index].store.setCommitFault(nil) }
+            count(.crashBeforeCommit)
+        case .reopen:
+            try await restart(index)
+            count(.reopen)
+        case .jumpClock(let skew):
             devices[index].clock.jump(to: skew)
             note("\(devices[index].name)'s clock jumps to \(skew)")
-        default:
-            devices[index].offlineUntil = step + 15
+            count(.clockJump)
+        case .goOffline(let steps):
+            devices[index].offlineUntil = step + steps
             note("\(devices[index].name) is offline for long")
+            count(.longOffline)
+        default: preconditionFailure("\(action) is no trouble of a device.")
         }
-        count(fault)
     }
 
-    private func injectFault(_ index: Int) {
-        let scarce = setting.faults.filter(SimulationSetting.scarceFaults.contains)
-        let kind = generator.pick(setting.faults + scarce + scarce)
+    private func inject(_ fault: InjectedFault, _ index: Int) {
         // A store belongs to the user that it first met; only then can another one be in the way.
-        guard kind != .accountSwitch || devices[index].isBound else { return }
-        var fault = ScriptedFault(kind, lateBy: generator.below(4))
-        // Some need a request of a certain kind, or a conflict, and wait for one.
-        if SimulationSetting.rareFaults.contains(kind) { fault.duration = .requests(40) }
-        if kind.requestCode != nil, generator.chance(0.3) { fault.skip = generator.below(4) }
-        if kind.rawValue.hasSuffix("RetryAfter") { fault.retryAfterSeconds = 5 }
-        devices[index].service.inject(fault)
-        note("\(devices[index].name) will meet \(kind.rawValue)")
+        guard fault.kind != .accountSwitch || devices[index].isBound else { return }
+        devices[index].service.inject(fault.scripted)
+        note("\(devices[index].name) will meet \(fault.kind.rawValue)")
     }
 
     // MARK: The service
 
     func foreignEdit(_ fault: SimulationFault) {
-        perform(ForeignEdit(&pool, &generator), fault)
+        perform(ForeignEdit(pool, &generator), fault)
     }
 
     func perform(_ edit: ForeignEdit, _ fault: SimulationFault) {
@@ -167,38 +167,36 @@ extension SimulationWorld {
         }
     }
 
-    private func serverTrouble() {
-        if setting.mayRestore, generator.chance(0.6) { return restore() }
-        if setting.mayLoseZone, generator.chance(0.4) {
+    private func trouble(_ action: SimulationAction) {
+        switch action {
+        case .deleteZone:
             cloud.endZone(Self.zone, as: .deleted)
             count(.zoneDeletedByClient)
             note("another client deletes the zone")
-        } else if generator.chance(0.5) {
+        case .forgetTombstones:
             cloud.forgetTombstones(of: Self.zone)
             count(.tombstoneFloor)
             note("the service forgets tombstones")
-        } else {
+        case .expireTokens:
             cloud.expireTokens(of: Self.zone)
             cloud.expireDatabaseTokens()
             count(.tokensExpire)
             note("all tokens expire")
-        }
-    }
-
-    private func restore() {
-        guard let kept = backup, generator.chance(0.6) else {
+        case .backUp:
             backup = cloud.snapshot()
-            return note("the service is backed up")
-        }
-        wasRestored = true
-        if generator.chance(0.45) {
+            note("the service is backed up")
+        case .wipe:
+            wasRestored = true
             cloud.wipe()
             count(.wipe)
             note("the service loses everything")
-        } else {
-            cloud.restore(to: kept)
+        case .restore:
+            guard let backup else { return note("the service has no backup") }
+            wasRestored = true
+            cloud.restore(to: backup)
             count(.restore)
             note("the service is put back to its backup")
+        default: preconditionFailure("\(action) is no trouble of the service.")
         }
     }
 

@@ -10,15 +10,17 @@ actor SimulationWorld {
     static let zone = ZoneID("Notes")
     static let stepsKept = 60
 
-    let seed: UInt64
+    let script: SimulationScript
     let options: SimulationOptions
     let clock = ManualClock()
     let cloud: SimulatedCloud
-    let setting: SimulationSetting
     let directory: String
+    /// What is chosen within the step that is under way.
     var generator: SeededGenerator
+    /// Whether things happen while requests of the step are in flight.
+    var isCalm = false
     var devices: [SimulatedDevice] = []
-    var pool = RecordPool()
+    var pool: RecordPool
     var result: SimulationResult
     var step = 0
     var lastSteps: [String] = []
@@ -31,13 +33,14 @@ actor SimulationWorld {
     /// What went wrong inside a hook, to be thrown outside of it.
     var pendingFailure: SimulationFailure?
 
-    init(seed: UInt64, options: SimulationOptions) {
-        self.seed = seed
+    init(_ script: SimulationScript, options: SimulationOptions) {
+        self.script = script
         self.options = options
-        generator = SeededGenerator(seed: seed)
-        setting = SimulationSetting(&generator, isQuiet: options.withoutFaults)
+        let setting = script.setting
+        generator = SeededGenerator(seed: script.seed)
+        pool = RecordPool(seed: script.seed)
         cloud = SimulatedCloud(clock: clock, limits: setting.limits, options: setting.cloud)
-        result = SimulationResult(seed: seed)
+        result = SimulationResult(seed: script.seed)
         let parent =
             options.directory
             ?? (FileManager.default.fileExists(atPath: "/dev/shm")
@@ -45,16 +48,23 @@ actor SimulationWorld {
         directory = parent + "/backstitch-simulation-\(UUID().uuidString)"
     }
 
+    var setting: SimulationSetting { script.setting }
+
     func run() async -> SimulationResult {
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true)
-            for index in 0..<setting.deviceCount { try addDevice(index) }
-            while step < options.steps {
-                step += 1
-                try await takeStep()
+            for index in setting.deviceSeeds.indices { try addDevice(index) }
+            for step in script.steps {
+                self.step += 1
+                try await take(step)
             }
+            generator = SeededGenerator(seed: script.seed)
             try await settle()
+            if setting.checksLiveness {
+                try await checkLiveness()
+                try await settle()
+            }
             try await checkEnd()
         } catch let failure as SimulationFailure {
             result.failure = failure
@@ -77,17 +87,22 @@ actor SimulationWorld {
     }
 
     private func addDevice(_ index: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(setting.deviceSeeds[index]))
         let service = cloud.connection(device: "device \(index)")
         let skew = Int64(generator.below(7_200_000)) - 3_600_000
         let deviceClock = DeviceClock(
             clock, skewMilliseconds: generator.chance(0.5) ? skew : 0, seed: generator.next())
         var configuration = SyncConfiguration(
-            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy, syncOnSave: false,
+            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy,
+            deletePolicy: setting.deletePolicy,
+            conflictResolver: { try SimulatedResolver.decide($0) }, resolverMilliseconds: nil,
+            syncOnSave: false,
             atomicRequests: setting.isAtomic, recordsPerPass: setting.recordsPerPass,
             clock: deviceClock)
         configuration.debounceMilliseconds = 0
         service.faultPlan = setting.plan(seed: generator.next())
-        for kind in SimulationSetting.rareFaults where setting.faults.contains(kind) {
+        for kind in FaultKind.rare
+        where setting.hasChanceFaults && setting.faults.contains(kind) {
             let skip = generator.below(20)
             service.inject(ScriptedFault(kind, skip: skip, for: .requests(60)))
         }
@@ -111,7 +126,8 @@ actor SimulationWorld {
 
     func failure(_ checker: String, _ details: [String]) -> SimulationFailure {
         SimulationFailure(
-            seed: seed, options: "\(setting)", step: step, checker: checker, details: details,
+            seed: script.seed, arguments: options.arguments, options: "\(setting)", step: step,
+            checker: checker, details: details,
             lastSteps: lastSteps)
     }
 

@@ -10,6 +10,10 @@ struct WriteStamp: Sendable {
     private var tagCount: UInt64 = 0
     /// The versions of all records by their tags; nil where they are not kept.
     private(set) var versions: [String: ServiceRecord]?
+    /// The device that writes; empty where it is somebody else.
+    var writer = ""
+    /// The devices that wrote the versions that are kept, by their tags.
+    private(set) var writers: [String: String] = [:]
 
     init(advancesItself: Bool, keepsVersions: Bool = false) {
         self.advancesItself = advancesItself
@@ -22,6 +26,8 @@ struct WriteStamp: Sendable {
         tagCount += 1
         record.changeTag = String(tagCount, radix: 36)
         record.modifiedMilliseconds = max(milliseconds, previous + 1)
+        guard versions != nil else { return }
         versions?[record.changeTag] = record
+        writers[record.changeTag] = writer
     }
 }

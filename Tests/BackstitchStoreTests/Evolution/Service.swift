@@ -13,7 +13,8 @@ extension Store {
             try context.merge(
                 ServiceRecord(
                     recordName: name, recordType: type, changeTag: tag,
-                    modifiedMilliseconds: milliseconds, fields: fields), policy: policy)
+                    modifiedMilliseconds: milliseconds, fields: fields),
+                policy: ConflictSettings(ConflictRules(policy)))
         }
     }
 

@@ -10,7 +10,9 @@ package import BackstitchStore
 /// - the base is true: after whatever the service said, the fields at the synced sequence are those
 ///   of the version with that change tag, unknown fields included. So a local edit counts as synced
 ///   only if a version of the service really had it;
-/// - a conflict report tells the local version and the service's version as they were;
+/// - a conflict report tells base, local version and service's version as they were, is no conflict
+///   with what the device wrote or had, and ends as the policy says;
+/// - a record that ends without one takes no edits with it, and edits leave unknown fields alone;
 /// - within one life of a zone the base never goes back to an older version. A client can't tell a
 ///   stale answer to a full fetch from a backup that was restored, so that this is not asked where
 ///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
@@ -26,8 +28,14 @@ package struct LogAccount {
         package var isParked = false
         /// Whether there is a row: the record exists, or its end is not synced.
         var isThere = false
+        /// How often a row began; a version of an earlier one says nothing of the last.
+        var lives = 0
         /// The operations that wait for the service.
         var waiting: [UInt64] = []
+        /// The fields that local-only operations changed since the service last told them.
+        var kept: Set<FieldID> = []
+        /// Whether the record was taken off this device.
+        var isEvicted = false
         /// What the next operation, a rebase in the same transaction, has to bring back.
         var owed: Owed?
 
@@ -38,6 +46,21 @@ package struct LogAccount {
         func fields(at sequence: UInt64) -> Fields? {
             states.last { $0.sequence <= sequence }?.fields
         }
+
+        /// The version that the service delivered at a sequence, with what operations changed
+        /// before it since a base. Where that is known, a field that has its value again is as it was.
+        func rebased(at sequence: UInt64, base: UInt64, _ operations: [UInt64]) -> Fields? {
+            guard let local = fields(at: sequence - 1) else { return nil }
+            guard var result = fields(at: sequence) else { return local }
+            let start = base > 0 ? fields(at: base) : nil
+            var changed = Set(local.differences(from: start ?? Fields()))
+            for operation in operations where start == nil {
+                let (before, after) = (fields(at: operation - 1), fields(at: operation))
+                changed.formUnion((after ?? Fields()).differences(from: before ?? Fields()))
+            }
+            for field in changed { result[field] = local.value(field) }
+            return result
+        }
     }
 
     /// Local operations that the service's version was put in front of, without a conflict: they
@@ -45,7 +68,9 @@ package struct LogAccount {
     struct Owed {
         let sequences: [UInt64]
         let transaction: UInt64
-        let fields: Fields?
+        /// What the record has to be: the service's version with what the operations changed. There
+        /// are two ways where the service has a part of them.
+        let fields: [Fields?]
     }
 
     struct Place: Hashable {
@@ -60,6 +85,8 @@ package struct LogAccount {
     /// The local operations, by what became of them.
     package private(set) var localOperations = 0
     package private(set) var acknowledged = 0
+    /// The operations that the service is never to hear of; they are none of the local ones.
+    package private(set) var localOnlyOperations = 0
     package private(set) var superseded = 0
     package private(set) var conflicts = 0
     /// A digest of everything in the log.
@@ -67,9 +94,10 @@ package struct LogAccount {
     /// The values that local operations wrote, by record and field.
     package private(set) var written: [String: Set<ServiceValue>] = [:]
 
-    private var catalog: CatalogSnapshot
+    private(set) var catalog: CatalogSnapshot
     private var version: (String) -> ServiceRecord?
-    private var mayGoBack: Bool
+    private(set) var mayGoBack: Bool
+    private(set) var expectation: Expectation
     /// The last operation that was read.
     private var through: UInt64 = 0
 
@@ -82,13 +110,16 @@ package struct LogAccount {
     ///   - earlier: The account of the same log at an earlier moment.
     ///   - version: The version of a record that the service gave a change tag to.
     ///   - mayGoBack: Whether the service was put back to a backup, or answers from old states.
+    ///   - expectation: What else is asked of it.
     package init(
         _ reader: TableReader, after earlier: LogAccount? = nil, mayGoBack: Bool,
+        expectation: Expectation = Expectation(),
         version: @escaping (String) -> ServiceRecord?
     ) throws {
         catalog = reader.catalog
         self.version = version
         self.mayGoBack = mayGoBack
+        self.expectation = expectation
         if let earlier { goOn(from: earlier) }
         try reader.visitOperations(from: through + 1) { operation in
             try add(operation)
@@ -104,8 +135,10 @@ package struct LogAccount {
 
     private mutating func goOn(from earlier: LogAccount) {
         let (catalog, version, mayGoBack) = (catalog, version, mayGoBack)
+        let expectation = expectation
         self = earlier
         (self.catalog, self.version, self.mayGoBack) = (catalog, version, mayGoBack)
+        self.expectation = expectation
     }
 
     /// The records that exist, sorted by name.
@@ -118,7 +151,7 @@ package struct LogAccount {
     /// The records with operations that wait.
     package var dirty: [Entry] { entries.values.filter(\.isDirty) }
 
-    private mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
+    mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
         let name = catalog.table(entry.entity)?.name ?? "?"
         doubtful.append(entry.recordName)
         problems.append("operation \(sequence) of \(name) \(entry.recordName): \(problem)")
@@ -139,10 +172,13 @@ package struct LogAccount {
         var entry =
             entries[place]
             ?? Entry(entity: operation.entity, recordName: place.key.name.description)
+        let before = Standing(entry)
         if operation.kind.changesContent { try change(operation, &entry) }
+        try checkLocal(operation, entry)
         if let stamp = operation.stamp {
             for byte in stamp.changeTag.utf8 { mix(UInt64(byte)) }
-            try settle(operation, stamp, &entry)
+            checkEnd(operation, entry, after: before)
+            try settle(operation, stamp, &entry, after: before)
         }
         switch operation.kind {
         case .park: entry.isParked = true
@@ -170,7 +206,7 @@ package struct LogAccount {
             let count = problems.count
             try change(operation, &after)
             problems.removeLast(problems.count - count)
-            if after.fields?.withoutNulls != owed.fields?.withoutNulls {
+            if !areSame(owed.fields, after) {
                 note(
                     operation.sequence, entry,
                     "the local operations \(owed.sequences) are not brought back as they were")
@@ -181,6 +217,19 @@ package struct LogAccount {
                 "the local operations \(owed.sequences) are lost without a conflict report")
         }
         entries[place] = entry
+    }
+
+    /// Whether a record has fields that may be due, as far as the service can tell.
+    private func areSame(_ candidates: [Fields?], _ entry: Entry) -> Bool {
+        candidates.contains { areSame($0, entry) }
+    }
+
+    private func areSame(_ fields: Fields?, _ entry: Entry) -> Bool {
+        guard let fields, let own = entry.fields, let table = catalog.table(entry.entity) else {
+            return (fields == nil) == (entry.fields == nil)
+        }
+        return WireForm.difference(WireForm.fields(fields, table), WireForm.fields(own, table))
+            == nil
     }
 
     private mutating func change(_ operation: OperationView, _ entry: inout Entry) throws {
@@ -201,15 +250,36 @@ package struct LogAccount {
             fields = nil
         }
         // A record that begins after its end was settled has a row of its own.
-        if !entry.isThere {
-            entry.synced = 0
+        if !entry.isThere || entry.isEvicted {
+            entry.lives += 1
+            entry.synced = entry.isThere ? entry.synced : 0
             entry.changeTag = ""
         }
         entry.isThere = true
         entry.isParked = false
+        entry.isEvicted = false
+        if operation.origin == .localOnly { keep(step, &entry) }
         entry.states.append((step.sequence, fields))
         if operation.origin == .local { localOperations += 1 }
-        if operation.stamp == nil { entry.waiting.append(step.sequence) }
+        if operation.stamp == nil, operation.origin != .localOnly {
+            entry.waiting.append(step.sequence)
+        }
+    }
+
+    /// Takes in what stays on this device; what waits for the service forbids it.
+    private mutating func keep(_ step: OperationStep, _ entry: inout Entry) {
+        localOnlyOperations += 1
+        if !entry.waiting.isEmpty {
+            note(step.sequence, entry, "stays on this device in front of what is to be pushed")
+        }
+        entry.synced = step.sequence
+        switch step.change {
+        case .insert(let fields): entry.kept.formUnion(fields.ids)
+        case .update(_, let after): entry.kept.formUnion(after.ids)
+        case .delete:
+            entry.isThere = !entry.changeTag.isEmpty
+            entry.isEvicted = entry.isThere
+        }
     }
 
     private mutating func noteWritten(
@@ -223,7 +293,8 @@ package struct LogAccount {
 
     /// Takes in what the service said of a record.
     private mutating func settle(
-        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry
+        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry,
+        after standing: Standing
     ) throws {
         let isContent = operation.kind.changesContent
         if operation.conflictBytes != nil { conflicts += 1 }
@@ -231,21 +302,28 @@ package struct LogAccount {
         entry.waiting.removeAll { $0 <= stamp.acknowledgedThrough }
         acknowledged += before.count - entry.waiting.count
         if isContent {
-            if !entry.waiting.isEmpty, operation.conflictBytes == nil {
+            let due = [
+                entry.rebased(at: operation.sequence, base: entry.synced, before),
+                entry.rebased(
+                    at: operation.sequence, base: max(entry.synced, stamp.acknowledgedThrough),
+                    entry.waiting),
+            ]
+            // Edits of what the service has anyway are on it.
+            if !entry.waiting.isEmpty, operation.conflictBytes == nil, !areSame(due, entry) {
                 entry.owed = Owed(
-                    sequences: entry.waiting, transaction: operation.transaction,
-                    fields: entry.fields(at: operation.sequence - 1))
+                    sequences: entry.waiting, transaction: operation.transaction, fields: due)
                 owing = Place(entity: entry.entity, key: try operation.key)
             }
             superseded += entry.waiting.count
             entry.waiting = []
+            entry.kept = []
             entry.synced = operation.sequence
         } else {
             entry.synced = max(entry.synced, stamp.acknowledgedThrough)
         }
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
-        try checkBase(operation, &entry, before: tagBefore)
+        try checkBase(operation, &entry, before: tagBefore, after: standing)
         if entry.fields == nil, !(entry.lastSequence > entry.synced) {
             entry.isThere = false
             entry.isParked = false
@@ -254,17 +332,23 @@ package struct LogAccount {
     }
 
     private mutating func checkBase(
-        _ operation: OperationView, _ entry: inout Entry, before: String
+        _ operation: OperationView, _ entry: inout Entry, before: String,
+        after standing: Standing
     ) throws {
         guard let table = catalog.table(entry.entity) else { return }
         let base = entry.fields(at: entry.synced)
-        let local = base.map { WireForm.fields($0, table) }
+        let hidden = Set(
+            table.attributes.map(\.field).filter {
+                entry.kept.contains($0) || table.unsentFields.contains($0)
+                    || table.unreadFields.contains($0)
+            }.compactMap { table.attribute($0)?.name })
+        let local = base.map { WireForm.fields($0, table).filter { !hidden.contains($0.key) } }
         if entry.changeTag.isEmpty {
             if local != nil, entry.synced > 0 {
                 note(operation.sequence, entry, "exists as synced, but for the service it does not")
             }
         } else if let version = version(entry.changeTag) {
-            let server = WireForm.fields(version, table)
+            let server = WireForm.fields(version, table).filter { !hidden.contains($0.key) }
             if version.recordName != entry.recordName {
                 note(operation.sequence, entry, "has the tag of \(version.recordName)")
             } else if let difference = WireForm.difference(local ?? [:], server) {
@@ -285,6 +369,7 @@ package struct LogAccount {
         }
         guard let bytes = operation.conflictBytes else { return }
         let report = try ConflictReport(reading: bytes)
+        checkConflict(operation, report, entry, after: standing)
         let states = entry.states.filter { $0.sequence < operation.sequence }
         let mine = states.last?.fields.map { WireForm.fields($0, table) }
         if let difference = WireForm.difference(

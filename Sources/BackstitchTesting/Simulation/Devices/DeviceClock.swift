@@ -6,6 +6,7 @@ final class DeviceClock: SyncClock {
     private struct State {
         var skewMilliseconds: Int64
         var generator: SeededGenerator
+        var isDriven = false
     }
 
     private let clock: ManualClock
@@ -23,8 +24,15 @@ final class DeviceClock: SyncClock {
         state.withLock { $0.skewMilliseconds = skewMilliseconds }
     }
 
-    /// Nobody sleeps in a simulation: the driver asks for every round.
-    func sleep(milliseconds: Int64) async throws {}
+    /// Whether the device's engine goes on by itself, so that it has to wait for the common time.
+    /// Otherwise nobody sleeps: the driver asks for every round.
+    func setDriven(_ isDriven: Bool) { state.withLock { $0.isDriven = isDriven } }
+
+    func sleep(milliseconds: Int64) async throws {
+        guard state.withLock(\.isDriven) else { return }
+        // A wait of nothing is one too, so that no attempt goes unseen.
+        try await clock.sleep(milliseconds: max(1, milliseconds))
+    }
 
     func random() -> Double { state.withLock { $0.generator.fraction() } }
 }

@@ -18,6 +18,8 @@ struct SimulatedDevice {
     private(set) var connection: DeviceConnection
     /// Whether its store belongs to a user.
     var isBound = false
+    /// Whether its records were erased after the loss of a zone.
+    var hasErased = false
     /// The account of its log as of the last compaction.
     var account: LogAccount?
     /// Until this step it does not exchange.

@@ -30,7 +30,7 @@ struct ForeignEdit: Sendable {
         }
     }
 
-    init(_ pool: inout RecordPool, _ generator: inout SeededGenerator) {
+    init(_ pool: RecordPool, _ generator: inout SeededGenerator) {
         if generator.chance(0.1) {
             // A record type that this version does not know.
             recordName = "robot-\(generator.below(4))"

@@ -4,25 +4,23 @@ import Foundation
 /// What an application does in one transaction, decided by a seed alone.
 struct LocalEdit: Sendable {
     let seed: UInt64
-    var pool: RecordPool
+    let pool: RecordPool
     /// Whether a value may be larger than small services take.
-    var mayBeLarge: Bool
+    let mayBeLarge: Bool
 
     /// Does it, and tells what was done.
-    func perform(_ transaction: borrowing WriteTransaction) throws -> (RecordPool, [String]) {
+    func perform(_ transaction: borrowing WriteTransaction) throws -> [String] {
         var generator = SeededGenerator(seed: seed)
-        var pool = pool
         var done: [String] = []
         let count = generator.chance(0.3) ? 2 + generator.below(4) : 1
         for _ in 0..<count {
-            done.append(try step(transaction, &pool, &generator))
+            done.append(try step(transaction, &generator))
         }
-        return (pool, done)
+        return done
     }
 
     private func step(
-        _ transaction: borrowing WriteTransaction, _ pool: inout RecordPool,
-        _ generator: inout SeededGenerator
+        _ transaction: borrowing WriteTransaction, _ generator: inout SeededGenerator
     ) throws -> String {
         let kind = generator.pick([RecordPool.Kind.folder, .note, .note, .note, .tag, .pair])
         let name = pool.name(kind, &generator)

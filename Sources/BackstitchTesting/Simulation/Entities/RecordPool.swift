@@ -15,33 +15,31 @@ struct RecordPool: Sendable {
     /// The most names of a kind.
     static let namesMax = 12
 
-    private var names: [[String]] = Array(repeating: [], count: Kind.allCases.count)
+    /// How many notes are used; of other kinds half as many.
+    var reach = 1
+    private let names: [[String]]
 
-    func all(_ kind: Kind) -> [String] { names[kind.rawValue] }
+    /// The names of a run; half of them are UUIDs.
+    init(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        names = Kind.allCases.map { kind in
+            (0..<Self.namesMax).map { number in
+                guard generator.chance(0.5) else { return "\(kind)-\(number)" }
+                let bytes = (generator.next().bigEndian, generator.next().bigEndian)
+                return UUID(uuid: unsafeBitCast(bytes, to: uuid_t.self)).uuidString
+            }
+        }
+    }
 
-    /// A name of a kind: one that was used, or now and then a new one.
-    mutating func name(
-        _ kind: Kind, _ generator: inout SeededGenerator, isNew: Bool = false
-    ) -> String {
-        let known = names[kind.rawValue]
-        if !known.isEmpty, known.count >= Self.namesMax || !(isNew || generator.chance(0.2)) {
-            return generator.pick(known)
-        }
-        let name: String
-        if generator.chance(0.5) {
-            let bytes = (generator.next().bigEndian, generator.next().bigEndian)
-            name = UUID(uuid: unsafeBitCast(bytes, to: uuid_t.self)).uuidString
-        } else {
-            name = "\(kind)-\(known.count)"
-        }
-        names[kind.rawValue].append(name)
-        return name
+    /// One of the names of a kind that are used.
+    func name(_ kind: Kind, _ generator: inout SeededGenerator) -> String {
+        let count = kind == .note ? reach : (reach + 1) / 2
+        return names[kind.rawValue][generator.below(min(count, Self.namesMax))]
     }
 
     /// A used name of a kind, or nil for no record.
     func target(_ kind: Kind, _ generator: inout SeededGenerator) -> String? {
-        let known = names[kind.rawValue]
-        return known.isEmpty || generator.chance(0.25) ? nil : generator.pick(known)
+        generator.chance(0.25) ? nil : name(kind, &generator)
     }
 }
 

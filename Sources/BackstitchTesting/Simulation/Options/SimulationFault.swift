@@ -1,5 +1,5 @@
 /// What goes wrong in a simulation besides the faults of a connection, see ``FaultKind``.
-public enum SimulationFault: String, Hashable, Sendable, CaseIterable {
+public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     /// A device ends while a request is in flight, and opens its store again.
     case crash
     /// A device ends right before a commit, which is lost.

@@ -1,0 +1,69 @@
+import BackstitchTesting
+
+/// What `backstitch simulate --json` writes.
+struct SimulateDocument: Encodable {
+    private struct Options: Encodable {
+        var profile: String?
+        var devices: String?
+        var steps: Int?
+        var faults: String?
+        var script: String?
+    }
+
+    private struct Failed: Encodable {
+        let seed: UInt64
+        let step: Int
+        let checker: String
+        let details: [String]
+        let options: String
+        let replay: String
+
+        init(_ failure: SimulationFailure, replay: String) {
+            seed = failure.seed
+            step = failure.step
+            checker = failure.checker
+            details = failure.details
+            options = failure.options
+            self.replay = replay
+        }
+    }
+
+    private struct Shrunk: Encodable {
+        let script: SimulationScript
+        let failure: Failed
+        let runs: Int
+    }
+
+    private let options: Options
+    private let seeds: Int
+    private let failures: [Failed]
+    private let rounds: Int
+    private let operations: Int
+    private let faultsInjected: [String: Int]
+    private let seconds: Double
+    private var shrunk: Shrunk?
+
+    init(_ work: SimulateArguments, _ summary: SimulationSummary) {
+        if let script = work.script {
+            options = Options(script: script.path)
+        } else {
+            options = Options(
+                profile: work.options.profile.rawValue,
+                devices: work.options.devices.map(String.init) ?? "by seed",
+                steps: work.options.steps, faults: work.options.faults.description)
+        }
+        seeds = summary.seeds
+        failures = summary.failures.map { Failed($0, replay: work.replay($0)) }
+        rounds = summary.rounds
+        operations = summary.operations
+        faultsInjected = summary.faultsInjected
+        seconds = summary.seconds
+    }
+
+    mutating func add(_ found: SimulationShrinker.Shrunk) {
+        shrunk = Shrunk(
+            script: found.script,
+            failure: Failed(found.failure, replay: "backstitch simulate --script FILE"),
+            runs: found.runs)
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import XXHash
+
+/// The versions of a record that met, and neither follows from the other.
+struct ConflictSides {
+    /// The service's version; nil where the record was deleted there.
+    var version: ServerVersion?
+    /// The fields that both sides started from; nil where the record did not exist.
+    var base: Fields?
+    /// The local fields; nil where the record was deleted here.
+    var mine: Fields?
+    /// The service's fields; nil where the record was deleted there.
+    var theirs: Fields?
+    /// The fields that were cleared here, where there is no base to tell.
+    var cleared: Set<FieldID> = []
+    /// The local operations up to this are on the service.
+    var through: UInt64
+    /// The time of the last local operation.
+    var localMilliseconds: Int64
+    var name: RecordName
+
+    init(
+        version: ServerVersion?, base: Fields?, server: Fields?, _ local: LocalState,
+        through: UInt64 = 0
+    ) {
+        self.version = version
+        self.base = base
+        mine = local.fields
+        theirs = server
+        self.through = through
+        localMilliseconds = Int64((local.unsynced.last?.clock ?? 0) >> 16)
+        name = local.name
+        guard base == nil else { return }
+        var fold = RecordFold()
+        for step in local.unsynced { fold.add(step) }
+        for (field, value) in fold.changed where value == .null { cleared.insert(field) }
+    }
+
+    /// Whether the local version was made later. What was deleted on the service has no time.
+    var isLocalLater: Bool {
+        guard let version else { return true }
+        return localMilliseconds > version.modifiedMilliseconds
+    }
+}
+
+extension Merge {
+    func resolve(_ sides: ConflictSides) -> MergePlan {
+        guard let decision = decide(sides) else {
+            var plan = MergePlan(remote: .nothing)
+            plan.question = ConflictQuestion(
+                base: sides.base, local: sides.mine, server: sides.theirs,
+                localMilliseconds: sides.localMilliseconds,
+                serverMilliseconds: sides.version?.modifiedMilliseconds)
+            return plan
+        }
+        return plan(decision, sides)
+    }
+
+    // MARK: Deciding
+
+    /// What becomes of a conflict, and whether a value is lost by that.
+    private struct Decision {
+        var answer: ConflictAnswer
+        var isLossy = true
+    }
+
+    /// Decides; nil where the application has to.
+    private func decide(_ sides: ConflictSides) -> Decision? {
+        let isEdited = sides.mine != nil
+        if !isEdited || sides.theirs == nil {
+            switch rules.deletePolicy {
+            case .deleteWins: return Decision(answer: isEdited ? .server : .client)
+            case .editWins: return Decision(answer: isEdited ? .client : .server)
+            case .followPolicy: break
+            }
+        }
+        return decide(rules.policy, sides)
+    }
+
+    private func decide(_ policy: ConflictPolicy, _ sides: ConflictSides) -> Decision? {
+        switch policy {
+        case .serverWins: Decision(answer: .server)
+        case .clientWins: Decision(answer: .client)
+        case .lastWriterWins: Decision(answer: sides.isLocalLater ? .client : .server)
+        case .keepBoth: Decision(answer: .keepBoth)
+        case .resolver: answer.map { Decision(answer: $0.only(knownFields)) }
+        case .merge(let otherwise): decideByField(otherwise.innermost, sides)
+        }
+    }
+
+    private func decideByField(_ otherwise: ConflictPolicy, _ sides: ConflictSides) -> Decision? {
+        guard let mine = sides.mine, let theirs = sides.theirs else {
+            return decide(otherwise, sides)
+        }
+        let base = sides.base ?? Fields()
+        var taken = Fields()
+        var isLossy = false
+        // Fields that the schema does not know are changed here too, by a copy of a record.
+        for field in knownFields.union(mine.differences(from: base)) {
+            let (own, foreign) = (mine.value(field), theirs.value(field))
+            let isChanged =
+                !areSame(field, own, base.value(field)) || sides.cleared.contains(field)
+            if areSame(field, own, foreign) || !isChanged { continue }
+            if areSame(field, foreign, base.value(field)) {
+                taken[field] = own
+                continue
+            }
+            isLossy = true
+            guard knownFields.contains(field) else { continue }
+            guard let policy = rules.fields[field] ?? FieldConflictPolicy(otherwise) else {
+                return decide(otherwise, sides)
+            }
+            let isMine =
+                policy == .clientWins || (policy == .lastWriterWins && sides.isLocalLater)
+            if isMine { taken[field] = own }
+        }
+        return Decision(answer: .fields(taken), isLossy: isLossy)
+    }
+
+    // MARK: Planning
+
+    private func plan(_ decision: Decision, _ sides: ConflictSides) -> MergePlan {
+        let adopt = MergePlan.Remote.adopt(
+            version: sides.version, fields: sides.theirs, through: sides.through)
+        func report(_ outcome: Fields?) -> ConflictReport? {
+            guard decision.isLossy else { return nil }
+            return ConflictReport(
+                policy: rules.policy, base: sides.base, local: sides.mine, server: sides.theirs,
+                outcome: outcome)
+        }
+        func saving(_ values: Fields, over fields: Fields) -> MergePlan {
+            var result = fields
+            for (field, value) in values {
+                if areSame(field, result.value(field), value) { continue }
+                result[field] = value
+            }
+            result = result.withoutNulls
+            let isNew = sides.theirs.map { !foreignFields(result, $0).isEmpty } ?? true
+            return MergePlan(
+                remote: adopt, rebase: isNew ? .save(result) : .nothing, conflict: report(result))
+        }
+        switch decision.answer {
+        case .keepBoth where rules.mayCopy && sides.mine != nil:
+            return copying(MergePlan(remote: adopt, conflict: report(sides.theirs)), sides)
+        case .server, .keepBoth:
+            return MergePlan(remote: adopt, conflict: report(sides.theirs))
+        case .client:
+            guard let mine = sides.mine else {
+                return MergePlan(remote: adopt, rebase: .delete, conflict: report(nil))
+            }
+            guard let theirs = sides.theirs else {
+                return MergePlan(remote: adopt, rebase: .save(mine), conflict: report(mine))
+            }
+            var known = mine.only(knownFields)
+            for field in knownFields where mine[field] == nil { known[field] = .null }
+            return saving(known, over: theirs)
+        case .fields(let values):
+            return saving(values, over: sides.theirs ?? sides.mine ?? Fields())
+        case .park(let reason):
+            var plan = MergePlan(remote: .nothing)
+            plan.parkingReason = reason
+            return plan
+        }
+    }
+
+    private func copying(_ plan: MergePlan, _ sides: ConflictSides) -> MergePlan {
+        var plan = plan
+        plan.copy = sides.mine
+        plan.conflict?.copy = sides.mine?.copyName(of: sides.name)
+        return plan
+    }
+}
+
+extension FieldConflictPolicy {
+    /// The policy of a field where a whole record has one; nil where that decides of whole records.
+    fileprivate init?(_ policy: ConflictPolicy) {
+        switch policy {
+        case .serverWins: self = .serverWins
+        case .clientWins: self = .clientWins
+        case .lastWriterWins: self = .lastWriterWins
+        case .keepBoth, .resolver, .merge: return nil
+        }
+    }
+}
+
+extension ConflictAnswer {
+    /// The answer without values for fields that the schema does not know.
+    fileprivate func only(_ known: Set<FieldID>) -> ConflictAnswer {
+        if case .fields(let values) = self { .fields(values.only(known)) } else { self }
+    }
+}
+
+extension Fields {
+    /// The name of a copy of a record with these fields. It follows from both, so that a merge that
+    /// is repeated makes the same one.
+    fileprivate func copyName(of name: RecordName) -> RecordName {
+        var writer = FieldWriter()
+        var bytes = ByteBuffer(capacity: 256)
+        // Fields that were stored can be written again.
+        try? withoutNulls.write(to: &writer)
+        writer.finish(into: &bytes)
+        var text = name.description
+        let seed = text.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
+        return .uuid(
+            UUID(
+                computed: Checksum.xxh64(bytes.bytes, seed: seed),
+                Checksum.xxh64(bytes.bytes, seed: ~seed)))
+    }
+}

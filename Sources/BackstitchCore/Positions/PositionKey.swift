@@ -1,0 +1,121 @@
+/// Keys that put records in an order of the user's, as a text attribute that queries sort by.
+///
+/// There is a key between any two, so that a record is moved by an edit of that record alone, and
+/// moves of different records on different devices merge. Records that are put at one place at the
+/// same time both stay, beside each other: the jitter makes their keys differ.
+///
+/// A key is a whole number and a fraction, in digits `0-9A-Za-z` that sort as ASCII. The first
+/// character tells how many digits the number has (`a` one, `b` two, `Z` one below zero, `Y` two), so
+/// that numbers sort as text too and keys at both ends of a list grow with its logarithm. Between two
+/// others a key has a digit more for about five halvings. A fraction does not end with `0`.
+public enum PositionKey {
+    /// How many digits the jitter has.
+    static let jitterDigits = 4
+
+    /// A key that sorts behind one key and before another.
+    ///
+    /// Between two equal keys there is none, and neither is a reason to fail: the result is behind
+    /// both then.
+    ///
+    /// - Parameters:
+    ///   - lower: The key before the place; nil for the start of the list.
+    ///   - upper: The key behind the place; nil for the end of the list.
+    ///   - jitter: A random number, such as `.random(in: 0 ... .max)`; two devices that choose the
+    ///     same place get the same key once in some 14 million times, and records with one key are
+    ///     sorted by their names.
+    /// - Throws: ``PositionError`` where one of the keys is none, or they are in the wrong order.
+    public static func between(
+        _ lower: String?, _ upper: String?, jitter: UInt64
+    ) throws(PositionError) -> String {
+        let low = try lower.map { text throws(PositionError) in try Parts(text) }
+        var high = try upper.map { text throws(PositionError) in try Parts(text) }
+        if let lower, let upper {
+            if lower.utf8.elementsEqual(upper.utf8) {
+                high = nil
+            } else if !lower.utf8.lexicographicallyPrecedes(upper.utf8) {
+                throw .order(lower, upper)
+            }
+        }
+        return middle(low, high).withJitter(jitter)
+    }
+
+    private static func middle(_ low: Parts?, _ high: Parts?) -> Parts {
+        switch (low, high) {
+        case (nil, nil):
+            return Parts(number: [Digits.zeroHead, 0], fraction: [])
+        case (nil, let high?):
+            guard let number = Digits.decremented(high.number) else {
+                // There is no smaller number.
+                return Parts(
+                    number: high.number, fraction: Digits.middle([], high.fraction))
+            }
+            return Parts(number: number, fraction: [])
+        case (let low?, let high):
+            if let number = Digits.incremented(low.number),
+                high.map({ number.lexicographicallyPrecedes($0.number) }) ?? true
+            {
+                return Parts(number: number, fraction: [])
+            }
+            let isOneNumber = high.map { $0.number == low.number } ?? false
+            return Parts(
+                number: low.number,
+                fraction: Digits.middle(low.fraction, isOneNumber ? high?.fraction : nil))
+        }
+    }
+
+    /// A key as its number, head included, and its fraction, in values of digits.
+    struct Parts: Equatable {
+        var number: [UInt8]
+        var fraction: [UInt8]
+
+        init(number: [UInt8], fraction: [UInt8]) {
+            self.number = number
+            self.fraction = fraction
+        }
+
+        init(_ text: String) throws(PositionError) {
+            let digits = text.utf8.map(Digits.value)
+            guard let head = digits.first.flatMap({ $0 }), let count = Digits.count(ofHead: head),
+                digits.count > count, !digits.contains(nil)
+            else { throw .invalid(text) }
+            let values = digits.compactMap { $0 }
+            number = Array(values[0...count])
+            fraction = Array(values[(count + 1)...])
+            // Before the smallest number alone there is nothing.
+            let hasNoneBefore = fraction.isEmpty && Digits.decremented(number) == nil
+            if fraction.last == 0 || hasNoneBefore { throw .invalid(text) }
+        }
+
+        /// The text, with digits behind it that depend on a number.
+        func withJitter(_ jitter: UInt64) -> String {
+            var rest = jitter
+            var digits = number + fraction
+            for position in 1...PositionKey.jitterDigits {
+                let isLast = position == PositionKey.jitterDigits
+                let count: UInt64 = isLast ? Digits.count - 1 : Digits.count
+                digits.append(UInt8(rest % count) + (isLast ? 1 : 0))
+                rest /= count
+            }
+            return String(decoding: digits.map(Digits.character), as: UTF8.self)
+        }
+    }
+}
+
+/// Why there is no key for a position.
+public enum PositionError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
+    case invalid(String)
+    /// The first key sorts behind the second.
+    case order(String, String)
+
+    /// What is wrong, and what to do.
+    public var description: String {
+        switch self {
+        case .invalid(let text):
+            "'\(text)' is no position key. Give keys that PositionKey made, or give the records new "
+                + "ones in their order."
+        case .order(let lower, let upper):
+            "'\(lower)' sorts behind '\(upper)'. Give the key before the place first."
+        }
+    }
+}

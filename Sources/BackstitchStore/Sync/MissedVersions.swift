@@ -1,0 +1,59 @@
+package import BackstitchCore
+import LMDB
+
+/// A version of the service that was met and not taken over, because the record was parked.
+///
+/// As long as a record has something to push, the service answers with its version again. Once its
+/// edits are given up nobody would: the feed was read past that version. So it is looked up then.
+package struct MissedVersion {
+    package let key: RecordKey
+    /// When the service saved it; nil where the record does not exist there.
+    package let modifiedMilliseconds: Int64?
+}
+
+extension WriteContext {
+    /// Notes that the service has another version of a record than the one that is known here.
+    func noteMissedVersion(of key: RecordKey, _ server: ServerState) throws {
+        var value: [UInt8] = []
+        if case .present(let version, _, _) = server {
+            withUnsafeBytes(of: version.modifiedMilliseconds.bigEndian) { value += $0 }
+        }
+        try setMeta(MetaName.missedPrefix + key.name.description, value)
+    }
+
+    /// Forgets that, because a version was taken over.
+    package func forgetMissedVersion(of key: RecordKey) throws {
+        let name = MetaName.missedPrefix + key.name.description
+        if try reader.meta(name) != nil { try deleteMeta(name) }
+    }
+}
+
+extension TableReader {
+    /// The missed versions of records that have nothing to push.
+    package func missedVersions(limit: Int) throws -> [MissedVersion] {
+        var versions: [MissedVersion] = []
+        let prefix = Array(MetaName.missedPrefix.utf8)
+        try prefix.withUnsafeBytes { prefix in
+            try access.withCursor(in: databases.meta) { cursor in
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, cursor.key.begins(with: prefix), versions.count < limit {
+                    let name = cursor.key.part(prefix.count..<cursor.key.count)
+                    let key = RecordKey(RecordName(String(decoding: name, as: UTF8.self)))
+                    let isDirty = try catalog.tables.contains {
+                        try row($0.number, key)?.isDirty == true
+                    }
+                    if !isDirty {
+                        let time = cursor.value
+                        versions.append(
+                            MissedVersion(
+                                key: key,
+                                modifiedMilliseconds: time.count == 8
+                                    ? Int64(bitPattern: time.part(0..<8).sequence) : nil))
+                    }
+                    isThere = try cursor.next()
+                }
+            }
+        }
+        return versions
+    }
+}

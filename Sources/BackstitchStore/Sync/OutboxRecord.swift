@@ -1,0 +1,47 @@
+public import BackstitchCore
+
+/// A record with changes that the service does not have.
+public struct OutboxRecord: Hashable, Sendable {
+    /// What has to be done on the service.
+    public enum Change: String, Hashable, Sendable, CaseIterable {
+        /// The service does not have the record.
+        case create
+        /// Some fields are newer here.
+        case update
+        /// The record was deleted here.
+        case delete
+    }
+
+    /// The entity.
+    public let entity: String
+    /// The record's name.
+    public let recordName: RecordName
+    /// What the unsynced operations add up to.
+    public let change: Change
+    /// The sequence of the last unsynced operation.
+    public let lastSequence: UInt64
+}
+
+extension TableReader {
+    /// The records that are to be pushed, in the order of their first unsynced operations.
+    package func outboxRecords(limit: Int) throws -> [OutboxRecord] {
+        guard limit > 0 else { return [] }
+        return try foldOutbox(recordsMax: limit).changes.compactMap(OutboxRecord.init)
+            .prefix(limit).map { $0 }
+    }
+}
+
+extension OutboxRecord {
+    /// Nil for changes that add up to nothing.
+    fileprivate init?(_ change: PendingChange) {
+        switch change.push {
+        case .nothing: return nil
+        case .create: self.change = .create
+        case .update: self.change = .update
+        case .delete: self.change = .delete
+        }
+        entity = change.entityName
+        recordName = change.key.name
+        lastSequence = change.through
+    }
+}

@@ -1,0 +1,31 @@
+public import BackstitchCore
+
+extension WriteTransaction {
+    /// Takes a record off this device and leaves it on the service.
+    ///
+    /// Pulls don't bring it back until the service has a newer version of it; a sync engine's
+    /// `fetchAgain` does at once. References to it stay, and read as nil meanwhile. Delete rules are
+    /// not followed. Its log keeps the values until it is compacted.
+    ///
+    /// - Returns: whether there was such a record.
+    /// - Throws: `unsynced` where the service does not have all of it; nothing is changed then.
+    @discardableResult
+    public func evict<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
+        try context.evict(types.binding(of: Model.self).number, id.key)
+    }
+
+    /// Takes each record that a query asks for off this device, as the eviction of each would.
+    ///
+    /// - Returns: the number of records.
+    /// - Throws: `unsynced` where the service does not have all of one. Throw on then: what was
+    ///   evicted before is gone where the transaction ends well.
+    @discardableResult
+    public func evict<Model: Entity>(_ query: Query<Model>) throws -> Int {
+        let binding = try types.binding(of: Model.self)
+        var count = 0
+        try forEachKey(of: query.lowered(), binding, changesOthers: false) { key in
+            if try context.evict(binding.number, key) { count += 1 }
+        }
+        return count
+    }
+}

@@ -1,0 +1,91 @@
+import BackstitchCore
+public import BackstitchStore
+import LMDB
+
+/// A record with changes that the service does not have, and where it stands.
+public struct PendingRecord: Hashable, Sendable {
+    /// The record and what has to be done on the service.
+    public let record: OutboxRecord
+    /// Whether a request with it is under way now.
+    public let isInFlight: Bool
+}
+
+extension SyncEngine {
+    /// The records that are to be pushed, in the order of their first unsynced operations, and which
+    /// of them are on their way. ``parked()`` has the others that the service lacks.
+    ///
+    /// Reads the log from the oldest unsynced operation on, up to the limit.
+    /// - Parameter limit: The most records to list.
+    /// - Throws: `StoreError` where the store can't be read.
+    public nonisolated func pendingRecords(limit: Int = 1_000) throws -> [PendingRecord] {
+        let names = inFlight.withLock { $0 }
+        return try store.read { try $0.reader.outboxRecords(limit: limit) }.map {
+            PendingRecord(
+                record: $0, isInFlight: names.contains($0.recordName.description))
+        }
+    }
+
+    func setInFlight(_ names: [String]) {
+        inFlight.withLock { $0 = Set(names) }
+    }
+
+    // MARK: Waiting
+
+    /// Waits until an operation is settled or parked.
+    ///
+    /// Starts nothing: a started engine, or somebody's ``sync()``, brings it to the service. Waits for
+    /// as long as that takes; cancel the task to give up.
+    /// - Parameter operation: The sequence of an operation, such as `lastSequence` after a write.
+    /// - Returns: `settled` or `parked`.
+    /// - Throws: `StoreError.Code.notInLog` for a sequence that the store has not reached;
+    ///   `SyncError.Code.stopped`; `CancellationError`.
+    public func waitUntilSynced(operation sequence: UInt64) async throws -> OperationProgress {
+        guard !isStopped else { throw Self.stopped }
+        let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
+        if progress != .pending { return progress }
+        let number = waiters.number()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                waiters.add(number, sequence, continuation)
+                if Task.isCancelled { waiters.cancel(number) }
+            }
+        } onCancel: {
+            Task { await self.cancelWait(number) }
+        }
+    }
+
+    /// Runs a round, and waits until one that began after this call has ended well: what the service
+    /// had at the time of the call is here.
+    ///
+    /// A started engine goes on trying after a failure, and this waits with it; cancel the task to give
+    /// up.
+    /// - Throws: ``SyncError`` where the round fails and the engine was not started; `stopped`;
+    ///   `CancellationError`.
+    public func waitUntilCaughtUp() async throws {
+        guard !isStopped else { throw Self.stopped }
+        guard isStarted else {
+            try await sync()
+            return
+        }
+        let wanted = rounds + 1
+        let number = waiters.number()
+        trigger(.manual)
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                waiters.add(number, round: wanted, continuation)
+                if Task.isCancelled { waiters.cancel(number) }
+            }
+        } onCancel: {
+            Task { await self.cancelWait(number) }
+        }
+    }
+
+    private func cancelWait(_ number: Int) { waiters.cancel(number) }
+
+    func wakeOperationWaiters() {
+        guard waiters.hasOperations else { return }
+        waiters.wake { sequence in
+            try store.read { try $0.reader.progress(ofOperation: sequence) }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import BackstitchCore
+import BackstitchStore
+
+/// Whose version counts when everything is compared anew.
+public enum ResyncSource: String, Hashable, Sendable, CaseIterable {
+    /// Everything is fetched again. Records without unsynced edits become what the service has, or end
+    /// where it has none; for edited ones the conflict policy decides as ever.
+    case server
+    /// Everything here is uploaded again and wins over what the service has; what is lost of that is
+    /// in the conflict journal. What only the service has is pulled, and deleted nowhere.
+    case local
+}
+
+extension SyncEngine {
+    /// Deletes the zone with all its records from the service, for all devices of the user.
+    ///
+    /// What is here stays, and so do unsynced edits. The engine is suspended as after the user deleted
+    /// the zone, until ``resume(after:)`` says what becomes of the local records. Other devices that
+    /// sync meanwhile make the zone again with what they have.
+    /// - Throws: ``SyncError``; the engine is then as it was.
+    public func destroyZone() async throws {
+        try await alone {
+            let old = try await requiredState()
+            try await change { $0.suspension = .zoneDeletedByUser }
+            do {
+                try await deleteZone()
+            } catch {
+                try await change { $0 = old }
+                throw error
+            }
+            setStatus(.suspended(.zoneDeletedByUser))
+        }
+    }
+
+    /// Deletes what is here and fetches it again from the service.
+    ///
+    /// Nothing is deleted there. The records go in one transaction before the fetch begins.
+    /// - Parameter keepsUnsynced: Whether records with edits that the service does not have, parked
+    ///   ones too, stay as they are and are pushed as ever. Without it they go as well, and what is
+    ///   lost stays in ``conflicts(limit:)``.
+    /// - Returns: what the round that fetches did.
+    /// - Throws: ``SyncError``. Where the service can't be reached, the records are gone already and
+    ///   come with the next round that reaches it.
+    @discardableResult
+    public func resetLocal(keepsUnsynced: Bool = true) async throws -> SyncReport {
+        try await alone {
+            _ = try await requiredState()
+            let name = configuration.zoneName
+            try await store.writeContext { context in
+                try context.eraseRecords(keepsUnsynced: keepsUnsynced)
+                try context.fetchAll(name)
+            }
+        }
+        return try await sync()
+    }
+
+    /// Deletes the zone on the service and uploads everything here to a new one.
+    ///
+    /// What only the service has is lost; sync before, to have it here. Once begun it is carried
+    /// through: where the service can't be reached, the next round goes on with it.
+    /// - Returns: what the round that uploads did.
+    /// - Throws: ``SyncError``.
+    @discardableResult
+    public func resetRemote() async throws -> SyncReport {
+        try await alone {
+            _ = try await requiredState()
+            try await change {
+                $0.resetsRemote = true
+                $0.suspension = nil
+            }
+        }
+        return try await sync()
+    }
+
+    /// Compares everything here with everything on the service, as though for the first time; for when
+    /// the two are believed to differ. No unsynced edit is lost.
+    ///
+    /// - Returns: what the round did.
+    /// - Throws: ``SyncError``. Once begun it is carried through by later rounds.
+    @discardableResult
+    public func resync(from source: ResyncSource) async throws -> SyncReport {
+        try await alone {
+            _ = try await requiredState()
+            let name = configuration.zoneName
+            try await store.writeContext { context in
+                if source == .local { try context.forgetService(keepsUnsynced: true) }
+                try context.fetchAll(name, prefersLocal: source == .local)
+            }
+        }
+        return try await sync()
+    }
+
+    // MARK: Steps
+
+    /// Runs something that must not meet a round, and then what was asked for meanwhile.
+    private func alone(_ body: () async throws -> Void) async throws {
+        while isRunning {
+            if isStopped { throw Self.stopped }
+            await withCheckedContinuation { idleWaiters.append($0) }
+        }
+        if isStopped { throw Self.stopped }
+        guard queue.isReachable else { throw Self.offline }
+        isRunning = true
+        do {
+            try await body()
+        } catch {
+            await endOfRun()
+            throw Self.reported(error)
+        }
+        await endOfRun()
+    }
+
+    func wakeIdleWaiters() {
+        let waiters = idleWaiters
+        idleWaiters = []
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// The state of the zone, where this engine may exchange and the user is the store's.
+    private func requiredState() async throws -> ZoneState {
+        guard try takeLease() else {
+            throw SyncError(
+                .standby, "Another process synchronises the store. Stop its engine first.")
+        }
+        _ = try await checkUser()
+        let name = configuration.zoneName
+        return try store.read { try $0.reader.zoneState(name) }
+    }
+
+    private func deleteZone() async throws {
+        do {
+            try await service.deleteZone(zone)
+        } catch {
+            // Where it is gone already, that is what was wanted.
+            if !error.endsZone { throw error }
+        }
+    }
+
+    /// Deletes the zone and forgets it, where that was begun.
+    ///
+    /// - Returns: what kept it from that; the next round tries again.
+    func finishRemoteReset() async throws -> ServiceError? {
+        let name = configuration.zoneName
+        guard try store.read({ try $0.reader.zoneState(name).resetsRemote == true }) else {
+            return nil
+        }
+        do {
+            _ = try await checkUser()
+            try await deleteZone()
+        } catch let error as ServiceError {
+            return error
+        }
+        try await forgetZone()
+        hasCheckedAccount = false
+        return nil
+    }
+
+    private static func reported(_ error: any Error) -> any Error {
+        guard let error = error as? ServiceError else { return error }
+        let isBlocked: Bool
+        if case .blocked = SyncMachine().outcome(of: error) {
+            isBlocked = true
+        } else {
+            isBlocked = false
+        }
+        return SyncError(
+            isBlocked ? .blocked : .unreachable,
+            "The service did not do it (\(error)). Nothing was changed here; try again later.",
+            serviceError: error)
+    }
+}
+
+extension WriteContext {
+    /// Lets the next round fetch everything.
+    fileprivate func fetchAll(_ zone: String, prefersLocal: Bool = false) throws {
+        var state = try reader.zoneState(zone)
+        state.databaseToken = nil
+        state.zoneToken = nil
+        state.needsPull = true
+        state.isFullFetch = true
+        if prefersLocal { state.prefersLocal = true }
+        try forgetFetched()
+        try setZoneState(state, zone)
+    }
+}

@@ -1,0 +1,171 @@
+import BackstitchCore
+import BackstitchStore
+import LMDB
+
+/// Merges met conflicts that only the application can settle; nothing was written.
+private struct Undecided: Error {
+    let conflicts: [ConflictKey: ConflictQuestion]
+}
+
+extension SyncEngine {
+    /// Throws where the rules name what the store does not know: it would be without effect.
+    func checkRules() throws {
+        let unknown = configuration.conflictRules.unknownNames(in: store.catalogSnapshot)
+        guard !unknown.isEmpty else { return }
+        throw SyncError(
+            .invalidConfiguration,
+            "There are conflict rules for what the store does not have: "
+                + "\(unknown.joined(separator: ", ")). Correct their names.")
+    }
+
+    /// The most times that a transaction is tried again because records changed while the
+    /// application decided about them.
+    private static let askingRoundsMax = 4
+
+    /// Merges in one transaction. Where the application has to decide, it is asked in between.
+    func merge(
+        _ body:
+            @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
+            Void
+    ) async throws -> MergeResults {
+        let prefersLocal = prefersLocal
+        var settings = ConflictSettings(
+            prefersLocal ? ConflictRules(.clientWins) : configuration.conflictRules)
+        if configuration.conflictResolver == nil {
+            settings.lastAnswer = .park(
+                reason: "It was changed on both sides, and there is no resolver to decide.")
+        }
+        for _ in 0..<Self.askingRoundsMax {
+            do {
+                return try await write(settings, prefersLocal, body)
+            } catch let undecided as Undecided {
+                settings.answers.merge(try await answers(to: undecided.conflicts)) { $1 }
+            }
+        }
+        settings.lastAnswer = .park(
+            reason: "It changed whenever the resolver was asked about it. Retry it later.")
+        return try await write(settings, prefersLocal, body)
+    }
+
+    private func write(
+        _ settings: ConflictSettings, _ prefersLocal: Bool,
+        _ body:
+            @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
+            Void
+    ) async throws -> MergeResults {
+        try await store.writeContext { context in
+            context.prefersLocal = prefersLocal
+            var results = MergeResults()
+            try body(context, settings, &results)
+            guard results.undecided.isEmpty else { throw Undecided(conflicts: results.undecided) }
+            results.changes = context.namedChanges
+            return results
+        }
+    }
+
+    // MARK: Asking
+
+    private func answers(
+        to questions: [ConflictKey: ConflictQuestion]
+    ) async throws -> [ConflictKey: ConflictAnswer] {
+        guard let resolver = configuration.conflictResolver else { return [:] }
+        let catalog = try store.read { $0.reader.catalog }
+        let (clock, limit) = (configuration.clock, configuration.resolverMilliseconds)
+        return await withTaskGroup { group in
+            for (key, question) in questions {
+                guard let table = catalog.table(key.entity) else { continue }
+                group.addTask {
+                    let conflict = RecordConflict(question, key, table)
+                    let outcome = await Self.ask(resolver, conflict, clock, limit)
+                    return (key, outcome.answer(table))
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+    }
+
+    /// Asks once, and no longer than the limit. What comes after that is not listened to.
+    private static func ask(
+        _ resolver: @escaping ConflictResolver, _ conflict: RecordConflict,
+        _ clock: any SyncClock, _ limit: Int64?
+    ) async -> ConflictResolution {
+        func resolved() async -> ConflictResolution {
+            do {
+                return try await resolver(conflict)
+            } catch {
+                return .park(reason: "The resolver failed: \(type(of: error)).")
+            }
+        }
+        guard let limit else { return await resolved() }
+        return await withCheckedContinuation { continuation in
+            let waiting = Locked<CheckedContinuation<ConflictResolution, Never>?>(continuation)
+            @Sendable func end(_ resolution: ConflictResolution) {
+                waiting.withLock { waiting in
+                    let continuation = waiting
+                    waiting = nil
+                    return continuation
+                }?.resume(returning: resolution)
+            }
+            let work = Task { end(await resolved()) }
+            let timer = Task {
+                // A clock that fails has nothing to tell; then there is no limit.
+                guard (try? await clock.sleep(milliseconds: limit)) != nil else { return }
+                end(.park(reason: "The resolver did not answer within \(limit) ms."))
+                work.cancel()
+            }
+            Task {
+                await work.value
+                timer.cancel()
+            }
+        }
+    }
+}
+
+extension ConflictResolution {
+    /// The answer by fields. Values that do not fit park the record, as a resolver's failure does.
+    fileprivate func answer(_ table: EntityTable) -> ConflictAnswer {
+        switch self {
+        case .server: return .server
+        case .client: return .client
+        case .keepBoth: return .keepBoth
+        case .park(let reason): return .park(reason: reason)
+        case .fields(let values):
+            var fields = Fields()
+            for (name, value) in values {
+                guard let attribute = table.declaredAttribute(named: name) else {
+                    return .park(
+                        reason: "The resolver gave a value for \(name), which is no attribute.")
+                }
+                if value == .null, attribute.isMandatory {
+                    return .park(reason: "The resolver gave no value for \(name), which needs one.")
+                }
+                do {
+                    fields[attribute.field] =
+                        value == .null ? .null : try value.saved(as: attribute.schema?.type)
+                } catch {
+                    return .park(
+                        reason: "The resolver's value for \(name) can't be stored: \(error.reason)."
+                    )
+                }
+            }
+            return .fields(fields)
+        }
+    }
+}
+
+extension EntityTable {
+    fileprivate func declaredAttribute(named name: String) -> CatalogAttribute? {
+        attributes.first { $0.isDeclared && $0.attributeName == name }
+    }
+}
+
+extension RecordConflict {
+    init(_ question: ConflictQuestion, _ key: ConflictKey, _ table: EntityTable) {
+        func values(_ fields: Fields?) -> [String: Value]? { fields.map(table.values) }
+        self.init(
+            entity: table.name, recordName: key.record.name, base: values(question.base),
+            local: values(question.local), server: values(question.server),
+            localMilliseconds: question.localMilliseconds,
+            serverMilliseconds: question.serverMilliseconds)
+    }
+}

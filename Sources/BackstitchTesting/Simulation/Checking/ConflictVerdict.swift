@@ -1,0 +1,129 @@
+import BackstitchCore
+
+/// Tells from a conflict's report alone whether it ended as a policy says.
+///
+/// It shares no code with the engine's merge. Where the report does not tell what the decision hangs
+/// on, as the times do, or what an application answers, every end that is possible is right.
+struct ConflictVerdict {
+    private let report: ConflictReport
+    private let table: EntityTable
+
+    init(_ report: ConflictReport, _ table: EntityTable) {
+        self.report = report
+        self.table = table
+    }
+
+    func isDue(under policy: ConflictPolicy, deletes: DeletePolicy) -> Bool {
+        if report.local == nil || report.server == nil {
+            switch deletes {
+            case .deleteWins: return report.outcome == nil
+            case .editWins: return report.outcome == (report.server ?? report.local)
+            case .followPolicy: return isDueAsWhole(under: policy.innermost)
+            }
+        }
+        guard case .merge = policy else { return isDueAsWhole(under: policy) }
+        return isDueByField(otherwise: policy.innermost)
+    }
+
+    /// All sides and the end, for a person to read.
+    var summary: String {
+        func line(_ name: String, _ fields: Fields?) -> String {
+            guard let fields else { return "\(name) none" }
+            let values = WireForm.fields(fields, table).sorted { $0.key < $1.key }
+            return "\(name) " + values.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        }
+        return [
+            line("base", report.base), line("local", report.local),
+            line("server", report.server), line("outcome", report.outcome),
+        ].joined(separator: "; ")
+    }
+
+    // MARK: Whole records
+
+    private func isDueAsWhole(under policy: ConflictPolicy) -> Bool {
+        switch policy {
+        case .serverWins: return report.outcome == report.server
+        case .clientWins: return report.outcome == localWithForeignFields
+        case .lastWriterWins:
+            return report.outcome == report.server || report.outcome == localWithForeignFields
+        case .keepBoth:
+            let isCopied = report.local != nil && table.unique.isEmpty
+            return report.outcome == report.server && (report.copy != nil) == isCopied
+        case .resolver, .merge: return isOfTheSides
+        }
+    }
+
+    /// The local version, with what the schema does not know as the service has it.
+    private var localWithForeignFields: Fields? {
+        guard let local = report.local, var result = report.server else { return report.local }
+        for field in table.declaredFields where !areSame(field, local, result) {
+            result[field] = local[field]
+        }
+        return result
+    }
+
+    /// Whether every value is one that a side has.
+    private var isOfTheSides: Bool {
+        guard let outcome = report.outcome else {
+            return report.local == nil || report.server == nil
+        }
+        let sides = [report.local, report.server].compactMap { $0 }
+        return Set(outcome.ids).union(report.server?.ids ?? []).allSatisfy { field in
+            sides.contains { areSame(field, outcome, $0) }
+        }
+    }
+
+    // MARK: Field by field
+
+    private func isDueByField(otherwise: ConflictPolicy) -> Bool {
+        guard let local = report.local, let server = report.server, let outcome = report.outcome
+        else { return false }
+        let base = report.base ?? Fields()
+        var isDecidedByField = true
+        var mayBeWhole = false
+        for field in table.declaredFields {
+            // Without a base the report does not tell whether a field was cleared or never there.
+            if report.base == nil, local.value(field) == .null {
+                if server.value(field) != .null { mayBeWhole = true }
+                continue
+            }
+            let isMine = !areSame(field, local, base)
+            let isTheirs = !areSame(field, server, base)
+            if !isMine || !isTheirs || areSame(field, local, server) { continue }
+            switch otherwise {
+            case .serverWins:
+                guard areSame(field, outcome, server) else { return false }
+            case .clientWins:
+                guard areSame(field, outcome, local) else { return false }
+            case .lastWriterWins:
+                guard areSame(field, outcome, server) || areSame(field, outcome, local) else {
+                    return false
+                }
+            case .keepBoth, .resolver, .merge:
+                isDecidedByField = false
+            }
+        }
+        guard isDecidedByField else { return isDueAsWhole(under: otherwise) }
+        if mayBeWhole, isDueAsWhole(under: otherwise) { return true }
+        return table.declaredFields.allSatisfy { field in
+            if report.base == nil, local.value(field) == .null {
+                return areSame(field, outcome, server) || areSame(field, outcome, local)
+            }
+            if areSame(field, local, base) { return areSame(field, outcome, server) }
+            if areSame(field, server, base) { return areSame(field, outcome, local) }
+            return true
+        }
+    }
+
+    private func areSame(_ field: FieldID, _ first: Fields, _ second: Fields) -> Bool {
+        wireForm(field, first) == wireForm(field, second)
+    }
+
+    private func wireForm(_ field: FieldID, _ fields: Fields) -> ServiceValue? {
+        let value = fields.value(field)
+        guard value != .null else { return nil }
+        let attribute = table.attribute(field)
+        return WireForm.canonical(
+            ServiceMapping.serviceValue(value, of: attribute?.schema), attribute)
+    }
+}

@@ -1,0 +1,127 @@
+import Backstitch
+
+/// What a seed chooses once: the devices, the service's limits and manners, and what goes wrong.
+public struct SimulationSetting: Hashable, Sendable, Codable {
+    /// A device's clock, its random numbers, and the faults that it meets by chance.
+    package var deviceSeeds: [UInt32]
+    var policy: ConflictPolicy
+    var deletePolicy: DeletePolicy
+    var isAtomic: Bool
+    var recordsPerPass = 10_000
+    var operationsPerRequest = ServiceLimits().operationsPerRequest
+    var recordsPerPage = ServiceLimits().recordsPerPage
+    /// Whether values may be larger than the service takes.
+    var mayBeLarge: Bool
+    var conflictsCarryServerRecord: Bool
+    var existsCarriesServerRecord: Bool
+    var deletionsCarryType: Bool
+    var wrapsLimitExceeded: Bool
+    /// The kinds of fault of a connection that there are.
+    var faults: [FaultKind]
+    /// Whether connections also meet faults by chance.
+    var hasChanceFaults = true
+    /// What else may go wrong, sorted by name.
+    var events: [SimulationFault]
+    /// How likely something happens in a request that changes records.
+    var eventChance: Double
+    /// Whether the server may be put back or lose everything.
+    var mayRestore: Bool
+    var mayLoseZone: Bool
+    /// Whether an engine has to go on by itself in the end.
+    var checksLiveness: Bool
+
+    init(
+        _ generator: inout SeededGenerator, _ mix: SimulationMix, _ options: SimulationOptions
+    ) {
+        let count = 2 + generator.below(4)
+        let seeds = (0..<(options.devices ?? count)).map { _ in generator.next() }
+        deviceSeeds = seeds.map { UInt32(truncatingIfNeeded: $0) }
+        policy = generator.pick(ConflictPolicy.allCases)
+        deletePolicy = generator.chance(0.6) ? .followPolicy : generator.pick(DeletePolicy.allCases)
+        isAtomic = generator.chance(0.25)
+        if generator.chance(mix.passChance) { recordsPerPass = 1 + generator.below(4) }
+        if generator.chance(mix.limitChance) { operationsPerRequest = 1 + generator.below(8) }
+        if generator.chance(mix.limitChance) { recordsPerPage = 1 + generator.below(8) }
+        mayBeLarge = generator.chance(mix.largeChance)
+        conflictsCarryServerRecord = generator.chance(0.7)
+        existsCarriesServerRecord = generator.chance(0.7)
+        deletionsCarryType = generator.chance(0.7)
+        wrapsLimitExceeded = generator.chance(0.3)
+        let events: Set<SimulationFault>
+        switch options.faults {
+        case .bySeed:
+            faults = Self.faults(of: mix, &generator)
+            events = mix.events
+        case .only(let kinds, let chosen):
+            faults = kinds
+            events = Set(chosen)
+        }
+        self.events = events.sorted { $0.rawValue < $1.rawValue }
+        eventChance = mix.eventChance
+        // These take away what a service like that would not tell anyway.
+        if faults.contains(.conflictWithoutServerRecord) { conflictsCarryServerRecord = true }
+        if faults.contains(.existsWithoutServerRecord) { existsCarriesServerRecord = true }
+        let canRestore = events.contains(.restore) || events.contains(.wipe)
+        let isAsked = options.faults != .bySeed
+        mayRestore = (generator.chance(mix.restoreChance) || isAsked) && canRestore
+        mayLoseZone =
+            (generator.chance(mix.zoneLossChance) || isAsked)
+            && events.contains(.zoneDeletedByClient)
+        checksLiveness = generator.chance(0.15)
+    }
+
+    private static func faults(
+        of mix: SimulationMix, _ generator: inout SeededGenerator
+    ) -> [FaultKind] {
+        var kinds = mix.faults
+        var faults: [FaultKind] = []
+        while faults.count < SimulationMix.faultsPerSeed, !kinds.isEmpty {
+            faults.append(kinds.remove(at: generator.below(kinds.count)))
+        }
+        for kind in FaultKind.rare
+        where mix.faults.contains(kind) && !faults.contains(kind) && generator.chance(0.3) {
+            faults.append(kind)
+        }
+        return faults
+    }
+
+    var limits: ServiceLimits {
+        var limits = ServiceLimits(
+            operationsPerRequest: operationsPerRequest, recordsPerPage: recordsPerPage)
+        if mayBeLarge {
+            limits.recordBytes = 4_000
+            limits.requestBytes = 8_000
+        }
+        return limits
+    }
+
+    var cloud: SimulatedCloud.Options {
+        var cloud = SimulatedCloud.Options()
+        cloud.conflictsCarryServerRecord = conflictsCarryServerRecord
+        cloud.existsCarriesServerRecord = existsCarriesServerRecord
+        cloud.deletionsCarryType = deletionsCarryType
+        cloud.wrapsLimitExceeded = wrapsLimitExceeded
+        cloud.keepsVersions = true
+        return cloud
+    }
+
+    /// Faults by chance, on top of those that are asked for one by one.
+    func plan(seed: UInt64) -> FaultPlan {
+        guard hasChanceFaults else { return FaultPlan() }
+        let chosen = Set(faults.prefix(4)).subtracting(FaultKind.ending)
+        return FaultPlan(
+            seed: seed, probabilities: Dictionary(uniqueKeysWithValues: chosen.map { ($0, 0.02) }))
+    }
+}
+
+extension SimulationSetting: CustomStringConvertible {
+    /// The setting in a line.
+    public var description: String {
+        "\(deviceSeeds.count) devices, \(policy), limits \(limits.operationsPerRequest) "
+            + "operations, \(limits.recordsPerPage) a page, \(limits.recordBytes) bytes; atomic "
+            + "\(isAtomic), \(recordsPerPass) records a pass, conflicts carry records "
+            + "\(conflictsCarryServerRecord), exists \(existsCarriesServerRecord), faults "
+            + faults.map(\.rawValue).joined(separator: " ")
+            + (mayRestore ? ", restores" : "") + (mayLoseZone ? ", zone losses" : "")
+    }
+}

@@ -1,0 +1,73 @@
+/// What can happen in a step of a simulation.
+public enum SimulationAction: Hashable, Sendable, Codable {
+    /// The device saves or deletes records in one transaction.
+    case edit
+    /// The device runs a sync round, unless it is offline.
+    case exchange
+    /// The device ends in a transaction of its own, before the commit after so many.
+    case crashInEdit(afterCommits: Int)
+    /// The device ends in a sync round, before the commit after so many.
+    case crashInExchange(afterCommits: Int)
+    /// The device closes its store and opens it again.
+    case reopen
+    /// The device's clock is off by so much from now on.
+    case jumpClock(milliseconds: Int64)
+    /// The device does not exchange for so many steps.
+    case goOffline(steps: Int)
+    /// The device's connection will meet a fault.
+    case inject(InjectedFault)
+    /// The device's parked records are tried again.
+    case retryParked
+    /// The device compacts its log up to some operation.
+    case compact
+    /// The device's store and log are checked.
+    case check
+    /// Somebody else edits a record on the service.
+    case foreignEdit
+    /// Another client deletes the zone.
+    case deleteZone
+    /// The service forgets what was deleted.
+    case forgetTombstones
+    /// All tokens expire.
+    case expireTokens
+    /// The service is backed up.
+    case backUp
+    /// The service is put back to its backup; nothing happens where there is none.
+    case restore
+    /// The service loses everything.
+    case wipe
+}
+
+/// A fault of a connection as a step asks for it, see ``ScriptedFault``.
+public struct InjectedFault: Hashable, Sendable, Codable {
+    /// What goes wrong.
+    public var kind: FaultKind
+    /// How many requests that could meet it go well before.
+    public var skip: Int
+    /// How many requests meet it.
+    public var requests: Int
+    /// For `lateExecution`, how many other requests pass before.
+    public var lateBy: Int
+    /// The seconds to wait, for errors that tell them.
+    public var retryAfterSeconds: Double?
+
+    /// A fault of the next request that it applies to.
+    public init(
+        _ kind: FaultKind, skip: Int = 0, requests: Int = 1, lateBy: Int = 0,
+        retryAfterSeconds: Double? = nil
+    ) {
+        self.kind = kind
+        self.skip = skip
+        self.requests = requests
+        self.lateBy = lateBy
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+
+    var scripted: ScriptedFault {
+        ScriptedFault(
+            kind, skip: skip, for: .requests(requests), retryAfterSeconds: retryAfterSeconds,
+            lateBy: lateBy)
+    }
+}
+
+extension FaultKind: Codable {}

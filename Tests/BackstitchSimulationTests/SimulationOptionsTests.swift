@@ -1,0 +1,85 @@
+import BackstitchTesting
+import Testing
+
+@Suite struct SimulationOptionsTests {
+    @Test(arguments: SimulationProfile.allCases)
+    func `every profile passes all checks`(profile: SimulationProfile) async {
+        var options = SimulationOptions()
+        options.profile = profile
+        let summary = await SimulationRun.run(seeds: 1...4, options: options)
+        #expect(summary.failures.isEmpty, "\(summary.failures)")
+    }
+
+    @Test func `a profile has the faults that it is named for`() async {
+        func faults(of profile: SimulationProfile) async -> [String: Int] {
+            var options = SimulationOptions()
+            options.profile = profile
+            return await SimulationRun.run(seeds: 1...8, options: options).faultsInjected
+        }
+        let quiet = await faults(of: .quiet).filter { $0.value > 0 }
+        #expect(Set(quiet.keys) == ["foreignEdit"])
+        let resets = await faults(of: .resets)
+        #expect(resets["zoneDeletedByClient", default: 0] > 0)
+        #expect(resets["wipe", default: 0] + resets["restore", default: 0] > 0)
+        let crashes = await faults(of: .crashes)
+        #expect(crashes["crash", default: 0] > 0 && crashes["crashBeforeCommit", default: 0] > 0)
+        #expect(await faults(of: .network)["lostReply", default: 0] > 0)
+    }
+
+    @Test(arguments: [2, 5, 8])
+    func `the number of devices can be set`(count: Int) {
+        var options = SimulationOptions()
+        options.devices = count
+        options.steps = 400
+        let script = SimulationScript(seed: 3, options: options)
+        #expect(script.steps.count == 400)
+        #expect(Set(script.steps.map(\.device)) == Set(0..<count))
+    }
+
+    @Test func `only the chosen faults come to pass`() async throws {
+        var options = SimulationOptions()
+        options.faults = try SimulationFaultChoice.reading("lostReply,crash").get()
+        let some = await SimulationRun.run(seeds: 1...6, options: options)
+        #expect(some.failures.isEmpty, "\(some.failures)")
+        let names = some.faultsInjected.filter { $0.value > 0 }.keys
+        #expect(Set(names) == ["lostReply", "crash"])
+        options.faults = .none
+        let none = await SimulationRun.run(seeds: 1...3, options: options)
+        #expect(none.faultsInjected.values.allSatisfy { $0 == 0 })
+        #expect(none.rounds > 0)
+    }
+
+    @Test func `the same options do the same again`() async {
+        var options = SimulationOptions()
+        options.profile = .network
+        options.devices = 3
+        options.steps = 20
+        let first = await Simulation(seed: 9, options: options).run()
+        let second = await Simulation(seed: 9, options: options).run()
+        #expect(first.digest == second.digest && first.faults == second.faults)
+        #expect(first.digest != 0)
+    }
+
+    @Test func `a list of faults is read as it is written`() throws {
+        for choice in [SimulationFaultChoice.none, .all] {
+            #expect(try SimulationFaultChoice.reading(choice.description).get() == choice)
+        }
+        let text = "error.network,lostReply,wipe"
+        #expect(try SimulationFaultChoice.reading(text).get().description == text)
+        for text in ["", "lostReply,", "all,wipe", "lostreply"] {
+            #expect(throws: SimulationFaultChoice.UnknownName.self) {
+                try SimulationFaultChoice.reading(text).get()
+            }
+        }
+    }
+
+    @Test func `a replay names the options that are not the usual ones`() {
+        var options = SimulationOptions()
+        #expect(options.arguments.isEmpty)
+        options.profile = .limits
+        options.devices = 4
+        options.steps = 9
+        options.faults = .none
+        #expect(options.arguments == "--profile limits --devices 4 --steps 9 --faults none")
+    }
+}

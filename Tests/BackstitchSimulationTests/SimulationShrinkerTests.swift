@@ -1,0 +1,58 @@
+import BackstitchTesting
+import Foundation
+import Testing
+
+@Suite struct SimulationShrinkerTests {
+    @Test(arguments: [
+        (PlantedBug.acknowledgesWithoutSaving, UInt64(1)), (.dropsDeletions, 18),
+        (.acknowledgesNewerEdits, 1),
+    ])
+    func `a planted bug is shrunk to few steps`(bug: PlantedBug, seed: UInt64) async throws {
+        var options = SimulationOptions()
+        options.bug = bug
+        let script = SimulationScript(seed: seed, options: options)
+        let shrunk = try #require(await SimulationShrinker.shrink(script, options: options))
+        #expect(shrunk.script.steps.count <= 3)
+        #expect(shrunk.script.setting.deviceSeeds.count <= 2)
+        #expect(shrunk.runs <= SimulationShrinker.runsMax)
+        let again = await shrunk.script.run(options: options)
+        #expect(again.failure?.checker == shrunk.failure.checker)
+        #expect(await shrunk.script.run().failure == nil, "It fails for the bug only.")
+    }
+
+    // What the shrinker made of seed 4 where the feed leaves out deletions.
+    private static let stored = """
+        {
+          "seed": 4,
+          "setting": {
+            "checksLiveness": false, "conflictsCarryServerRecord": true, "deletionsCarryType": true,
+            "deletePolicy": "followPolicy", "deviceSeeds": [2390459487, 2742602425],
+            "eventChance": 0.12, "events": [],
+            "existsCarriesServerRecord": true, "faults": [], "hasChanceFaults": false,
+            "isAtomic": false, "mayBeLarge": false, "mayLoseZone": false, "mayRestore": false,
+            "operationsPerRequest": 200, "policy": "clientWins", "recordsPerPage": 200,
+            "recordsPerPass": 10000, "wrapsLimitExceeded": false
+          },
+          "steps": [
+            {"action": {"edit": {}}, "device": 0, "isCalm": true, "names": 4,
+             "pauseMilliseconds": 1000, "seed": 3928816598},
+            {"action": {"edit": {}}, "device": 1, "isCalm": true, "names": 6,
+             "pauseMilliseconds": 1000, "seed": 564407207}
+          ],
+          "version": 1
+        }
+        """
+
+    @Test func `a stored script fails again`() async throws {
+        let script = try SimulationScript(json: Data(Self.stored.utf8))
+        var options = SimulationOptions()
+        #expect(await script.run(options: options).failure == nil)
+        options.bug = .dropsDeletions
+        let failure = try #require(await script.run(options: options).failure)
+        #expect(failure.checker.hasSuffix("has other records than the service"))
+    }
+
+    @Test func `a script that passes is not shrunk`() async {
+        #expect(await SimulationShrinker.shrink(SimulationScript(seed: 1)) == nil)
+    }
+}

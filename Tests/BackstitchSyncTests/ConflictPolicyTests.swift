@@ -1,0 +1,309 @@
+import Backstitch
+import BackstitchCore
+import BackstitchStore
+import BackstitchSync
+import BackstitchTesting
+import LMDB
+import Testing
+
+/// Policies end to end: who wins, what the journal keeps, and what an undo brings back.
+@Suite struct ConflictPolicyTests {
+    let cloud = SimulatedCloud()
+
+    private func synced(
+        _ configure: (inout SyncConfiguration) -> Void
+    ) async throws -> Device {
+        let phone = try Device(cloud, configure: configure)
+        try await phone.note("a", "base", body: "base")
+        try await phone.sync()
+        return phone
+    }
+
+    private func theirs(_ fields: [String: ServiceValue]) throws {
+        try cloud.write("a", type: "Note", fields: fields, in: scenarioZone)
+    }
+
+    private func expectEqual(_ phone: Device) async throws {
+        try await phone.expectSettled()
+        let fresh = try Device(cloud, "fresh")
+        try await fresh.sync()
+        #expect(try fresh.all(Note.self) == phone.all(Note.self))
+    }
+
+    // MARK: Field by field
+
+    @Test func `edits of different fields both reach both sides`() async throws {
+        let phone = try await synced { $0.conflictPolicy = .merge(otherwise: .serverWins) }
+        try await phone.note("a", "mine", body: "base")
+        try theirs(["body": .string("theirs")])
+        #expect(try await phone.sync().conflicts == 0)
+        #expect(remote(cloud) == ["Note a {body: theirs, title: mine}"])
+        #expect(try phone.engine.conflicts().isEmpty)
+        try await expectEqual(phone)
+    }
+
+    @Test func `rules of entities and fields come before those of the store`() async throws {
+        let phone = try await synced {
+            $0.conflictRules = ConflictRules(
+                .serverWins,
+                entities: [
+                    "Note": EntityConflictRules(
+                        policy: .merge(otherwise: .serverWins), fields: ["title": .clientWins])
+                ])
+        }
+        try await phone.note("a", "mine", body: "mine")
+        try theirs(["title": .string("theirs"), "body": .string("theirs")])
+        #expect(try await phone.sync().conflicts == 1)
+        #expect(remote(cloud) == ["Note a {body: theirs, title: mine}"])
+        let conflict = try #require(try phone.engine.conflicts().first)
+        #expect(conflict.policy == .merge(otherwise: .serverWins))
+        #expect(conflict.local?["body"] == .string("mine"))
+        #expect(conflict.outcome?["title"] == .string("mine"))
+        try await expectEqual(phone)
+    }
+
+    @Test func `rules for what there is not are refused`() async throws {
+        let phone = try Device(cloud) {
+            $0.conflictRules.entities = [
+                "Nothing": EntityConflictRules(policy: .clientWins),
+                "Note": EntityConflictRules(fields: ["titel": .clientWins]),
+            ]
+        }
+        let error = await syncError { try await phone.sync() }
+        #expect(error?.code == .invalidConfiguration)
+        #expect(error?.message.contains("Note.titel, Nothing") == true)
+        #expect(cloud.requests.isEmpty)
+    }
+
+    // MARK: Both
+
+    @Test func `both versions are kept, and the journal names the copy`() async throws {
+        let phone = try await synced { $0.conflictPolicy = .keepBoth }
+        try await phone.note("a", "mine", body: "base")
+        try theirs(["title": .string("theirs")])
+        #expect(try await phone.sync().conflicts == 1)
+        let copy = try #require(try phone.engine.conflicts().first?.copy)
+        #expect(try phone.titles() == ["a": "theirs", "\(copy)": "mine"])
+        #expect(cloud.records(in: scenarioZone).count == 2)
+        try await expectEqual(phone)
+    }
+
+    @Test func `what the service deleted lives on as a copy`() async throws {
+        let phone = try await synced { $0.conflictPolicy = .keepBoth }
+        try await phone.note("a", "mine", body: "base")
+        try cloud.remove("a", in: scenarioZone)
+        try await phone.sync()
+        let copy = try #require(try phone.engine.conflicts().first?.copy)
+        #expect(try phone.titles() == ["\(copy)": "mine"])
+        try await expectEqual(phone)
+    }
+
+    // MARK: Asking
+
+    @Test func `the application is asked with all sides, and decides`() async throws {
+        let asked = Locked<[RecordConflict]>([])
+        let phone = try await synced {
+            $0.conflictPolicy = .resolver
+            $0.conflictResolver = { conflict in
+                asked.withLock { $0.append(conflict) }
+                return .fields(["title": .string("decided")])
+            }
+        }
+        try await phone.note("a", "mine", body: "mine")
+        try theirs(["title": .string("theirs")])
+        #expect(try await phone.sync().conflicts == 1)
+        #expect(remote(cloud) == ["Note a {body: base, title: decided}"])
+        let conflict = try #require(asked.withLock { $0 }.first)
+        #expect(conflict.entity == "Note" && conflict.recordName == .text("a"))
+        #expect(conflict.base?["title"] == .string("base"))
+        #expect(conflict.local?["title"] == .string("mine"))
+        #expect(conflict.server?["title"] == .string("theirs"))
+        #expect(conflict.locallyChanged == ["title", "body"])
+        #expect(conflict.changedOnService == ["title"])
+        #expect(asked.withLock { $0.count } == 1)
+        try await expectEqual(phone)
+    }
+
+    private enum Bad: CaseIterable, Sendable {
+        case throwing, absent, unknownField, wrongType, missing
+    }
+
+    @Test(arguments: Bad.allCases)
+    private func `an application that can't decide parks the record and stops nothing`(
+        bad: Bad
+    ) async throws {
+        struct Undecided: Error {}
+        let phone = try await synced {
+            $0.conflictPolicy = .resolver
+            switch bad {
+            case .absent: $0.conflictResolver = nil
+            case .throwing: $0.conflictResolver = { _ in throw Undecided() }
+            case .unknownField: $0.conflictResolver = { _ in .fields(["titel": .string("x")]) }
+            case .wrongType: $0.conflictResolver = { _ in .fields(["title": .bool(true)]) }
+            case .missing: $0.conflictResolver = { _ in .fields(["title": .null]) }
+            }
+        }
+        try await phone.note("a", "mine", body: "base")
+        try await phone.note("b", "other")
+        try theirs(["title": .string("theirs")])
+        let report = try await phone.sync()
+        #expect(report.parkedRecords == 1)
+        #expect(try phone.engine.parked().map(\.recordName) == [.text("a")])
+        #expect(remote(cloud) == ["Note a {body: base, title: theirs}", "Note b {title: other}"])
+        #expect(try phone.titles()["a"] == "mine")
+        // A retry meets the service's version again, and another resolver settles it.
+        let wiser = phone.restarted { $0.conflictResolver = { _ in .client } }
+        try await wiser.engine.retryParked()
+        try await wiser.sync()
+        #expect(remote(cloud).first == "Note a {body: base, title: mine}")
+        try await expectEqual(wiser)
+    }
+
+    @Test func `an application that never answers parks the record when its time is up`()
+        async throws
+    {
+        let clock = ManualClock()
+        let phone = try await synced {
+            $0.conflictPolicy = .resolver
+            $0.resolverMilliseconds = 5_000
+            $0.clock = clock
+            $0.conflictResolver = { _ in
+                try await Task.sleep(nanoseconds: .max)
+                return .client
+            }
+        }
+        try await phone.note("a", "mine", body: "base")
+        try theirs(["title": .string("theirs")])
+        async let report = phone.sync()
+        while clock.sleeperCount == 0, !Task.isCancelled { await Task.yield() }
+        clock.advance(milliseconds: 5_000)
+        #expect(try await report.parkedRecords == 1)
+        #expect(try phone.engine.parked().first?.reason.contains("5000 ms") == true)
+    }
+
+    @Test func `an edit while the application decides is asked about again`() async throws {
+        let store = try Store.inMemory(schema: scenarioSchema)
+        let asked = Locked<[Value?]>([])
+        let phone = try Device(cloud, store: store) {
+            $0.conflictPolicy = .resolver
+            $0.conflictResolver = { conflict in
+                let isFirst = asked.withLock { asked in
+                    asked.append(conflict.local?["title"])
+                    return asked.count == 1
+                }
+                if isFirst {
+                    _ = try await store.write {
+                        try $0.save(Note(id: Note.ID("a"), title: "newer", body: "base"))
+                    }
+                }
+                return .client
+            }
+        }
+        try await phone.note("a", "base", body: "base")
+        try await phone.sync()
+        try await phone.note("a", "mine", body: "base")
+        try theirs(["title": .string("theirs")])
+        try await phone.sync()
+        #expect(asked.withLock { $0 } == [.string("mine"), .string("newer")])
+        #expect(remote(cloud) == ["Note a {body: base, title: newer}"])
+        try await expectEqual(phone)
+    }
+
+    @Test func `the application is asked in a push and at the end of a full fetch too`()
+        async throws
+    {
+        let asked = Locked(0)
+        let phone = try await synced {
+            $0.conflictPolicy = .resolver
+            $0.conflictResolver = { _ in
+                asked.withLock { $0 += 1 }
+                return .client
+            }
+        }
+        // The service's edit comes between the pull and the push.
+        try await phone.note("a", "mine", body: "base")
+        phone.service.beforeRequest = { [cloud] info throws(ServiceError) in
+            guard info.kind == .modify, asked.withLock({ $0 }) == 0 else { return }
+            _ = try? cloud.write(
+                "a", type: "Note", fields: ["title": .string("theirs")], in: scenarioZone)
+        }
+        try await phone.sync()
+        phone.service.beforeRequest = nil
+        #expect(asked.withLock { $0 } == 1)
+        #expect(remote(cloud) == ["Note a {body: base, title: mine}"])
+        // A record that a full fetch does not find any more.
+        try await phone.note("a", "again", body: "base")
+        try cloud.remove("a", in: scenarioZone)
+        cloud.forgetTombstones(of: scenarioZone)
+        cloud.expireTokens(of: scenarioZone)
+        try await phone.sync()
+        #expect(asked.withLock { $0 } == 2)
+        #expect(remote(cloud) == ["Note a {body: base, title: again}"])
+        try await expectEqual(phone)
+    }
+
+    // MARK: The journal
+
+    @Test func `an undo brings back what was lost, as an edit`() async throws {
+        let phone = try await synced { $0.conflictPolicy = .serverWins }
+        try await phone.note("a", "mine", body: "base")
+        try theirs(["title": .string("theirs")])
+        try await phone.sync()
+        try theirs(["body": .string("later")])
+        try await phone.sync()
+        let conflict = try #require(try phone.engine.conflicts().first)
+        #expect(try await phone.store.undoConflict(conflict.sequence))
+        #expect(try await !phone.store.undoConflict(conflict.sequence))
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note a {body: later, title: mine}"])
+        #expect(try await phone.store.undoConflict(conflict.sequence, taking: .base))
+        #expect(try phone.titles() == ["a": "base"])
+        await #expect(throws: StoreError.self) { try await phone.store.undoConflict(1) }
+        try await phone.sync()
+        try await expectEqual(phone)
+    }
+
+    @Test func `an undo inserts what was deleted, and deletes what was not there`() async throws {
+        let phone = try await synced { $0.conflictPolicy = .serverWins }
+        try await phone.note("a", "mine", body: "base")
+        try cloud.remove("a", in: scenarioZone)
+        try await phone.sync()
+        #expect(try phone.titles().isEmpty)
+        let first = try #require(try phone.engine.conflicts().first)
+        #expect(try await phone.store.undoConflict(first.sequence))
+        #expect(try phone.titles() == ["a": "mine"])
+        try await phone.sync()
+        try await phone.delete(Note.ID("a"))
+        try theirs(["title": .string("theirs")])
+        try await phone.sync()
+        #expect(try phone.titles() == ["a": "theirs"])
+        let second = try #require(try phone.engine.conflicts().first)
+        #expect(try await phone.store.undoConflict(second.sequence))
+        #expect(try phone.titles().isEmpty)
+        try await phone.sync()
+        #expect(remote(cloud).isEmpty)
+        try await expectEqual(phone)
+    }
+
+    @Test func `the journal is read by filter and in pages`() async throws {
+        let phone = try await synced { $0.conflictPolicy = .serverWins }
+        for number in 1...3 {
+            try await phone.note("a", "mine \(number)", body: "base")
+            try theirs(["title": .string("theirs \(number)")])
+            try await phone.sync()
+        }
+        let all = try phone.engine.conflicts()
+        #expect(all.count == 3)
+        #expect(all.map(\.sequence) == all.map(\.sequence).sorted(by: >))
+        let page = try phone.engine.conflicts(
+            matching: ConflictFilter(beforeSequence: all[0].sequence), limit: 1)
+        #expect(page == [all[1]])
+        func count(_ filter: ConflictFilter) throws -> Int {
+            try phone.engine.conflicts(matching: filter).count
+        }
+        #expect(try count(ConflictFilter(entity: "Note", policy: .serverWins)) == 3)
+        #expect(try count(ConflictFilter(policy: .keepBoth)) == 0)
+        #expect(try count(ConflictFilter(record: RecordKey(.text("b")))) == 0)
+        #expect(try count(ConflictFilter(entity: "Step")) == 0)
+    }
+}

@@ -1,0 +1,129 @@
+import Backstitch
+import BackstitchCore
+import BackstitchStore
+import BackstitchSync
+import BackstitchTesting
+import Foundation
+import Testing
+
+/// Engines that exchange a part of their store.
+@Suite struct SelectionTests {
+    let cloud = SimulatedCloud()
+
+    private func phone(
+        _ selection: SyncSelection, store: Store? = nil
+    ) throws -> Device {
+        try Device(cloud, store: store) { $0.selection = selection }
+    }
+
+    private func shared() throws -> SyncSelection {
+        try SyncSelection.all.pushing(#Predicate<Note> { !$0.title.starts(with: "draft") })
+    }
+
+    @Test func `records of other entities are neither pushed nor pulled`() async throws {
+        let phone = try phone(SyncSelection(Note.self))
+        try await phone.note("a", "note")
+        try await phone.save(TaskList(id: "l", title: "list"))
+        try await phone.sync()
+        try cloud.write(
+            "m", type: "TaskList", fields: ["title": .string("theirs")], in: scenarioZone)
+        try cloud.write("r", type: "Robot", fields: ["model": .string("x")], in: scenarioZone)
+        try await phone.sync()
+        #expect(
+            Set(remote(cloud)) == [
+                "Note a {title: note}", "TaskList m {title: theirs}", "Robot r {model: x}",
+            ])
+        #expect(try phone.all(TaskList.self).map(\.title) == ["list"])
+        #expect(try phone.store.info().entities.contains { $0.name == "Robot" })
+        let counts = try phone.engine.pending()
+        #expect(counts.pendingRecords == 0)
+        #expect(counts.heldBackRecords == 1)
+        try await phone.expectSettled()
+    }
+
+    @Test func `a wider selection brings both sides what they lack`() async throws {
+        let phone = try phone(SyncSelection(Note.self))
+        try await phone.note("a", "note")
+        try await phone.save(TaskList(id: "l", title: "list"))
+        try await phone.sync()
+        try cloud.write(
+            "m", type: "TaskList", fields: ["title": .string("theirs")], in: scenarioZone)
+        try await phone.sync()
+        let whole = phone.restarted { $0.selection = .all }
+        try await whole.sync()
+        #expect(try Set(whole.all(TaskList.self).map(\.title)) == ["list", "theirs"])
+        #expect(
+            Set(remote(cloud)) == [
+                "Note a {title: note}", "TaskList l {title: list}", "TaskList m {title: theirs}",
+            ])
+        #expect(try whole.engine.pending().heldBackRecords == 0)
+        try await whole.expectSettled()
+    }
+
+    @Test func `a record that starts to match is pushed as a whole`() async throws {
+        let phone = try phone(shared())
+        try await phone.note("a", "draft 1", body: "text")
+        try await phone.note("b", "out")
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note b {title: out}"])
+        #expect(try phone.engine.pending().heldBackRecords == 1)
+        try await phone.note("a", "draft 2", body: "text")
+        #expect(try await phone.sync().pushedRecords == 0)
+        try await phone.note("a", "ready", body: "text")
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note a {body: text, title: ready}", "Note b {title: out}"])
+        try await phone.expectSettled()
+    }
+
+    @Test func `a record that stops to match stays on the service as it was`() async throws {
+        let phone = try phone(shared())
+        try await phone.note("a", "ready", body: "text")
+        try await phone.sync()
+        try await phone.note("a", "draft", body: "text")
+        try await phone.sync()
+        try await phone.note("a", "draft", body: "other")
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note a {body: text, title: ready}"])
+        // What held a delete back was the record before it.
+        try await phone.delete(Note.ID("a"))
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note a {body: text, title: ready}"])
+        #expect(try phone.engine.pending().heldBackRecords == 1)
+        try await phone.note("a", "again")
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note a {title: again}"])
+        try await phone.expectSettled()
+    }
+
+    @Test func `what was held back is pushed by an engine without the predicate`() async throws {
+        let phone = try phone(shared())
+        try await phone.note("a", "draft", body: "text")
+        try await phone.note("b", "out")
+        try await phone.sync()
+        try await phone.sync()
+        let whole = phone.restarted { $0.selection = .all }
+        try await whole.sync()
+        #expect(remote(cloud) == ["Note a {body: text, title: draft}", "Note b {title: out}"])
+        try await whole.expectSettled()
+    }
+
+    @Test func `others' edits meet what is held back by the policy`() async throws {
+        let phone = try phone(shared())
+        try await phone.note("a", "ready")
+        try await phone.sync()
+        try await phone.note("a", "draft")
+        try cloud.write("a", type: "Note", fields: ["title": .string("theirs")], in: scenarioZone)
+        #expect(try await phone.sync().conflicts == 1)
+        #expect(try phone.titles() == ["a": "theirs"])
+        try await phone.expectSettled()
+    }
+
+    @Test func `a selection of an unknown entity is refused`() async throws {
+        let phone = try Device(cloud, schema: Schema(Note.self)) {
+            $0.selection = SyncSelection(TaskList.self)
+        }
+        let error = await syncError { try await phone.sync() }
+        #expect(error?.code == .store)
+        #expect(error?.message.contains("TaskList") == true)
+    }
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Counts the seeds that the simulation needs to find deliberate bugs.
+#
+# Tests/mutations/run.sh [--json] [--seeds N] [--scratch FOLDER] [NAME...]
+#
+# Each patch beside this file is one bug. They are put into a copy of the package one after another:
+# apply, build, simulate seeds 1..N (2000 unless given) until one fails, revert. NAME picks the patches
+# whose names begin with it. With --scratch the copy is kept in a folder, so that a later run builds
+# less. A program that is ended by a signal, or hangs, is found too, without a seed.
+#
+# Exit codes: 0 every bug was found; 1 one was not, or the package fails without any; 2 it could not be run.
+set -euo pipefail
+folder=$(cd "$(dirname "$0")" && pwd)
+package=$(cd "$folder/../.." && pwd)
+
+fail() { echo "run.sh: $1" >&2; exit 2; }
+
+json=false seeds=2000 scratch= names=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --json) json=true ;;
+    --seeds) [ $# -gt 1 ] || fail "--seeds needs a number."; seeds=$2; shift ;;
+    --scratch) [ $# -gt 1 ] || fail "--scratch needs a folder."; scratch=$2; shift ;;
+    -*) fail "There is no option $1." ;;
+    *) names+=("$1") ;;
+    esac
+    shift
+done
+case $seeds in '' | *[!0-9]* | 0) fail "--seeds takes a number from 1 on, and not '$seeds'." ;; esac
+
+patches=()
+for name in "${names[@]:-}"; do
+    found=("$folder/$name"*.patch)
+    [ -e "${found[0]}" ] || fail "There is no patch whose name begins with '$name'."
+    patches+=("${found[@]}")
+done
+
+if [ -z "$scratch" ]; then
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+fi
+mkdir -p "$scratch"
+scratch=$(cd "$scratch" && pwd)
+copy=$scratch/package
+mkdir -p "$copy"
+for tool in patch timeout swift; do
+    command -v "$tool" >/dev/null || fail "$tool is not installed."
+done
+
+files() { (cd "$1" && find Package.swift Sources Tests -type f -o -type l); }
+
+# Brings the copy up to date. Files that are the same stay as they are, so that little is built anew.
+files "$package" | while read -r file; do
+    cmp -s "$package/$file" "$copy/$file" && continue
+    mkdir -p "$(dirname "$copy/$file")"
+    cp -P "$package/$file" "$copy/$file"
+done
+mkdir -p "$copy/Sources" "$copy/Tests"
+files "$copy" | while read -r file; do [ -e "$package/$file" ] || rm "$copy/$file"; done
+
+# Builds the copy and simulates; sets seed and check of the first failure, empty where there is none.
+simulate() {
+    seed= check=
+    if ! (cd "$copy" && swift build -c release --product backstitch) >"$scratch/build.log" 2>&1; then
+        cat "$scratch/build.log" >&2
+        fail "$1 does not build."
+    fi
+    local code=0 output
+    output=$(timeout 1800 "$copy/.build/release/backstitch" simulate --seeds "1..$seeds" \
+        --until-failure 2>/dev/null) || code=$?
+    case $code in
+    0) ;;
+    1)
+        local line
+        line=$(grep -m 1 '^Seed ' <<<"$output")
+        seed=$(cut -d ' ' -f 2 <<<"$line")
+        check=$(sed 's/^Seed [0-9]* failed: //; s/\. backstitch simulate .*//' <<<"$line")
+        ;;
+    124) seed=0 check="hangs" ;;
+    2) fail "$1: the simulation could not be run." ;;
+    *) seed=0 check="is ended by a signal ($((code - 128)))" ;;
+    esac
+}
+
+rows=() survivors=0
+row() {
+    if $json; then
+        rows+=("{\"mutation\":\"$1\",\"seeds\":${2:-null},\"check\":\"${3//\"/\\\"}\"}")
+    else
+        printf '%-32s %6s  %s\n' "$1" "${2:--}" "$3"
+    fi
+}
+
+simulate "the package without a bug"
+[ -z "$seed" ] || { echo "run.sh: seed $seed fails without a bug: $check" >&2; exit 1; }
+$json || printf '%-32s %6s  %s\n' mutation seeds check
+for patch in "${patches[@]}"; do
+    name=$(basename "$patch" .patch)
+    patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch <"$patch" || fail "$name does not apply; make it anew."
+    simulate "$name"
+    patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch -R <"$patch"
+    if [ -z "$seed" ]; then
+        survivors=$((survivors + 1))
+        check="survives $seeds seeds"
+    fi
+    row "$name" "$seed" "$check"
+done
+if $json; then (IFS=, && printf '{"mutations":[%s],"survivors":%d}\n' "${rows[*]}" "$survivors"); fi
+[ "$survivors" = 0 ]
