@@ -45,13 +45,33 @@ let package = Package(
     products: [
         .library(name: "Backstitch", targets: ["Backstitch"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
+        .library(name: "BackstitchHub", targets: ["BackstitchHub"]),
+        .library(name: "CloudKitRecordService", targets: ["CloudKitRecordService"]),
         .executable(name: "backstitch", targets: ["BackstitchCLI"]),
     ],
     targets: [
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]),
         .target(name: "XXHash"),
         .target(name: "LMDB", dependencies: ["CLMDB", "XXHash"]),
         .target(name: "BackstitchCore", dependencies: ["XXHash"]),
+        .target(name: "CloudKitWire", dependencies: ["BackstitchCore"]),
+        .target(name: "WireCrypto", dependencies: ["COpenSSL"]),
+        .target(
+            name: "CloudKitRecordService",
+            dependencies: [
+                "BackstitchCore", "BackstitchSync", "CCurl", "CloudKitWire", "LMDB", "WireCrypto",
+            ]),
+        .target(
+            name: "BackstitchHub",
+            dependencies: [
+                "BackstitchCore", "CloudKitWire", "CMicroHTTPD", "LMDB", "WireCrypto", "XXHash",
+            ]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),
@@ -72,7 +92,20 @@ let package = Package(
                 "BackstitchMacros", "LMDB",
             ]),
         .executableTarget(
-            name: "BackstitchCLI", dependencies: ["Backstitch", "BackstitchTesting", "LMDB"]),
+            name: "BackstitchCLI",
+            dependencies: [
+                "Backstitch", "BackstitchHub", "BackstitchTesting", "CloudKitRecordService", "LMDB",
+            ]),
+        .testTarget(
+            name: "CloudKitWireTests",
+            dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),
+        .testTarget(
+            name: "BackstitchHubTests",
+            dependencies: [
+                "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
+                "BackstitchSync", "BackstitchTesting",
+                "CloudKitWire", "LMDB", "WireCrypto",
+            ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .target(name: "ChildProcess", path: "Tests/ChildProcess"),
@@ -99,7 +132,9 @@ let package = Package(
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
                 "ChildProcess",
             ]),
-        .testTarget(name: "BackstitchTests", dependencies: ["Backstitch", "BackstitchTesting"]),
+        .testTarget(
+            name: "BackstitchTests",
+            dependencies: ["Backstitch", "BackstitchTesting", "CloudKitRecordService"]),
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
@@ -115,7 +150,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchTesting", "LMDB", "ChildProcess",
+                "BackstitchCLI", "Backstitch", "BackstitchTesting", "ChildProcess",
+                "CloudKitRecordService", "LMDB",
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,12 +1,26 @@
 #!/bin/sh
-# Installs the one library that Backstitch needs beside the Swift toolchain: liblmdb, with its header.
+# Installs the libraries that Backstitch needs beside the Swift toolchain, with their headers: liblmdb
+# for the store, and for the hub and its client libmicrohttpd, libcurl and libcrypto.
 set -eu
-if [ -f /usr/include/lmdb.h ]; then exit 0; fi
+missing=
+need() {
+    for folder in /usr/include /usr/include/*-linux-gnu; do
+        if [ -f "$folder/$1" ]; then return; fi
+    done
+    missing="$missing $2"
+}
+need lmdb.h liblmdb-dev
+need microhttpd.h libmicrohttpd-dev
+need curl/curl.h libcurl4-openssl-dev
+need openssl/evp.h libssl-dev
+if [ -z "$missing" ]; then exit 0; fi
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "Install LMDB with its header (liblmdb-dev on Debian and Ubuntu), then run this again." >&2
+    echo "Install these or your system's equivalents, then run this again:$missing" >&2
     exit 1
 fi
 sudo=
 if [ "$(id -u)" -ne 0 ]; then sudo=sudo; fi
-$sudo apt-get install -y --no-install-recommends liblmdb-dev ||
-    { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends liblmdb-dev; }
+# The names are words of this script.
+# shellcheck disable=SC2086
+$sudo apt-get install -y --no-install-recommends $missing ||
+    { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; }

@@ -12,7 +12,7 @@ struct Program {
         InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
         VerifyCommand(),
         RebuildCommand(), DoctorCommand(), CompactCommand(), BackupCommand(), ExportCommand(),
-        ImportCommand(), SimulateCommand(), DemoCommand(),
+        ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(), DemoCommand(),
     ]
 
     static func main() async {
@@ -103,12 +103,13 @@ struct Program {
 extension Command {
     /// The one line that shows how to call it.
     var usage: String {
-        ([Program.name, name] + syntax.operands.map(\.name) + ["[OPTIONS]"]).joined(separator: " ")
+        let operands = syntax.operands.map(\.name) + syntax.optionalOperands.map { "[\($0.name)]" }
+        return ([Program.name, name] + operands + ["[OPTIONS]"]).joined(separator: " ")
     }
 
     /// All there is to say of it.
     var help: String {
-        let operands = syntax.operands.map { [$0.name, $0.summary] }
+        let operands = (syntax.operands + syntax.optionalOperands).map { [$0.name, $0.summary] }
         let options =
             syntax.options.map { option in
                 ["--" + option.name + (option.value.map { " " + $0 } ?? ""), option.summary]

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchTesting
+import CloudKitRecordService
 import Foundation
 import Testing
 
@@ -354,6 +355,21 @@ struct NamesInUse: Projection {
         #expect(total == 4000)
         #expect(found.map(\.id) == [ada.id])
         #expect(inUse == 1)
+    }
+
+    @Test func `a client is made from credentials`() async throws {
+        let (savedToken, apiToken) = ("web", "api")
+        let keep: @Sendable (String) -> Void = { _ in }
+
+        let token = WebAuthToken(savedToken) { newToken in keep(newToken) }
+        var configuration = CloudKitConfiguration(
+            container: "iCloud.com.example.notes",
+            credentials: .user(apiToken: apiToken, webAuthToken: token))
+        configuration.url = "https://hub.example.com"  // Apple's service unless set
+        let service = try CloudKitRecordService(configuration)
+
+        #expect(await service.limits.operationsPerRequest == 200)
+        #expect(token.value == savedToken)
     }
 
     @Test func `the README shows what is tested here`() throws {

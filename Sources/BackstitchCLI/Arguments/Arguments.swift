@@ -1,8 +1,8 @@
 /// The arguments of a command, read by its syntax.
 struct Arguments: Equatable {
-    /// The arguments without a name, as many as the syntax has.
+    /// The arguments without a name: all that the syntax needs, then those it allows.
     private(set) var operands: [String] = []
-    private var values: [String: String] = [:]
+    private var values: [String: [String]] = [:]
 
     /// Reads arguments: `--name value`, `--name=value`, and behind `--` operands only.
     ///
@@ -17,7 +17,7 @@ struct Arguments: Equatable {
                 return nil
             } else if takesOptions, word.hasPrefix("-"), word != "-" {
                 try add(option: word, &rest, syntax)
-            } else if operands.count < syntax.operands.count {
+            } else if operands.count < syntax.operands.count + syntax.optionalOperands.count {
                 operands.append(word)
             } else {
                 throw UsageError("There is no place for '\(word.printable)'.")
@@ -35,20 +35,20 @@ struct Arguments: Equatable {
         guard let spelled = parts.first,
             let option = syntax.options.first(where: { "--" + $0.name == spelled })
         else { throw UsageError("There is no option '\((parts.first ?? "").printable)'.") }
-        guard values[option.name] == nil else {
+        guard values[option.name] == nil || option.isRepeatable else {
             throw UsageError("The option --\(option.name) is given twice.")
         }
         guard let placeholder = option.value else {
             guard parts.count == 1 else {
                 throw UsageError("The option --\(option.name) takes no value.")
             }
-            values[option.name] = ""
+            values[option.name] = [""]
             return
         }
         if parts.count == 2 {
-            values[option.name] = String(parts[1])
+            values[option.name, default: []].append(String(parts[1]))
         } else if let value = rest.popFirst() {
-            values[option.name] = value
+            values[option.name, default: []].append(value)
         } else {
             throw UsageError("The option --\(option.name) needs a value: \(placeholder).")
         }
@@ -58,13 +58,16 @@ struct Arguments: Equatable {
     func has(_ option: Syntax.Option) -> Bool { values[option.name] != nil }
 
     /// The value of an option; nil where it is not given.
-    func text(_ option: Syntax.Option) -> String? { values[option.name] }
+    func text(_ option: Syntax.Option) -> String? { values[option.name]?.last }
+
+    /// The values of an option that may be given several times.
+    func texts(_ option: Syntax.Option) -> [String] { values[option.name] ?? [] }
 
     /// The value of an option as a whole number of at least 1; nil where it is not given.
     func number<Number: FixedWidthInteger>(
         _ option: Syntax.Option, as type: Number.Type = Number.self
     ) throws(UsageError) -> Number? {
-        guard let text = values[option.name] else { return nil }
+        guard let text = text(option) else { return nil }
         guard let number = Number(text), number >= 1 else {
             throw UsageError(
                 "The option --\(option.name) takes a whole number from 1 to \(Number.max), and not "

@@ -19,7 +19,13 @@ struct Syntax: Sendable {
         /// What it does, in a line.
         let summary: String
 
-        init(_ name: String, _ value: String? = nil, _ summary: String) {
+        /// Whether it may be given several times.
+        let isRepeatable: Bool
+
+        init(
+            _ name: String, _ value: String? = nil, _ summary: String, isRepeatable: Bool = false
+        ) {
+            self.isRepeatable = isRepeatable
             self.name = name
             self.value = value
             self.summary = summary
@@ -29,6 +35,8 @@ struct Syntax: Sendable {
     }
 
     var operands: [Operand] = []
+    /// Arguments without a name that may follow, and may be left out.
+    var optionalOperands: [Operand] = []
     var options: [Option] = []
     /// What else the help says, such as the keys of the JSON output.
     var notes = ""

@@ -6,13 +6,15 @@ import Glibc
 struct DemoCommand: Command {
     private static let input = Syntax.Option(
         "input", "FILE", "Reads the package index from a file.")
+    private static let hub = Syntax.Option(
+        "hub", nil, "Synchronises through a hub, in a process of its own, over HTTP.")
     private static let keep = Syntax.Option(
         "keep", "DIR", "Keeps the stores, in DIR/a, DIR/b and DIR/fresh.")
 
     let name = "demo"
     let summary = "Shows two devices that edit real data offline, synchronise and survive a crash."
     let syntax = Syntax(
-        options: [input, keep, .json],
+        options: [input, hub, keep, .json],
         notes: """
             The data is the package index of the machine, as 'apt-cache dumpavail' prints it, or a
             file in the same form. Packages are told apart by name, version and architecture. Where
@@ -43,15 +45,20 @@ struct DemoCommand: Command {
         let failures: [String]
         let folder = try DemoFolder(keep: arguments.text(Self.keep))
         defer { folder.remove() }
+        let hub = arguments.has(Self.hub) ? try HubProcess(folder: folder.path + "/hub") : nil
+        defer { hub?.stop() }
+        let cloud: any DemoCloud =
+            if let hub { HubDemoCloud(process: hub) } else { SimulatedDemoCloud() }
         if let reader {
             tell(Self.describe(reader, arguments.text(Self.input)))
-            (report, failures) = try await tellStory(reader.index.data, folder, console, tell)
+            (report, failures) = try await tellStory(
+                reader.index.data, cloud, folder, console, tell)
         } else {
             let data = CountryData.data
             tell(
                 "There is no package index on this machine: the data is "
                     + "\(data.count.grouped) countries and subdivisions of ISO 3166.")
-            (report, failures) = try await tellStory(data, folder, console, tell)
+            (report, failures) = try await tellStory(data, cloud, folder, console, tell)
         }
         let time = ContinuousClock().now - start
         tell("")
@@ -65,10 +72,11 @@ struct DemoCommand: Command {
     }
 
     private func tellStory<Record: DemoRecord>(
-        _ data: DemoData<Record>, _ folder: DemoFolder, _ console: Console,
-        _ tell: @escaping (String) -> Void
+        _ data: DemoData<Record>, _ cloud: any DemoCloud, _ folder: DemoFolder,
+        _ console: Console, _ tell: @escaping (String) -> Void
     ) async throws -> (DemoReport, [String]) {
-        var story = try DemoStory(data, in: folder.path, console: console, tell: tell)
+        var story = try await DemoStory(
+            data, cloud: cloud, in: folder.path, console: console, tell: tell)
         try await story.run()
         return (story.report, story.failures)
     }

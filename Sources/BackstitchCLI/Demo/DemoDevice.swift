@@ -1,5 +1,4 @@
 import Backstitch
-import BackstitchTesting
 
 /// A device of the story: a store on disk and a connection to the service.
 struct DemoDevice {
@@ -8,14 +7,14 @@ struct DemoDevice {
     let name: String
     let path: String
     let schema: Schema
-    let service: SimulatedRecordService
+    let service: DemoConnection
     private(set) var store: Store
 
-    init(_ name: String, at path: String, schema: Schema, cloud: SimulatedCloud) throws {
+    init(_ name: String, at path: String, schema: Schema, cloud: any DemoCloud) async throws {
         self.name = name
         self.path = path
         self.schema = schema
-        service = cloud.connection(device: name)
+        service = DemoConnection(try await cloud.connection(device: name))
         store = try Self.open(path, schema, name)
     }
 

@@ -11,7 +11,7 @@ struct DemoFolder {
         if let keep {
             path = keep
             isKept = true
-            for name in ["a", "b", "fresh"]
+            for name in ["a", "b", "fresh", "hub"]
             where FileManager.default.fileExists(atPath: keep + "/" + name) {
                 throw UsageError("There is something at \(keep.printable)/\(name) already.")
             }

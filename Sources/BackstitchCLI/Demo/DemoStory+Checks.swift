@@ -1,5 +1,4 @@
 import Backstitch
-import BackstitchTesting
 import Foundation
 
 extension DemoStory {
@@ -16,12 +15,12 @@ extension DemoStory {
     // MARK: The same everywhere
 
     private mutating func checkConvergence() async throws {
-        let fresh = try DemoDevice(
+        let fresh = try await DemoDevice(
             "C", at: folder + "/fresh", schema: data.schema, cloud: cloud)
         defer { fresh.store.close() }
         _ = try await sync(fresh, .serverWins, total: data.count)
         var records: [String: ServiceRecord] = [:]
-        for record in cloud.records(in: ZoneID(DemoDevice.zoneName)) {
+        for record in try await fresh.service.records(in: ZoneID(DemoDevice.zoneName)) {
             records[record.recordName] = record
         }
         report.converged = true

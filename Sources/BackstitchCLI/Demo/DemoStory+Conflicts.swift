@@ -1,5 +1,4 @@
 import Backstitch
-import BackstitchTesting
 import Foundation
 import LMDB
 
@@ -179,13 +178,13 @@ extension DemoStory {
             data.records.count == 1
             ? ids(.editedOnBoth) : ids(.editedOnA) + ids(.editedOnB)
         try await edit(first, edited) { $0.text = "Late: " + $0.text }
-        let requests = edited.count / cloud.limits.operationsPerRequest + 1
+        let perRequest = await first.service.limits.operationsPerRequest
+        let requests = edited.count / perRequest + 1
         let countdown = Locked(requests / 2)
         let store = first.store
         let service = first.service
-        service.beforeReply = { info throws(ServiceError) in
+        service.beforeReply = { () throws(ServiceError) in
             let isLast = countdown.withLock { left in
-                guard info.kind == .modify else { return false }
                 left -= 1
                 return left < 0
             }

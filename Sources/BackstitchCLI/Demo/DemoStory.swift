@@ -1,5 +1,4 @@
 import Backstitch
-import BackstitchTesting
 import Foundation
 
 /// Two devices and a service, and what happens to them.
@@ -12,9 +11,7 @@ struct DemoStory<Record: DemoRecord> {
     /// Takes the lines of the story.
     let tell: (String) -> Void
     let folder: String
-    /// Requests have the size that CloudKit allows. Pages are larger than its 200, as a service may
-    /// announce: each page is a commit of its own, and their number decides how fast a pull is.
-    let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 5_000))
+    let cloud: any DemoCloud
     var first: DemoDevice
     var second: DemoDevice
     var report = DemoReport()
@@ -25,15 +22,16 @@ struct DemoStory<Record: DemoRecord> {
     private let clock = ContinuousClock()
 
     init(
-        _ data: DemoData<Record>, in folder: String, console: Console,
+        _ data: DemoData<Record>, cloud: any DemoCloud, in folder: String, console: Console,
         tell: @escaping (String) -> Void
-    ) throws {
+    ) async throws {
+        self.cloud = cloud
         self.data = data
         self.folder = folder
         self.console = console
         self.tell = tell
-        first = try DemoDevice("A", at: folder + "/a", schema: data.schema, cloud: cloud)
-        second = try DemoDevice("B", at: folder + "/b", schema: data.schema, cloud: cloud)
+        first = try await DemoDevice("A", at: folder + "/a", schema: data.schema, cloud: cloud)
+        second = try await DemoDevice("B", at: folder + "/b", schema: data.schema, cloud: cloud)
         report.records = data.count
     }
 
@@ -85,9 +83,9 @@ struct DemoStory<Record: DemoRecord> {
         report.rates.pushedPerSecond = Self.rate(pushed.pushedRecords, pushTime)
         let (pulled, pullTime) = try await sync(second, .serverWins, total: data.count)
         report.rates.pulledPerSecond = Self.rate(pulled.pulledRecords, pullTime)
-        let limits = cloud.limits
+        let limits = await first.service.limits
         tell("")
-        tell("2. Device A goes online, then device B.")
+        tell("2. Device A goes online, then device B. The service is \(cloud.title).")
         tell(
             "   A pushed \(pushed.pushedRecords.grouped) records in requests of "
                 + "\(limits.operationsPerRequest): \(report.rates.pushedPerSecond.grouped) "

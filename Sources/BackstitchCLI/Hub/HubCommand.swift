@@ -1,0 +1,131 @@
+import BackstitchHub
+import Foundation
+
+/// Serves records to devices, and manages who may use them.
+struct HubCommand: Command {
+    static let listen = Syntax.Option(
+        "listen", "HOST:PORT", "Where to listen; 127.0.0.1:8480 unless given, port 0 picks one.")
+    static let data = Syntax.Option("data", "DIR", "The folder that holds everything.")
+    static let container = Syntax.Option(
+        "container", "NAME", "The container; iCloud.backstitch unless given.")
+    static let environment = Syntax.Option(
+        "environment", "NAME", "development or production; development unless given.")
+    static let certificate = Syntax.Option(
+        "tls-cert", "FILE", "The certificate chain in PEM, for HTTPS.")
+    static let key = Syntax.Option("tls-key", "FILE", "The certificate's key in PEM.")
+    static let plain = Syntax.Option(
+        "allow-plain-http", nil, "Serves other machines without encryption, behind a proxy.")
+    static let publicURL = Syntax.Option(
+        "public-url", "URL", "Where clients reach the hub, if not where it listens.")
+    static let dev = Syntax.Option(
+        "dev", nil, "Makes what is missing, and writes the credentials as one line of JSON.")
+    static let user = Syntax.Option(
+        "user", "NAME", "A user; may be given several times.", isRepeatable: true)
+    static let label = Syntax.Option("label", "TEXT", "What a credential is for.")
+    static let publicKey = Syntax.Option("public-key", "FILE", "A server's public key in PEM.")
+    static let secret = Syntax.Option("secret", "TEXT", "The credential to revoke.")
+
+    let name = "hub"
+    let summary = "Serves records to devices, by the protocol of CloudKit Web Services."
+    let syntax = Syntax(
+        optionalOperands: [
+            Syntax.Operand(
+                name: "ACTION", summary: "serve (default), token, user, key, revoke or epoch.")
+        ],
+        options: [
+            listen, data, container, environment, certificate, key, plain, publicURL, dev, user,
+            label, publicKey, secret, .json,
+        ],
+        notes: """
+            Actions:
+              serve   listens until SIGTERM or SIGINT, then answers what is under way and ends
+              token   makes an API token for the container and writes it
+              user    makes the user named by --user if missing, signs in, and writes JSON
+              key     takes a server's public key (--public-key) and writes the key's id
+              revoke  makes the credential given by --secret stop working
+              epoch   makes all change tokens invalid, after the folder was restored from a backup
+            Secrets are told once; the hub keeps their SHA-256. /healthz and /metrics tell how it is.
+
+            JSON: one object, on one line.
+              serve   url, once the hub listens; with --dev also container, environment, apiToken,
+                      and users with the name, userRecordName and webAuthToken of each
+              token   apiToken
+              user    name, userRecordName, webAuthToken; with --json or without
+              key     keyID
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let action = arguments.operands.first ?? "serve"
+        guard let action = HubAction(rawValue: action) else {
+            throw UsageError("There is no action '\(action.printable)'.")
+        }
+        if action == .serve { return try await HubService(arguments, console).run() }
+        guard let folder = arguments.text(Self.data) else {
+            throw UsageError("The option --data is missing.")
+        }
+        let hub = try await Hub(at: folder)
+        defer { hub.close() }
+        return try await action.run(hub, arguments, console)
+    }
+}
+
+/// What the command does beside serving.
+enum HubAction: String {
+    case serve
+    case token
+    case user
+    case key
+    case revoke
+    case epoch
+
+    func run(_ hub: Hub, _ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let container = arguments.text(HubCommand.container) ?? "iCloud.backstitch"
+        let environment = arguments.text(HubCommand.environment) ?? "development"
+        let label = arguments.text(HubCommand.label) ?? ""
+        switch self {
+        case .serve: break
+        case .token:
+            try await hub.makeContainer(container, environment: environment)
+            let token = try await hub.makeAPIToken(
+                container, environment: environment, label: label)
+            try Self.tell(token, as: "apiToken", arguments, console)
+        case .user:
+            try await hub.makeContainer(container, environment: environment)
+            for name in try Self.names(arguments) {
+                let user = try await hub.signIn(
+                    name, container: container, environment: environment)
+                console.output.line(try JSON.line(HubDocument.User(user)))
+            }
+        case .key:
+            guard let path = arguments.text(HubCommand.publicKey) else {
+                throw UsageError("The option --public-key is missing.")
+            }
+            try await hub.makeContainer(container, environment: environment)
+            let pem = try String(contentsOfFile: path, encoding: .utf8)
+            let id = try await hub.addServerKey(
+                pem, container: container, environment: environment, label: label)
+            try Self.tell(id, as: "keyID", arguments, console)
+        case .revoke:
+            guard let secret = arguments.text(HubCommand.secret) else {
+                throw UsageError("The option --secret is missing.")
+            }
+            return try await hub.revoke(secret) ? .success : .negative
+        case .epoch: try await hub.beginEpoch()
+        }
+        return .success
+    }
+
+    private static func tell(
+        _ value: String, as key: String, _ arguments: Arguments, _ console: Console
+    ) throws {
+        let isJSON = arguments.has(.json)
+        console.output.line(isJSON ? try JSON.line([key: value]) : value)
+    }
+
+    /// The users that the arguments name.
+    static func names(_ arguments: Arguments) throws(UsageError) -> [String] {
+        let names = arguments.texts(HubCommand.user)
+        guard !names.isEmpty else { throw UsageError("The option --user is missing.") }
+        return names
+    }
+}

@@ -1,0 +1,55 @@
+import CloudKitRecordService
+import Foundation
+
+/// The options that say which service is meant, and who asks.
+enum ServiceOptions {
+    static let apiTokenVariable = "BACKSTITCH_API_TOKEN"
+    static let webTokenVariable = "BACKSTITCH_WEB_AUTH_TOKEN"
+
+    private static let url = Syntax.Option(
+        "url", "URL", "Where the service is; Apple's unless given.")
+    private static let container = Syntax.Option(
+        "container", "NAME", "The container; iCloud.backstitch unless given.")
+    private static let environment = Syntax.Option(
+        "environment", "NAME", "development or production; development unless given.")
+    private static let apiToken = Syntax.Option("api-token", "TOKEN", "The container's API token.")
+    private static let webTokenFile = Syntax.Option(
+        "web-token-file", "FILE",
+        "A file with the user's token, kept up to date.")
+    private static let certificates = Syntax.Option(
+        "ca-file", "FILE", "Certificate authorities in PEM that are trusted.")
+
+    static let all = [url, container, environment, apiToken, webTokenFile, certificates]
+
+    /// The service that the arguments mean.
+    static func service(_ arguments: Arguments) throws -> CloudKitRecordService {
+        let variables = ProcessInfo.processInfo.environment
+        guard let apiToken = arguments.text(apiToken) ?? variables[apiTokenVariable] else {
+            throw UsageError("The option --api-token is missing.")
+        }
+        var configuration = CloudKitConfiguration(
+            container: arguments.text(container) ?? "iCloud.backstitch",
+            environment: arguments.text(environment) ?? "development",
+            credentials: .user(
+                apiToken: apiToken, webAuthToken: try webToken(arguments, variables)))
+        configuration.url = arguments.text(url) ?? configuration.url
+        configuration.certificateFile = arguments.text(certificates)
+        return try CloudKitRecordService(configuration)
+    }
+
+    private static func webToken(
+        _ arguments: Arguments, _ variables: [String: String]
+    ) throws -> WebAuthToken {
+        guard let path = arguments.text(webTokenFile) else {
+            guard let token = variables[webTokenVariable] else {
+                throw UsageError("The option --web-token-file is missing.")
+            }
+            return WebAuthToken(token)
+        }
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        return WebAuthToken(text.trimmingCharacters(in: .whitespacesAndNewlines)) { token in
+            // Written to another file first: a token that is half written is none.
+            try? Data(token.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+        }
+    }
+}

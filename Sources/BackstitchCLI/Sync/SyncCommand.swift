@@ -1,0 +1,126 @@
+import Backstitch
+import CloudKitRecordService
+
+/// Synchronises a store with a service.
+struct SyncCommand: Command {
+    private struct Document: Encodable {
+        let store: String
+        let pushed: Int
+        let pulled: Int
+        let conflicts: Int
+        let pending: Int
+        let parked: Int
+    }
+
+    private static let zone = Syntax.Option("zone", "NAME", "The zone of the store's records.")
+    private static let policy = Syntax.Option(
+        "policy", "NAME", "Who wins conflicts: serverWins unless given.")
+    private static let follow = Syntax.Option(
+        "follow", nil, "Goes on, and synchronises whenever another device changed something.")
+
+    let name = "sync"
+    let summary = "Synchronises a store with a hub, or with CloudKit."
+    let syntax = Syntax(
+        operands: [.store],
+        options: ServiceOptions.all + [zone, policy, follow, .json],
+        notes: """
+            Policies: serverWins, clientWins, lastWriterWins, keepBoth, and merge(NAME) with one of
+            these for what was changed on both sides.
+            The tokens can come from the environment too, so that no list of processes shows them:
+            \(ServiceOptions.apiTokenVariable) and \(ServiceOptions.webTokenVariable).
+            Exit codes: 0 everything is exchanged; 1 some records are parked; 2 it could not be done.
+
+            JSON: one object for each round.
+              store      the path as given
+              pushed     the records that the service took
+              pulled     the records that came from it
+              conflicts  how many were settled
+              pending    the records that are left to push
+              parked     the records that the service refused
+            """)
+
+    func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+        let path = arguments.operands[0]
+        guard let zone = arguments.text(Self.zone) else {
+            throw UsageError("The option --zone is missing.")
+        }
+        let policy = try Self.policy(arguments)
+        let service = try ServiceOptions.service(arguments)
+        let store = try Store.open(existing: path, access: .readWrite)
+        defer { store.close() }
+        let engine = SyncEngine(
+            store: store, service: service,
+            configuration: SyncConfiguration(
+                zoneName: zone, conflictPolicy: policy, syncOnSave: arguments.has(Self.follow)))
+        let round: @Sendable () async throws -> Int = {
+            let report = try await engine.sync()
+            return try Self.tell(report, store, path, arguments, console)
+        }
+        var parked = try await round()
+        if arguments.has(Self.follow) {
+            try await Self.follow(service, engine, console, round)
+            parked = try store.read { try $0.reader.countOutbox() }.parkedRecords
+        }
+        await engine.stop()
+        return parked == 0 ? .success : .negative
+    }
+
+    private static func policy(_ arguments: Arguments) throws(UsageError) -> ConflictPolicy {
+        guard let name = arguments.text(policy) else { return .serverWins }
+        guard let policy = ConflictPolicy(name), policy.innermost != .resolver else {
+            throw UsageError("There is no policy '\(name.printable)'.")
+        }
+        return policy
+    }
+
+    /// Synchronises after each change, here or elsewhere, until the program is asked to end.
+    private static func follow(
+        _ service: CloudKitRecordService, _ engine: SyncEngine, _ console: Console,
+        _ round: @escaping @Sendable () async throws -> Int
+    ) async throws {
+        let interruption = Interruption()
+        try await engine.start()
+        let following = Task {
+            try await service.followChanges(
+                sleep: { try await SystemSyncClock().sleep(milliseconds: $0) },
+                { _ in
+                    do {
+                        _ = try await round()
+                    } catch {
+                        console.complain("backstitch sync: \(error)")
+                    }
+                })
+        }
+        while !interruption.hasHappened, !console.output.isClosed {
+            try? await SystemSyncClock().sleep(milliseconds: 100)
+        }
+        following.cancel()
+        _ = await following.result
+    }
+
+    /// Writes what a round did.
+    ///
+    /// - Returns: How many records are parked.
+    private static func tell(
+        _ report: SyncReport, _ store: Store, _ path: String, _ arguments: Arguments,
+        _ console: Console
+    ) throws -> Int {
+        let outbox = try store.read { try $0.reader.countOutbox() }
+        if arguments.has(.json) {
+            let document = Document(
+                store: path, pushed: report.pushedRecords, pulled: report.pulledRecords,
+                conflicts: report.conflicts, pending: outbox.pendingRecords,
+                parked: outbox.parkedRecords)
+            console.output.line(try JSON.line(document))
+        } else {
+            console.output.line(
+                "Pushed \(report.pushedRecords.counted("record")), pulled "
+                    + "\(report.pulledRecords.grouped), settled "
+                    + "\(report.conflicts.counted("conflict")); "
+                    + "\(outbox.pendingRecords.grouped) left to push, "
+                    + "\(outbox.parkedRecords.grouped) parked.")
+        }
+        console.output.flush()
+        return outbox.parkedRecords
+    }
+}

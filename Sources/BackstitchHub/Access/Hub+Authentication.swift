@@ -1,0 +1,147 @@
+import CloudKitWire
+import Foundation
+import WireCrypto
+
+extension Hub {
+    /// Whoever sent a request, and the realm that the credentials are good for.
+    struct Authentication {
+        var realm: RealmRow
+        var principal: Principal
+    }
+
+    /// The one answer to all credentials that don't count, whatever is wrong with them.
+    private static let failed = WireError(.authenticationFailed, "Authentication failed")
+
+    /// Checks the credentials of a request.
+    ///
+    /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` after too many failures.
+    func authenticate(
+        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath
+    ) throws -> Authentication {
+        let address = request.remoteAddress
+        let (now, limits) = (now, configuration.limits)
+        guard
+            !signIns.isClosed(to: address, now: now, max: limits.failedSignInsPerMinute)
+        else {
+            throw WireError(.throttled, "Too many sign-ins failed. Wait a minute.", retryAfter: 60)
+        }
+        let authentication: Authentication? = try storage.read { transaction in
+            try self.authentication(request, target, path, transaction)
+        }
+        guard let authentication else {
+            signIns.noteFailure(of: address, now: now)
+            throw Self.failed
+        }
+        return authentication
+    }
+
+    private func authentication(
+        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
+        _ transaction: any HubReading
+    ) throws -> Authentication? {
+        let key = RealmRow.key(container: path.container, environment: path.environment)
+        guard let realm: RealmRow = try transaction.row(key) else { return nil }
+        if let keyID = request.header(WireHeader.keyID) {
+            guard let user = try signer(keyID, request, realm, transaction) else { return nil }
+            return Authentication(realm: realm, principal: .server(user))
+        }
+        guard let token = target.query["ckAPIToken"],
+            let row: APITokenRow = try transaction.row(APITokenRow.key(token)),
+            row.realm == realm.number
+        else { return nil }
+        guard let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"] else {
+            return Authentication(realm: realm, principal: .anonymous)
+        }
+        // Clients often leave the plus signs of a token as they are, which then read as blanks.
+        let webToken = text.replacing(" ", with: "+")
+        guard let row: WebTokenRow = try transaction.row(WebTokenRow.key(webToken)),
+            row.realm == realm.number, row.expires > now
+        else { return nil }
+        return Authentication(realm: realm, principal: .user(row.userRecordName))
+    }
+
+    /// The user of the key that signed a request; nil where the signature does not count.
+    private func signer(
+        _ keyID: String, _ request: HubRequest, _ realm: RealmRow, _ transaction: any HubReading
+    ) throws -> String? {
+        guard keyID.utf8.count <= 128, !keyID.isEmpty,
+            let row: ServerKeyRow = try transaction.row(ServerKeyRow.key(id: keyID)),
+            row.realm == realm.number, let key = keys.key(pem: row.publicPEM),
+            let date = request.header(WireHeader.signedDate),
+            let milliseconds = SignedDate.milliseconds(date),
+            abs(now - milliseconds) <= configuration.limits.signatureMilliseconds,
+            let text = request.header(WireHeader.signature),
+            let signature = Data(base64Encoded: text), signature.count <= 80
+        else { return nil }
+        let body = request.bytes
+        var messages = [
+            RequestSignature.message(date: date, body: body, path: request.target)
+        ]
+        if body.isEmpty {
+            messages.append(
+                RequestSignature.messageWithoutBody(date: date, path: request.target))
+        }
+        let isSigned = messages.contains { key.verify(Array(signature), of: $0) }
+        return isSigned ? row.userRecordName : nil
+    }
+
+    /// The right to use the database of a path.
+    ///
+    /// - Throws: `AUTHENTICATION_REQUIRED` where a user has to sign in, `ACCESS_DENIED` for server
+    ///   keys in databases of users.
+    func access(
+        _ authentication: Authentication, _ database: WireDatabase
+    ) throws(WireError) -> DatabaseAccess {
+        let principal = authentication.principal
+        let scope: DatabaseAccess.Scope
+        switch (database, principal) {
+        case (.public, _): scope = .everybodys
+        case (.private, .user(let user)): scope = .own(user)
+        case (.shared, .user(let user)): scope = .sharedWith(user)
+        case (_, .anonymous):
+            throw WireError(.authenticationRequired, "request needs authorization")
+        case (_, .server):
+            throw WireError(.accessDenied, "Server keys open the public database only.")
+        }
+        return DatabaseAccess(realm: authentication.realm, scope: scope, principal: principal)
+    }
+}
+
+/// The date of a signed request: ISO 8601, UTC, no fractions of seconds.
+enum SignedDate {
+    /// The date in milliseconds since 1970; nil where the text is none.
+    static func milliseconds(_ text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        let pattern = Array("0000-00-00T00:00:00Z".utf8)
+        guard bytes.count == pattern.count else { return nil }
+        for (byte, form) in zip(bytes, pattern) {
+            let isDigit = (0x30...0x39).contains(byte)
+            guard form == UInt8(ascii: "0") ? isDigit : byte == form else { return nil }
+        }
+        func number(_ range: Range<Int>) -> Int64 {
+            bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+        }
+        let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
+        let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
+        guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
+            second <= 60
+        else { return nil }
+        let days = daysSince1970(year, month, day)
+        return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000
+    }
+
+    /// A time as the header spells it.
+    static func text(milliseconds: Int64) -> String {
+        Date(timeIntervalSince1970: Double(milliseconds / 1_000)).formatted(.iso8601)
+    }
+
+    /// The days of the Gregorian calendar since 1970, by whole eras of 400 years.
+    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let era = (year >= 0 ? year : year - 399) / 400
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+}

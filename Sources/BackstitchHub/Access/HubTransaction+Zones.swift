@@ -1,0 +1,121 @@
+import CloudKitWire
+import Foundation
+
+extension HubReading {
+    /// What the hub knows of itself.
+    func state() throws -> StateRow {
+        guard let state: StateRow = try row(StateRow.key) else {
+            throw HubFailure("The hub's data is damaged: it has no state. Restore a backup.")
+        }
+        return state
+    }
+
+    /// The database; nil where nothing was ever asked of it.
+    func database(_ access: DatabaseAccess) throws -> DatabaseRow? { try row(access.key) }
+
+    /// A zone that is there.
+    ///
+    /// - Throws: `ZONE_NOT_FOUND`, also for zones of other users.
+    func zone(_ id: WireZoneID, _ access: DatabaseAccess) throws -> ZoneRow {
+        guard access.owns(id), let database = try database(access),
+            let zone: ZoneRow = try row(ZoneRow.key(database: database.number, id.zoneName)),
+            !zone.isDeleted
+        else { throw WireError(.zoneNotFound, "Zone does not exist") }
+        return zone
+    }
+
+    /// All zones of a database that are there, by name.
+    func zones(_ database: DatabaseRow) throws -> [ZoneRow] {
+        try rows(under: HubKey(.zone).adding(database.number), as: ZoneRow.self)
+            .map(\.row).filter { !$0.isDeleted }
+    }
+
+    /// The record of a name that is there.
+    func liveRecord(_ name: String, in zone: ZoneRow) throws -> StoredRecord? {
+        guard WireNames.isRecordName(name) else { return nil }
+        let view = StoredZoneView(transaction: self, zone: zone.number, now: 0)
+        return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
+    }
+}
+
+extension HubWriting {
+    /// The database, made with its default zone where it is not there.
+    func openDatabase(_ access: DatabaseAccess) throws -> DatabaseRow {
+        if let database = try database(access) { return database }
+        var state = try state()
+        state.lastDatabase += 1
+        var database = DatabaseRow(number: state.lastDatabase)
+        try put(StateRow.key, state)
+        if case .sharedWith = access.scope {
+            try put(access.key, database)
+        } else {
+            _ = try makeZone(WireZoneID.defaultZoneName, in: &database, access)
+        }
+        return database
+    }
+
+    /// Makes a zone, and notes it in the list of changed zones.
+    func makeZone(
+        _ zoneName: String, in database: inout DatabaseRow, _ access: DatabaseAccess
+    ) throws -> ZoneRow {
+        var state = try state()
+        state.lastZone += 1
+        try put(StateRow.key, state)
+        let key = ZoneRow.key(database: database.number, zoneName)
+        var zone = ZoneRow(number: state.lastZone, zoneName: zoneName)
+        zone.databaseSequence = try row(key, as: ZoneRow.self)?.databaseSequence ?? 0
+        try noteChange(of: &zone, in: &database, access)
+        return zone
+    }
+
+    /// Puts a zone at the end of the list of changed zones, and writes both rows.
+    func noteChange(
+        of zone: inout ZoneRow, in database: inout DatabaseRow, _ access: DatabaseAccess
+    ) throws {
+        let feed = HubKey(.databaseFeed).adding(database.number)
+        if zone.databaseSequence > 0 { try delete(feed.adding(zone.databaseSequence)) }
+        database.sequence += 1
+        zone.databaseSequence = database.sequence
+        try put(feed.adding(database.sequence), Array(zone.zoneName.utf8))
+        try put(access.key, database)
+        try put(ZoneRow.key(database: database.number, zone.zoneName), zone)
+    }
+
+    /// Deletes a zone. Its records go bit by bit, with later writes.
+    func deleteZone(_ zone: ZoneRow, _ access: DatabaseAccess) throws {
+        var database = try openDatabase(access)
+        var zone = zone
+        zone.isDeleted = true
+        try noteChange(of: &zone, in: &database, access)
+        try put(HubKey(.endedZone).adding(zone.number), [])
+        let subscriptions = try rows(
+            under: SubscriptionRow.prefix(database: database.number), as: SubscriptionRow.self)
+        for (key, row) in subscriptions where row.subscription.zoneID?.zoneName == zone.zoneName {
+            try delete(key)
+        }
+    }
+}
+
+extension DatabaseAccess {
+    /// Whether a zone id can mean a zone of this database.
+    func owns(_ id: WireZoneID) -> Bool {
+        guard let owner = id.ownerRecordName, owner != Self.placeholderOwner else { return true }
+        return owner == ownerRecordName
+    }
+
+    /// Who owns the zones; nil for everybody's.
+    var ownerRecordName: String? {
+        if case .own(let user) = scope { user } else { nil }
+    }
+
+    /// What native clients write for the user who is signed in.
+    private static let placeholderOwner = "__defaultOwner__"
+
+    /// A zone's name as replies tell it.
+    func wireID(_ zoneName: String) -> WireZoneID {
+        WireZoneID(
+            zoneName, ownerRecordName: ownerRecordName,
+            zoneType: zoneName == WireZoneID.defaultZoneName
+                ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE")
+    }
+}

@@ -1,0 +1,54 @@
+import CloudKitWire
+
+/// Who sends a request, as the credentials prove it.
+enum Principal: Hashable, Sendable {
+    /// Whoever has the container's API token.
+    case anonymous
+    /// A user who is signed in.
+    case user(String)
+    /// The owner of a server key, who counts as this user.
+    case server(String)
+
+    /// Whom records are attributed to; nil for nobody.
+    var userRecordName: String? {
+        switch self {
+        case .anonymous: nil
+        case .user(let name), .server(let name): name
+        }
+    }
+}
+
+/// The right to use one database. Only authentication makes one, so that no name in a path or a body
+/// leads to another user's records.
+struct DatabaseAccess: Hashable, Sendable {
+    let realm: RealmRow
+    let scope: Scope
+    let principal: Principal
+
+    enum Scope: Hashable, Sendable {
+        case everybodys
+        /// The private database of the user.
+        case own(String)
+        /// The zones of others that the user takes part in. Sharing is not supported: there is none.
+        case sharedWith(String)
+    }
+
+    /// The key of the database's row.
+    var key: HubKey {
+        switch scope {
+        case .everybodys: DatabaseRow.key(realm: realm.number, .public, user: "")
+        case .own(let user): DatabaseRow.key(realm: realm.number, .private, user: user)
+        case .sharedWith(let user): DatabaseRow.key(realm: realm.number, .shared, user: user)
+        }
+    }
+
+    /// Whether zones can be made in it.
+    var hasCustomZones: Bool {
+        if case .own = scope { true } else { false }
+    }
+
+    var isPublic: Bool { scope == .everybodys }
+
+    /// Whom the records that it writes are attributed to; nil where it may only read.
+    var author: String? { principal.userRecordName }
+}

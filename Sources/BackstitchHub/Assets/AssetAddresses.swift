@@ -1,0 +1,43 @@
+import CloudKitWire
+import WireCrypto
+
+/// Makes and checks the addresses that files are downloaded from.
+///
+/// Whoever has an address may download: it ends, and it is signed with the hub's key.
+struct AssetAddresses: Sendable {
+    /// The scheme, host and port of the hub.
+    let baseURL: String
+    let key: [UInt8]
+    /// When addresses that are made end, in milliseconds since 1970.
+    let expires: Int64
+
+    /// The value with the addresses of its files.
+    func adding(to value: WireValue) -> WireValue {
+        switch value {
+        case .asset(var asset):
+            guard let checksum = asset.fileChecksum else { return value }
+            asset.downloadURL = address(of: checksum)
+            return .asset(asset)
+        case .list(let elements, .asset): return .list(elements.map(adding), of: .asset)
+        default: return value
+        }
+    }
+
+    /// The address of a file; the reader puts a name in place of `${f}`.
+    func address(of checksum: String) -> String {
+        let mac = Self.mac(checksum, expires, key)
+        return "\(baseURL)/asset/1/\(checksum)/\(expires)/\(mac)/${f}"
+    }
+
+    /// Whether an address was made with a key and has not ended.
+    static func isValid(
+        _ checksum: String, expires: String, mac: String, key: [UInt8], now: Int64
+    ) -> Bool {
+        guard let expires = Int64(expires), expires > now else { return false }
+        return Digest.isEqual(Array(mac.utf8), Array(Self.mac(checksum, expires, key).utf8))
+    }
+
+    private static func mac(_ checksum: String, _ expires: Int64, _ key: [UInt8]) -> String {
+        Digest.hmac(Array("asset \(checksum) \(expires)".utf8), key: key).hexadecimal
+    }
+}

@@ -1,0 +1,128 @@
+import CloudKitWire
+
+extension Hub {
+    /// The user's subscriptions in a database: `subscriptions/list`.
+    func listSubscriptions(_ access: DatabaseAccess) throws -> HubResponse {
+        let user = try author(of: access)
+        return try storage.read { transaction in
+            let rows = try transaction.subscriptions(of: user, access)
+            let items = rows.map { WireItem.value($0.subscription) }
+            return .json(SubscriptionsResponse(subscriptions: items).body())
+        }
+    }
+
+    /// Subscriptions by id: `subscriptions/lookup`.
+    func lookUpSubscriptions(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
+        let request: LookupSubscriptionsRequest = try call.decode()
+        let user = try author(of: access)
+        try checkCount(request.subscriptionIDs.count)
+        return try storage.read { transaction in
+            let rows = try transaction.subscriptions(of: user, access)
+            let items = request.subscriptionIDs.map { id -> WireItem<WireSubscription> in
+                guard let row = rows.first(where: { $0.subscription.subscriptionID == id }) else {
+                    return .failure(
+                        .subscription(id), WireError(.notFound, "Subscription not found"))
+                }
+                return .value(row.subscription)
+            }
+            return .json(SubscriptionsResponse(subscriptions: items).body())
+        }
+    }
+
+    /// Makes, changes and deletes subscriptions: `subscriptions/modify`.
+    func modifySubscriptions(
+        _ call: HubCall, _ access: DatabaseAccess
+    ) async throws -> HubResponse {
+        let request: ModifySubscriptionsRequest = try call.decode()
+        let user = try author(of: access)
+        try checkCount(request.operations.count)
+        let newIDs = request.operations.map { _ in makeUUID() }
+        let items = try await storage.write { transaction in
+            try zip(request.operations, newIDs).map { operation, newID in
+                do {
+                    let done = try Self.modify(operation, newID, user, access, transaction)
+                    return WireItem<WireSubscription>.value(done)
+                } catch let error as WireError {
+                    return .failure(.subscription(operation.subscriptionID), error)
+                }
+            }
+        }
+        return .json(SubscriptionsResponse(subscriptions: items).body())
+    }
+
+    private static func modify(
+        _ operation: ModifySubscriptionsRequest.Operation, _ newID: String, _ user: String,
+        _ access: DatabaseAccess, _ transaction: any HubWriting
+    ) throws -> WireSubscription {
+        let database = try transaction.openDatabase(access)
+        func key(_ id: String) throws(WireError) -> HubKey {
+            guard WireNames.isRecordName(id) else {
+                throw WireError(.badRequest, "A subscriptionID has 1 to 255 ASCII characters.")
+            }
+            return SubscriptionRow.key(database: database.number, user: user, id)
+        }
+        switch operation {
+        case .create(var subscription), .update(var subscription):
+            let id = subscription.subscriptionID ?? newID
+            subscription.subscriptionID = id
+            if case .update = operation, try transaction.value(key(id)) == nil {
+                throw WireError(.notFound, "Subscription not found")
+            }
+            try check(subscription, access, transaction)
+            let known: SubscriptionRow? = try transaction.row(try key(id))
+            if case .create = operation, let known, known.userRecordName == user,
+                known.subscription.zoneID?.zoneName != subscription.zoneID?.zoneName
+            {
+                throw WireError(.badRequest, "A subscription of this id is about something else.")
+            }
+            try transaction.put(
+                try key(id), SubscriptionRow(userRecordName: user, subscription: subscription))
+            return subscription
+        case .delete(let id):
+            guard let row: SubscriptionRow = try transaction.row(try key(id)) else {
+                throw WireError(.notFound, "Subscription not found")
+            }
+            try transaction.delete(try key(id))
+            return row.subscription
+        }
+    }
+
+    private static func check(
+        _ subscription: WireSubscription, _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws {
+        switch subscription.kind {
+        case .zone:
+            guard !access.isPublic else {
+                throw WireError(.badRequest, "The public database has no zone subscriptions.")
+            }
+            _ = try transaction.zone(subscription.zoneID ?? WireZoneID(), access)
+        case .query:
+            guard subscription.query != nil else {
+                throw WireError(.badRequest, "A subscription of type query takes a query.")
+            }
+            if let zone = subscription.zoneID { _ = try transaction.zone(zone, access) }
+        }
+    }
+}
+
+extension HubReading {
+    /// The subscriptions of a user in a database.
+    func subscriptions(
+        of user: String, _ access: DatabaseAccess
+    ) throws -> [SubscriptionRow] {
+        guard let database = try database(access) else { return [] }
+        let prefix = SubscriptionRow.prefix(database: database.number, user: user)
+        return try rows(under: prefix, as: SubscriptionRow.self)
+            .map(\.row).filter { $0.userRecordName == user }
+    }
+}
+
+extension ModifySubscriptionsRequest.Operation {
+    /// The id of the subscription; nil where it has none yet.
+    fileprivate var subscriptionID: String? {
+        switch self {
+        case .create(let subscription), .update(let subscription): subscription.subscriptionID
+        case .delete(let id): id
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import CloudKitWire
+
+extension Hub {
+    /// All zones: `zones/list`.
+    func listZones(_ access: DatabaseAccess) throws -> HubResponse {
+        try storage.read { transaction in
+            let zones = try transaction.database(access).map { try transaction.zones($0) } ?? []
+            let state = try transaction.state()
+            let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
+            return .json(ZonesResponse(zones: items).body())
+        }
+    }
+
+    /// Zones by name: `zones/lookup`.
+    func lookUpZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
+        let request: LookupZonesRequest = try call.decode()
+        try checkCount(request.zones.count)
+        return try storage.read { transaction in
+            let state = try transaction.state()
+            let items = try request.zones.map { id -> WireItem<WireZone> in
+                do {
+                    return .value(Self.wireZone(try transaction.zone(id, access), access, state))
+                } catch let error as WireError {
+                    return .failure(.zone(id), error)
+                }
+            }
+            return .json(ZonesResponse(zones: items).body())
+        }
+    }
+
+    /// Makes and deletes zones: `zones/modify`. A zone that is there already counts as made.
+    func modifyZones(_ call: HubCall, _ access: DatabaseAccess) async throws -> HubResponse {
+        let request: ModifyZonesRequest = try call.decode()
+        _ = try author(of: access)
+        guard access.hasCustomZones else {
+            throw WireError(.badRequest, "Zones can be made in private databases only.")
+        }
+        try checkCount(request.operations.count)
+        let response = try await storage.write { transaction in
+            let state = try transaction.state()
+            let items = try request.operations.map { operation -> WireItem<WireZone> in
+                do {
+                    let zone = try Self.modify(operation, access, transaction)
+                    return .value(Self.wireZone(zone, access, state))
+                } catch let error as WireError {
+                    return .failure(.zone(operation.zoneID), error)
+                }
+            }
+            return ZonesResponse(zones: items)
+        }
+        return .json(response.body())
+    }
+
+    private static func modify(
+        _ operation: ModifyZonesRequest.Operation, _ access: DatabaseAccess,
+        _ transaction: any HubWriting
+    ) throws -> ZoneRow {
+        let id = operation.zoneID
+        switch operation.kind {
+        case .create:
+            guard access.owns(id) else {
+                throw WireError(.accessDenied, "The zone is another user's.")
+            }
+            var database = try transaction.openDatabase(access)
+            let known: ZoneRow? = try transaction.row(
+                ZoneRow.key(database: database.number, id.zoneName))
+            if let known, !known.isDeleted { return known }
+            guard WireNames.isRecordName(id.zoneName) else {
+                throw WireError(
+                    .badRequest,
+                    "A zone name has 1 to 255 ASCII characters and starts with no underscore.")
+            }
+            return try transaction.makeZone(id.zoneName, in: &database, access)
+        case .delete:
+            var zone = try transaction.zone(id, access)
+            guard !zone.isDefault else {
+                throw WireError(.badRequest, "The default zone can't be deleted.")
+            }
+            try transaction.deleteZone(zone, access)
+            zone.isDeleted = true
+            return zone
+        }
+    }
+}

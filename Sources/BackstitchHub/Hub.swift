@@ -1,0 +1,86 @@
+import CloudKitWire
+import LMDB
+
+/// A server of records that speaks CloudKit Web Services.
+///
+/// It answers requests from wherever they come, see ``respond(to:)``; ``HubServer`` brings it onto the
+/// network. Calls are safe from any task, and a reply to a write is given only after what was
+/// written is on disk.
+public final class Hub: Sendable {
+    /// How the hub works.
+    public let configuration: HubConfiguration
+    let storage: any HubStorage
+    let assets: AssetFiles
+    let couriers = CourierBoard()
+    let metrics = HubMetrics()
+    let keys = KeyCache()
+    let signIns = SignInGate()
+    private let serverURL = Locked("http://127.0.0.1")
+
+    /// Opens the hub in a folder, and makes it where there is none.
+    ///
+    /// - Throws: A failure of the storage, whose message says what to do.
+    public convenience init(
+        at directory: String, configuration: HubConfiguration = HubConfiguration()
+    ) async throws {
+        let storage = try LMDBHubStorage(at: directory)
+        try await self.init(
+            storage: storage, assets: AssetFiles(folder: directory + "/assets"),
+            configuration: configuration)
+    }
+
+    /// A hub that keeps its records in memory; assets go to a folder that the caller removes.
+    public static func temporary(
+        assetFolder: String, configuration: HubConfiguration = HubConfiguration()
+    ) async throws -> Hub {
+        try await Hub(
+            storage: LMDBHubStorage.temporary(), assets: AssetFiles(folder: assetFolder),
+            configuration: configuration)
+    }
+
+    init(
+        storage: any HubStorage, assets: AssetFiles, configuration: HubConfiguration
+    ) async throws {
+        self.storage = storage
+        self.assets = assets
+        self.configuration = configuration
+        let secret = configuration.clock.secret
+        try await storage.write { transaction in
+            guard try transaction.value(StateRow.key) == nil else {
+                _ = try transaction.state()
+                return
+            }
+            let epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            try transaction.put(StateRow.key, StateRow(epoch: epoch, tokenKey: secret(32)))
+        }
+    }
+
+    /// Ends the hub. Requests must have been answered.
+    public func close() {
+        couriers.releaseAll()
+        storage.close()
+    }
+
+    /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and
+    /// send what the hub lacks. Do this after the folder was restored from a backup.
+    public func beginEpoch() async throws {
+        let secret = configuration.clock.secret
+        try await storage.write { transaction in
+            var state = try transaction.state()
+            state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            try transaction.put(StateRow.key, state)
+        }
+    }
+
+    /// The time in milliseconds since 1970.
+    var now: Int64 { configuration.clock.milliseconds() }
+
+    /// The start of the addresses in replies.
+    var baseURL: String { configuration.publicURL ?? serverURL.withLock { $0 } }
+
+    /// Notes the address that the hub's server listens at.
+    func setServerURL(_ url: String) { serverURL.withLock { $0 = url } }
+
+    /// Ends long polls that waited long enough. Call it now and then.
+    func tick() { couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds) }
+}

@@ -1,0 +1,35 @@
+/// What requests and records may be like.
+public struct HubLimits: Hashable, Sendable {
+    /// The most operations or records that a request names.
+    public var operationsPerRequest = 200
+    /// The most records of a page.
+    public var recordsPerPage = 200
+    /// The most records of a page for clients that know large pages.
+    public var recordsPerLargePage = 2_000
+    /// The most bytes of a page's records, after which it ends early; one record always fits.
+    public var pageBytes = 8 << 20
+    /// The most bytes of a record, without assets.
+    public var recordBytes = 1_000_000
+    /// The most bytes of a body that is no asset.
+    public var bodyBytes = 16 << 20
+    /// The most bytes of an asset.
+    public var assetBytes = 50 << 20
+    /// How long the address of an upload or download is good, in milliseconds.
+    public var addressMilliseconds: Int64 = 15 * 60 * 1_000
+    /// How far the date of a signed request may be from the hub's clock, in milliseconds.
+    public var signatureMilliseconds: Int64 = 10 * 60 * 1_000
+    /// How long a tombstone is kept, in milliseconds; devices that were away for longer fetch all.
+    public var tombstoneMilliseconds: Int64 = 180 * 24 * 3_600 * 1_000
+    /// How long the answer to a named request is kept for the case that it comes again, in
+    /// milliseconds.
+    public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000
+    /// The most devices of a user that are told of changes; the oldest is forgotten for a new one.
+    public var devicesPerUser = 32
+    /// How long a request to the courier waits for something to tell, in milliseconds.
+    public var courierMilliseconds: Int64 = 50_000
+    /// The most failed sign-ins of one address in a minute; then it is told to wait.
+    public var failedSignInsPerMinute = 60
+
+    /// The defaults, which are CloudKit's where those are known.
+    public init() {}
+}

@@ -1,0 +1,68 @@
+import LMDB
+
+/// Counts what a hub does.
+final class HubMetrics: Sendable {
+    private struct Key: Hashable {
+        var call: String
+        var status: Int
+    }
+
+    private struct State {
+        var requests: [Key: Int] = [:]
+        var savedRecords = 0
+        var deletedRecords = 0
+        var repeatedRequests = 0
+        var notifications = 0
+    }
+
+    private let state = Locked(State())
+
+    /// Counts a request that was answered.
+    func countRequest(_ call: String, status: Int) {
+        state.withLock { $0.requests[Key(call: call, status: status), default: 0] += 1 }
+    }
+
+    /// Counts records that were written.
+    func countRecords(saved: Int, deleted: Int) {
+        state.withLock {
+            $0.savedRecords += saved
+            $0.deletedRecords += deleted
+        }
+    }
+
+    /// Counts a request that came again and got its first answer.
+    func countRepetition() { state.withLock { $0.repeatedRequests += 1 } }
+
+    /// Counts notifications that were given to the courier.
+    func countNotifications(_ count: Int) { state.withLock { $0.notifications += count } }
+
+    /// The counters in the text format of Prometheus, version 0.0.4.
+    func text(waitingCouriers: Int) -> String {
+        let state = state.withLock { $0 }
+        var lines = [
+            "# HELP backstitch_hub_requests_total Requests that were answered.",
+            "# TYPE backstitch_hub_requests_total counter",
+        ]
+        let requests = state.requests.sorted {
+            ($0.key.call, $0.key.status) < ($1.key.call, $1.key.status)
+        }
+        for (key, count) in requests {
+            lines.append(
+                "backstitch_hub_requests_total{call=\"\(key.call)\",status=\"\(key.status)\"} "
+                    + "\(count)")
+        }
+        func counter(_ name: String, _ help: String, _ value: Int, _ type: String = "counter") {
+            lines.append("# HELP backstitch_hub_\(name) \(help)")
+            lines.append("# TYPE backstitch_hub_\(name) \(type)")
+            lines.append("backstitch_hub_\(name) \(value)")
+        }
+        counter("records_saved_total", "Records that were saved.", state.savedRecords)
+        counter("records_deleted_total", "Records that were deleted.", state.deletedRecords)
+        counter(
+            "requests_repeated_total", "Requests that came again and got their first answer.",
+            state.repeatedRequests)
+        counter("notifications_total", "Notifications to the courier.", state.notifications)
+        counter("couriers_waiting", "Long polls that wait.", waitingCouriers, "gauge")
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

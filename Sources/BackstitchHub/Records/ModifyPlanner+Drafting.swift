@@ -1,0 +1,176 @@
+import CloudKitWire
+
+extension ModifyPlanner {
+    /// Checks an operation on its own against the zone as it was before the request.
+    func draft(_ operation: WireRecordOperation) throws -> Result<ModifyDraft, WireError> {
+        do {
+            return .success(try checkedDraft(operation))
+        } catch let error as WireError {
+            return .failure(error)
+        }
+    }
+
+    private func checkedDraft(_ operation: WireRecordOperation) throws -> ModifyDraft {
+        guard let name = operation.record.recordName, WireNames.isRecordName(name) else {
+            throw WireError(
+                .badRequest,
+                "A record name has 1 to 255 ASCII characters and starts with no underscore.")
+        }
+        let stored = try cache.record(name, in: view)
+        let live = stored.flatMap { $0.isDeleted ? nil : $0 }
+        switch operation.kind {
+        case .create:
+            if let live {
+                throw WireError(
+                    .exists, "record to insert already exists", serverRecord: wire(live))
+            }
+            return try save(operation, name, over: nil, tombstone: stored)
+        case .update, .replace:
+            guard let live else { throw WireError(.notFound, "Record not found") }
+            guard let tag = operation.record.recordChangeTag else {
+                throw WireError(
+                    .badRequest, "A recordChangeTag is missing; send the record's, or force it.")
+            }
+            guard tag == live.changeTag else { throw conflict(with: live) }
+            return try save(operation, name, over: live, tombstone: nil)
+        case .forceUpdate, .forceReplace:
+            return try save(operation, name, over: live, tombstone: live == nil ? stored : nil)
+        case .delete:
+            guard let live else { throw WireError(.notFound, "Record not found") }
+            // One page of the reference asks for the tag, another one for the name only.
+            if let tag = operation.record.recordChangeTag, tag != live.changeTag {
+                throw conflict(with: live)
+            }
+            return try remove(live)
+        case .forceDelete:
+            guard let live else { return ModifyDraft(kind: .nothing, recordName: name) }
+            return try remove(live)
+        }
+    }
+
+    private func conflict(with record: StoredRecord) -> WireError {
+        WireError(
+            .conflict, "client oplock error updating record", serverRecord: wire(record))
+    }
+
+    private func wire(_ record: StoredRecord) -> WireRecord? { try? record.wire() }
+
+    private func checkOwner(of record: StoredRecord) throws(WireError) {
+        guard !context.isPublic || record.createdBy == context.user else {
+            throw WireError(.accessDenied, "Only who created a public record may change it.")
+        }
+    }
+
+    private func remove(_ record: StoredRecord) throws -> ModifyDraft {
+        try checkOwner(of: record)
+        var draft = ModifyDraft(kind: .remove, recordName: record.recordName, needsRecord: true)
+        draft.before = record
+        return draft
+    }
+
+    private func save(
+        _ operation: WireRecordOperation, _ name: String, over live: StoredRecord?,
+        tombstone: StoredRecord?
+    ) throws -> ModifyDraft {
+        if let live { try checkOwner(of: live) }
+        guard let type = operation.record.recordType ?? live?.recordType,
+            WireNames.isIdentifier(type)
+        else {
+            throw WireError(
+                .badRequest, "A recordType starts with a letter and has letters, digits and _.")
+        }
+        guard live == nil || live?.recordType == type else {
+            throw WireError(.badRequest, "The record is of another type.")
+        }
+        var record = live ?? StoredRecord(recordName: name, recordType: type)
+        let keepsFields = operation.kind == .update || operation.kind == .forceUpdate
+        let old = try live.map { try $0.fields() } ?? [:]
+        var fields = keepsFields ? old : [:]
+        for (fieldName, field) in operation.record.fields {
+            fields[fieldName] = try checked(field, fieldName, name, old: old[fieldName])
+        }
+        if let parent = operation.record.parent {
+            guard WireNames.isRecordName(parent) else {
+                throw WireError(.badRequest, "The parent has no valid record name.")
+            }
+            record.parent = parent
+        } else if !keepsFields {
+            record.parent = ""
+        }
+        let bytes = name.utf8.count + type.utf8.count + fields.byteCount
+        guard bytes <= context.limits.recordBytes else {
+            throw WireError(
+                .quotaExceeded,
+                "The record has \(bytes) bytes of \(context.limits.recordBytes). Put large values "
+                    + "into assets.")
+        }
+        record.fieldsJSON = WireRecord.fieldsBody(fields)
+        var draft = ModifyDraft(kind: .save, recordName: name, needsRecord: live != nil)
+        draft.before = live ?? tombstone
+        draft.links = RecordLink.links(of: fields, parent: record.parent)
+        draft.assets = fields.assetChecksums
+        record.hasLinks = !draft.links.isEmpty
+        record.hasAssets = !draft.assets.isEmpty
+        draft.after = record
+        return draft
+    }
+
+    /// A field as it is kept; nil where it is cleared.
+    private func checked(
+        _ field: WireField, _ fieldName: String, _ recordName: String, old: WireField?
+    ) throws -> WireField? {
+        guard WireNames.isIdentifier(fieldName) else {
+            throw WireError(
+                .badRequest, "A field name starts with a letter and has letters, digits and _.")
+        }
+        guard let value = field.value else { return nil }
+        if field.isEncrypted, context.isPublic {
+            throw WireError(
+                .badRequest, "encrypted fields are not supported in the public database")
+        }
+        var kept = field
+        kept.value = try checked(value, fieldName, recordName, old: old?.value)
+        return kept
+    }
+
+    private func checked(
+        _ value: WireValue, _ fieldName: String, _ recordName: String, old: WireValue?
+    ) throws -> WireValue {
+        switch value {
+        case .reference(var reference):
+            reference.action = reference.action ?? "NONE"
+            guard ["NONE", "DELETE_SELF", "VALIDATE"].contains(reference.action),
+                WireNames.isRecordName(reference.recordName)
+            else { throw WireError(.badRequest, "'\(fieldName)' is no valid reference.") }
+            return .reference(reference)
+        case .asset(let asset):
+            return .asset(try checked(asset, fieldName, recordName, old: old))
+        case .list(let elements, let type):
+            let values = try elements.map {
+                try checked($0, fieldName, recordName, old: old)
+            }
+            return .list(values, of: type)
+        case .other(_, let type):
+            throw WireError(.badRequest, "'\(fieldName)' is of the unknown type \(type).")
+        case .string, .int64, .double, .timestamp, .bytes, .location: return value
+        }
+    }
+
+    /// A file that was uploaded for this field, or that the field holds already.
+    private func checked(
+        _ asset: WireAsset, _ fieldName: String, _ recordName: String, old: WireValue?
+    ) throws -> WireAsset {
+        if let receipt = asset.receipt {
+            let uploaded = try view.uploadedAsset(
+                receipt: receipt, recordName: recordName, fieldName: fieldName)
+            if let uploaded { return uploaded }
+        } else if let checksum = asset.fileChecksum {
+            for case .asset(let known) in old?.elements ?? []
+            where known.fileChecksum == checksum {
+                return known
+            }
+        }
+        throw WireError(
+            .badRequest, "'\(fieldName)' holds no asset that was uploaded for it. Upload it first.")
+    }
+}

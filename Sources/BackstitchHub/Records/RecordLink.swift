@@ -1,0 +1,62 @@
+import CloudKitWire
+
+/// A reference that the hub acts upon.
+struct RecordLink: Hashable, Sendable {
+    /// What the hub does.
+    enum Kind: UInt8, Sendable {
+        /// It deletes the source when the target is deleted.
+        case deleteSelf = 1
+        /// It refuses to delete the target, and the source where there is no target.
+        case validate = 2
+        /// It refuses the source where there is no target.
+        case parent = 3
+    }
+
+    var target: String
+    var kind: Kind
+}
+
+/// A record that refers to another.
+struct LinkSource: Hashable, Sendable {
+    var recordName: String
+    var kind: RecordLink.Kind
+}
+
+extension RecordLink {
+    /// The links of a record.
+    static func links(of fields: WireFields, parent: String) -> [RecordLink] {
+        var links: [RecordLink] = []
+        func add(_ value: WireValue) {
+            guard case .reference(let reference) = value else { return }
+            let kind: Kind
+            switch reference.action {
+            case "DELETE_SELF": kind = .deleteSelf
+            case "VALIDATE": kind = .validate
+            default: return
+            }
+            let link = RecordLink(target: reference.recordName, kind: kind)
+            if !links.contains(link) { links.append(link) }
+        }
+        for field in fields.values {
+            if case .list(let elements, .reference) = field.value {
+                elements.forEach(add)
+            } else if let value = field.value {
+                add(value)
+            }
+        }
+        if !parent.isEmpty { links.append(RecordLink(target: parent, kind: .parent)) }
+        return links
+    }
+
+    // MARK: Keys
+
+    /// The links to a target, and to others of the same hash.
+    static func prefix(zone: UInt32, target: String) -> HubKey {
+        HubKey(.link).adding(zone).adding(hashed: target)
+    }
+
+    /// The key of the link from a source; its value is the target.
+    func key(zone: UInt32, source: String) -> HubKey {
+        Self.prefix(zone: zone, target: target).adding([kind.rawValue]).adding(source)
+    }
+}

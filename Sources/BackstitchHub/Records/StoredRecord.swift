@@ -1,0 +1,111 @@
+import BackstitchCore
+import CloudKitWire
+import XXHash
+
+/// A record of a zone, or the tombstone that it left.
+///
+/// | bytes | what                                                             |
+/// |-------|------------------------------------------------------------------|
+/// | 1     | version of this layout: 1                                        |
+/// | 1     | flags: 1 tombstone, 2 has assets, 4 has links                    |
+/// | 8     | position in the zone's feed, little-endian                       |
+/// | 8     | created, milliseconds since 1970, little-endian                  |
+/// | 8     | modified, the same                                               |
+/// | 1 + n | record type; a byte for the length before each text              |
+/// | 1 + n | change tag                                                       |
+/// | 1 + n | who created it                                                   |
+/// | 1 + n | who modified it                                                  |
+/// | 1 + n | record name of the parent; empty for none                        |
+/// | n     | the fields as replies have them: a JSON object, keys in order    |
+/// | 8     | XXH64 of all bytes before, little-endian                         |
+struct StoredRecord: Hashable, Sendable {
+    static let version: UInt8 = 1
+    private static let headerBytes = 26
+    private static let checksumBytes = 8
+
+    var recordName: String
+    var recordType: String
+    var changeTag = ""
+    var isDeleted = false
+    var hasAssets = false
+    /// Whether the record refers to others in ways that the hub acts upon.
+    var hasLinks = false
+    var sequence: UInt64 = 0
+    var created: Int64 = 0
+    var modified: Int64 = 0
+    var createdBy = ""
+    var modifiedBy = ""
+    var parent = ""
+    /// The fields as replies have them.
+    var fieldsJSON: [UInt8] = Array("{}".utf8)
+
+    init(recordName: String, recordType: String) {
+        self.recordName = recordName
+        self.recordType = recordType
+    }
+
+    static func key(zone: UInt32, _ recordName: String) -> HubKey {
+        HubKey(.record).adding(zone).adding(recordName)
+    }
+
+    /// Reads a stored record.
+    init(recordName: String, stored: UnsafeRawBufferPointer) throws(HubFailure) {
+        let end = stored.count - Self.checksumBytes
+        guard end >= Self.headerBytes, stored[0] == Self.version,
+            Checksum.xxh64(stored.part(0..<end)) == stored.little(UInt64.self, at: end)
+        else { throw Self.damaged(recordName) }
+        self.recordName = recordName
+        isDeleted = stored[1] & 1 != 0
+        hasAssets = stored[1] & 2 != 0
+        hasLinks = stored[1] & 4 != 0
+        sequence = stored.little(UInt64.self, at: 2)
+        created = stored.little(Int64.self, at: 10)
+        modified = stored.little(Int64.self, at: 18)
+        var offset = Self.headerBytes
+        func text() throws(HubFailure) -> String {
+            guard offset < end, offset + 1 + Int(stored[offset]) <= end else {
+                throw Self.damaged(recordName)
+            }
+            let start = offset + 1
+            offset = start + Int(stored[offset])
+            return String(decoding: stored.part(start..<offset), as: UTF8.self)
+        }
+        recordType = try text()
+        changeTag = try text()
+        createdBy = try text()
+        modifiedBy = try text()
+        parent = try text()
+        fieldsJSON = Array(stored.part(offset..<end))
+    }
+
+    private static func damaged(_ name: String) -> HubFailure {
+        HubFailure("The hub's data is damaged: a record can't be read. Restore a backup.")
+    }
+
+    /// The bytes that are stored.
+    var stored: [UInt8] {
+        var buffer = ByteBuffer(capacity: 128 + fieldsJSON.count)
+        buffer.append(Self.version)
+        buffer.append((isDeleted ? 1 : 0) | (hasAssets ? 2 : 0) | (hasLinks ? 4 : 0))
+        buffer.append(little: sequence)
+        buffer.append(little: created)
+        buffer.append(little: modified)
+        for text in [recordType, changeTag, createdBy, modifiedBy, parent] {
+            precondition(text.utf8.count <= 255, "A text of a record is longer than its limit.")
+            buffer.append(UInt8(text.utf8.count))
+            buffer.append(utf8: text)
+        }
+        fieldsJSON.withUnsafeBytes { buffer.append($0) }
+        buffer.append(little: Checksum.xxh64(buffer.bytes))
+        return Array(buffer.bytes)
+    }
+
+    /// The fields as values.
+    func fields() throws(HubFailure) -> WireFields {
+        do throws(WireFormatError) {
+            return try WireRecord.fields(body: fieldsJSON)
+        } catch {
+            throw Self.damaged(recordName)
+        }
+    }
+}

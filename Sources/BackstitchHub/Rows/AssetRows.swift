@@ -1,0 +1,66 @@
+import CloudKitWire
+import WireCrypto
+
+/// Where a file may be uploaded to, and by when.
+struct UploadRow: HubRow, Hashable, Sendable {
+    static let title = "an upload"
+
+    /// The zone of the record.
+    var zone: UInt32
+    var recordName: String
+    var fieldName: String
+    /// Milliseconds since 1970.
+    var expires: Int64
+    /// The SHA-256 of what was uploaded, in hexadecimal digits.
+    var checksum: String?
+    /// Its size in bytes.
+    var size: Int64?
+
+    /// The address of an upload ends in a token; the receipt is another. Neither is kept.
+    static func key(token: String) -> HubKey { HubKey(.upload).adding(Digest.sha256("t" + token)) }
+    static func key(receipt: String) -> HubKey {
+        HubKey(.upload).adding(Digest.sha256("r" + receipt))
+    }
+
+    init(zone: UInt32, recordName: String, fieldName: String, expires: Int64) {
+        self.zone = zone
+        self.recordName = recordName
+        self.fieldName = fieldName
+        self.expires = expires
+    }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        zone = try json.number32("zone")
+        recordName = try json.requiredText("record")
+        fieldName = try json.requiredText("field")
+        expires = try json.integer("expires") ?? 0
+        checksum = try json.text("checksum")
+        size = try json.integer("size")
+    }
+
+    func write(to json: inout JSONWriter) {
+        json.member("zone", integer: Int64(zone))
+        json.member("record", recordName)
+        json.member("field", fieldName)
+        json.member("expires", integer: expires)
+        json.member("checksum", checksum)
+        json.member("size", integer: size)
+    }
+}
+
+/// How often the records of all zones refer to a file.
+struct AssetRow: HubRow, Hashable, Sendable {
+    static let title = "an asset"
+
+    var references: Int64
+
+    static func key(checksum: String) -> HubKey { HubKey(.asset).adding(checksum) }
+
+    init(references: Int64) { self.references = references }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        references = try json.integer("references") ?? 0
+    }
+
+    func write(to json: inout JSONWriter) { json.member("references", integer: references) }
+}

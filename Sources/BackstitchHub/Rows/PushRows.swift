@@ -1,0 +1,74 @@
+import CloudKitWire
+import WireCrypto
+
+/// A subscription, with the user who made it.
+struct SubscriptionRow: HubRow, Hashable, Sendable {
+    static let title = "a subscription"
+
+    var userRecordName: String
+    var subscription: WireSubscription
+
+    static func prefix(database: UInt32) -> HubKey { HubKey(.subscription).adding(database) }
+
+    static func prefix(database: UInt32, user: String) -> HubKey {
+        prefix(database: database).adding(hashed: user)
+    }
+
+    static func key(database: UInt32, user: String, _ subscriptionID: String) -> HubKey {
+        prefix(database: database, user: user).adding(subscriptionID)
+    }
+
+    init(userRecordName: String, subscription: WireSubscription) {
+        self.userRecordName = userRecordName
+        self.subscription = subscription
+    }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        userRecordName = try json.requiredText("user")
+        subscription = try WireSubscription(json: json.requiredObject("subscription"))
+    }
+
+    func write(to json: inout JSONWriter) {
+        json.member("user", userRecordName)
+        json.member("subscription", subscription)
+    }
+}
+
+/// A device that is told of changes. The token itself is not kept, only its SHA-256.
+struct PushTokenRow: HubRow, Hashable, Sendable {
+    static let title = "a push token"
+
+    var realm: UInt32
+    var userRecordName: String
+    var environment: String
+    /// Milliseconds since 1970.
+    var created: Int64
+
+    static func key(hash: [UInt8]) -> HubKey { HubKey(.pushToken).adding(hash) }
+
+    /// The tokens of a user.
+    static func prefix(realm: UInt32, user: String) -> HubKey {
+        HubKey(.userPushToken).adding(realm).adding(hashed: user)
+    }
+
+    init(realm: UInt32, userRecordName: String, environment: String, created: Int64) {
+        self.realm = realm
+        self.userRecordName = userRecordName
+        self.environment = environment
+        self.created = created
+    }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        realm = try json.number32("realm")
+        userRecordName = try json.requiredText("user")
+        environment = try json.text("environment") ?? ""
+        created = try json.integer("created") ?? 0
+    }
+
+    func write(to json: inout JSONWriter) {
+        json.member("realm", integer: Int64(realm))
+        json.member("user", userRecordName)
+        json.member("environment", environment)
+        json.member("created", integer: created)
+    }
+}

@@ -1,0 +1,74 @@
+import CloudKitWire
+import Foundation
+
+/// What the hub knows of itself.
+struct StateRow: HubRow, Sendable {
+    static let title = "the hub's state"
+    static let key = HubKey(.state)
+    /// The version of the tables that this program reads and writes.
+    static let formatVersion: Int64 = 1
+
+    var version = formatVersion
+    /// Another one for each hub, and after a restore: tokens of other epochs are refused.
+    var epoch: UInt64
+    /// Signs tokens.
+    var tokenKey: [UInt8]
+    /// The last numbers that were given; they are never given again.
+    var lastRealm: UInt32 = 0
+    var lastDatabase: UInt32 = 0
+    var lastZone: UInt32 = 0
+
+    init(epoch: UInt64, tokenKey: [UInt8]) {
+        self.epoch = epoch
+        self.tokenKey = tokenKey
+    }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        version = try json.integer("version") ?? 0
+        guard version == Self.formatVersion else {
+            throw WireFormatError("It has version \(version) of the format, not 1.")
+        }
+        guard let epoch = UInt64(try json.requiredText("epoch"), radix: 16),
+            let key = Data(base64Encoded: try json.requiredText("tokenKey"))
+        else { throw WireFormatError("The epoch or the key is no number.") }
+        self.epoch = epoch
+        tokenKey = Array(key)
+        lastRealm = try json.number32("lastRealm")
+        lastDatabase = try json.number32("lastDatabase")
+        lastZone = try json.number32("lastZone")
+    }
+
+    func write(to json: inout JSONWriter) {
+        json.member("version", integer: version)
+        json.member("epoch", String(epoch, radix: 16))
+        json.member("tokenKey", Data(tokenKey).base64EncodedString())
+        json.member("lastRealm", integer: Int64(lastRealm))
+        json.member("lastDatabase", integer: Int64(lastDatabase))
+        json.member("lastZone", integer: Int64(lastZone))
+    }
+
+    /// The end of every change tag: four digits that depend on the epoch, so that a hub that was
+    /// restored from a backup gives no tag again for something else.
+    var tagSuffix: String {
+        let digits = String(epoch % 1_679_616, radix: 36)
+        return String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}
+
+extension JSONObject {
+    /// A number of 32 bits that must be there.
+    func number32(_ name: String) throws(WireFormatError) -> UInt32 {
+        guard let number = try integer(name), let number = UInt32(exactly: number) else {
+            throw JSONObject.missing(name)
+        }
+        return number
+    }
+
+    /// A number of 64 bits that must be there.
+    func number64(_ name: String) throws(WireFormatError) -> UInt64 {
+        guard let number = try integer(name), let number = UInt64(exactly: number) else {
+            throw JSONObject.missing(name)
+        }
+        return number
+    }
+}

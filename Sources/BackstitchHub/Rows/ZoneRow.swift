@@ -1,0 +1,47 @@
+import CloudKitWire
+
+/// A zone, or what is left of one that was deleted.
+struct ZoneRow: HubRow, Hashable, Sendable {
+    static let title = "a zone"
+
+    /// Tells it from all others, also from those that had its name before.
+    var number: UInt32
+    var zoneName: String
+    var isDeleted = false
+    /// The position of the last change in the zone's feed.
+    var sequence: UInt64 = 0
+    /// Tokens of positions below this are refused: tombstones were removed.
+    var floor: UInt64 = 0
+    /// The position of the last change in the database's list of changed zones.
+    var databaseSequence: UInt64 = 0
+
+    static func key(database: UInt32, _ zoneName: String) -> HubKey {
+        HubKey(.zone).adding(database).adding(zoneName)
+    }
+
+    init(number: UInt32, zoneName: String) {
+        self.number = number
+        self.zoneName = zoneName
+    }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        number = try json.number32("number")
+        zoneName = try json.requiredText("name")
+        isDeleted = try json.flag("deleted") ?? false
+        sequence = try json.number64("sequence")
+        floor = try json.number64("floor")
+        databaseSequence = try json.number64("databaseSequence")
+    }
+
+    func write(to json: inout JSONWriter) {
+        json.member("number", integer: Int64(number))
+        json.member("name", zoneName)
+        if isDeleted { json.member("deleted", flag: true) }
+        json.member("sequence", integer: Int64(sequence))
+        json.member("floor", integer: Int64(floor))
+        json.member("databaseSequence", integer: Int64(databaseSequence))
+    }
+
+    /// Whether it is the zone that every database has, which has no feed and is not atomic.
+    var isDefault: Bool { zoneName == WireZoneID.defaultZoneName }
+}

@@ -1,0 +1,63 @@
+import Glibc
+
+/// A socket that listens.
+struct ListenSocket: ~Copyable {
+    private(set) var descriptor: Int32
+    let port: UInt16
+
+    /// Listens at an address.
+    ///
+    /// - Parameters:
+    ///   - host: A name or a numeric address.
+    ///   - port: 0 for one that is free.
+    init(host: String, port: UInt16) throws(HubFailure) {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_PASSIVE
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, String(port), &hints, &list)
+        guard status == 0, let list else {
+            throw HubFailure("'\(host)' is no address: \(String(cString: gai_strerror(status))).")
+        }
+        defer { freeaddrinfo(list) }
+        let info = list.pointee
+        let descriptor = socket(
+            info.ai_family, info.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), info.ai_protocol)
+        var yes: Int32 = 1
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        guard descriptor >= 0, bind(descriptor, info.ai_addr, info.ai_addrlen) == 0,
+            listen(descriptor, 1_024) == 0
+        else {
+            let reason = String(cString: strerror(errno))
+            if descriptor >= 0 { close(descriptor) }
+            throw HubFailure("The hub can't listen at \(host):\(port): \(reason).")
+        }
+        self.descriptor = descriptor
+        self.port = Self.port(of: descriptor)
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Gives the descriptor away: whoever takes it closes it.
+    mutating func release() -> Int32 {
+        defer { descriptor = -1 }
+        return descriptor
+    }
+
+    private static func port(of descriptor: Int32) -> UInt16 {
+        var address = sockaddr_storage()
+        var count = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutableBytes(of: &address) { bytes in
+            guard let base = bytes.baseAddress else { return 0 }
+            getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &count)
+            // The port is at the same place in the addresses of both versions of IP.
+            return UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+        }
+    }
+
+    /// Whether a host is reached by programs of this machine only.
+    static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    }
+}

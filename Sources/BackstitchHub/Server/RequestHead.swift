@@ -1,0 +1,66 @@
+/// The head of a request, and whether it is one that is safe to act upon.
+///
+/// Requests that two programs may understand differently are refused, because a proxy in front of the
+/// hub could be led to take the body of one request for another one (RFC 9112, section 11.2).
+struct RequestHead: Sendable {
+    /// Why a head is refused.
+    enum Refusal: Int, Error, Sendable {
+        case badRequest = 400
+        case targetTooLong = 414
+        case headTooLarge = 431
+        case bodyTooLarge = 413
+        case notImplemented = 501
+    }
+
+    var method: String
+    var target: String
+    var version: String
+    var headers: [HubRequest.Header]
+
+    /// Checks the head.
+    ///
+    /// - Returns: The length of the body, where it is told.
+    func check(_ limits: HTTPLimits) throws(Refusal) -> Int? {
+        guard target.utf8.count <= limits.targetBytes else { throw .targetTooLong }
+        guard headers.count <= limits.headers else { throw .headTooLarge }
+        guard Self.isToken(method), version == "HTTP/1.1" || version == "HTTP/1.0",
+            target.utf8.first == UInt8(ascii: "/"),
+            target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+        else { throw .badRequest }
+        var singles: [String: String] = [:]
+        for header in headers {
+            guard Self.isToken(header.name),
+                header.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+            else { throw .badRequest }
+            let name = header.name.lowercased()
+            guard ["host", "content-length", "transfer-encoding"].contains(name) else { continue }
+            guard singles.updateValue(header.value, forKey: name) == nil else {
+                throw .badRequest
+            }
+        }
+        if version == "HTTP/1.1", singles["host"] == nil { throw .badRequest }
+        if let coding = singles["transfer-encoding"] {
+            guard singles["content-length"] == nil, version == "HTTP/1.1" else {
+                throw .badRequest
+            }
+            guard coding.lowercased() == "chunked" else { throw .notImplemented }
+            return nil
+        }
+        guard let text = singles["content-length"] else { return 0 }
+        guard !text.isEmpty, text.utf8.count <= 18,
+            text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(text)
+        else { throw .badRequest }
+        return length
+    }
+
+    /// Whether text is a token of HTTP (RFC 9110, section 5.6.2).
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+}

@@ -1,0 +1,51 @@
+/// The path and the query of a request, decoded.
+struct RequestTarget: Hashable, Sendable {
+    /// The parts between the slashes.
+    var path: [String]
+    var query: [String: String] = [:]
+
+    /// Reads a target; nil where it is none: escapes that are wrong, parts that climb.
+    init?(_ target: String) {
+        let ends = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let path = ends.first, path.first == "/" else { return nil }
+        self.path = []
+        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            guard let decoded = Self.decode(part, plusIsBlank: false), decoded != ".",
+                decoded != "..", !decoded.contains("/"), !decoded.contains("\0")
+            else { return nil }
+            self.path.append(decoded)
+        }
+        guard ends.count == 2 else { return }
+        for item in ends[1].split(separator: "&") {
+            let parts = item.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.decode(parts[0], plusIsBlank: true),
+                let value = Self.decode(parts.count == 2 ? parts[1] : "", plusIsBlank: true)
+            else { return nil }
+            // The first counts, so that nobody adds one behind a signed query.
+            if query[name] == nil { query[name] = value }
+        }
+    }
+
+    private static func decode(_ text: Substring, plusIsBlank: Bool) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst().flatMap(digit),
+                    let low = rest.popFirst().flatMap(digit)
+                else { return nil }
+                bytes.append(high << 4 | low)
+            case UInt8(ascii: "+") where plusIsBlank: bytes.append(UInt8(ascii: " "))
+            case 0..<0x21, 0x7F: return nil
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+    }
+}

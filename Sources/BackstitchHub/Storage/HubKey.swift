@@ -1,0 +1,89 @@
+import BackstitchCore
+import XXHash
+
+/// A key: the byte of its table, then parts that sort as bytes.
+package struct HubKey: Hashable, Sendable {
+    /// The tables. FORMAT.md has their keys and values.
+    package enum Table: UInt8, Sendable {
+        case state = 0x01
+        case realm = 0x02
+        case apiToken = 0x03
+        case user = 0x04
+        case webToken = 0x05
+        case serverKey = 0x06
+        case database = 0x07
+        case zone = 0x08
+        case databaseFeed = 0x09
+        case record = 0x10
+        case feed = 0x11
+        case link = 0x12
+        case type = 0x13
+        case tombstone = 0x14
+        case subscription = 0x15
+        case pushToken = 0x16
+        case userPushToken = 0x17
+        case ledger = 0x18
+        case ledgerTime = 0x19
+        case upload = 0x1A
+        case asset = 0x1B
+        case endedZone = 0x1C
+    }
+
+    /// The most bytes of a key.
+    package static let byteCountMax = 511
+
+    package private(set) var bytes: [UInt8]
+
+    /// The start of all keys of a table.
+    package init(_ table: Table) { bytes = [table.rawValue] }
+
+    /// A key read from the storage.
+    package init(bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
+
+    /// The key with a number behind it.
+    package func adding(_ number: UInt32) -> HubKey { adding(bigEndian: number) }
+
+    /// The key with a number behind it.
+    package func adding(_ number: UInt64) -> HubKey { adding(bigEndian: number) }
+
+    private func adding(bigEndian number: some FixedWidthInteger) -> HubKey {
+        var key = self
+        withUnsafeBytes(of: number.bigEndian) { key.bytes.append(contentsOf: $0) }
+        return key
+    }
+
+    /// The key with bytes behind it.
+    package func adding(_ bytes: some Sequence<UInt8>) -> HubKey {
+        var key = self
+        key.bytes.append(contentsOf: bytes)
+        return key
+    }
+
+    /// The key with the last part of a name behind it.
+    package func adding(_ name: String) -> HubKey { adding(name.utf8) }
+
+    /// The key with a name behind it that something else follows: a zero ends it.
+    package func adding(terminated name: String) -> HubKey { adding(name.utf8).adding([0]) }
+
+    /// The key with the hash of a name, where the name would be too long. Whoever reads has to
+    /// compare the name that the value tells.
+    package func adding(hashed name: String) -> HubKey {
+        var name = name
+        let hash = name.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
+        return adding(hash)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The text behind a prefix of a key.
+    func text(behind prefix: HubKey) -> String {
+        String(decoding: self[prefix.bytes.count...], as: UTF8.self)
+    }
+
+    /// The 8 bytes behind a prefix of a key as a number.
+    func number(behind prefix: HubKey) -> UInt64 {
+        let start = prefix.bytes.count
+        guard count >= start + 8 else { return 0 }
+        return UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
+    }
+}

@@ -1,0 +1,50 @@
+/// Where a hub keeps everything: ordered keys and values, with transactions.
+///
+/// The tables are made of it once, in `HubKey` and the rows, so that another engine has four
+/// functions to provide and nothing to know of records.
+package protocol HubStorage: Sendable {
+    /// Runs a closure on a snapshot; it must copy out what it wants to keep.
+    func read<R>(_ body: (any HubReading) throws -> R) throws -> R
+
+    /// Runs a closure that writes, and returns when what it wrote is on disk.
+    ///
+    /// Closures run one after another; several may share a commit. One that throws leaves no trace.
+    /// It may run more than once, so it must not count or collect outside of itself.
+    func write<R: Sendable>(
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
+    ) async throws -> R
+
+    /// Ends the storage, after the writes that were begun.
+    func close()
+}
+
+/// A transaction that reads.
+package protocol HubReading {
+    /// The value of a key.
+    func value(_ key: HubKey) throws -> [UInt8]?
+
+    /// The entries whose keys start with a prefix, in the order of the keys, until the closure
+    /// returns false. The bytes are valid inside of the closure only.
+    ///
+    /// - Parameter start: Where to begin, inside of the prefix; an entry of exactly this key is
+    ///   among them.
+    func scan(
+        _ prefix: HubKey, from start: HubKey?,
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> Bool
+    ) throws
+
+    /// As ``scan(_:from:_:)``, from the last entry to the first, those at or after `end` left out.
+    func scanBackwards(
+        _ prefix: HubKey, before end: HubKey?,
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> Bool
+    ) throws
+}
+
+/// A transaction that writes, and sees what it wrote.
+package protocol HubWriting: HubReading {
+    /// Sets the value of a key.
+    func put(_ key: HubKey, _ value: [UInt8]) throws
+
+    /// Removes a key; nothing happens where it is not there.
+    func delete(_ key: HubKey) throws
+}

@@ -1,0 +1,52 @@
+#include <curl/curl.h>
+
+// Swift can't call functions with variable arguments: each kind of option has a function of its own.
+static inline CURLcode backstitch_set_number(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode backstitch_set_text(CURL *handle, CURLoption option, const char *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode backstitch_set_pointer(CURL *handle, CURLoption option, void *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode backstitch_set_list(
+    CURL *handle, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+typedef size_t (*backstitch_data_function)(
+    char *data, size_t size, size_t count, void *context);
+
+static inline CURLcode backstitch_set_function(
+    CURL *handle, CURLoption option, backstitch_data_function value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline long backstitch_status(CURL *handle) {
+    long status = 0;
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static inline void *backstitch_context(CURL *handle) {
+    char *context = NULL;
+    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &context);
+    return context;
+}
+
+// What ended, and how; the handle is NULL where nothing more did.
+static inline CURL *backstitch_next_ended(CURLM *multi, CURLcode *result) {
+    int left = 0;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+        if (message->msg == CURLMSG_DONE) {
+            *result = message->data.result;
+            return message->easy_handle;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,198 @@
+import BackstitchCore
+import CloudKitWire
+import Foundation
+import LMDB
+import WireCrypto
+
+/// Sends the calls of one client, with its credentials.
+final class CloudKitConnection: Sendable {
+    /// How often a request with a name is sent in all where no reply arrives.
+    private static let attemptsMax = 3
+
+    let configuration: CloudKitConfiguration
+    private let client: any HTTPClient
+    private let key: SigningKey?
+    private let state = Locked(State())
+
+    private struct State {
+        /// What the service does beyond CloudKit, as its last reply says.
+        var extensions: Set<WireExtension> = []
+        var pushToken: String?
+    }
+
+    init(_ configuration: CloudKitConfiguration, client: any HTTPClient) throws(ServiceError) {
+        self.configuration = configuration
+        self.client = client
+        guard case .serverKey(_, let pem) = configuration.credentials else {
+            key = nil
+            return
+        }
+        do throws(KeyError) {
+            key = try SigningKey(pem: pem)
+        } catch {
+            throw ServiceError(.notAuthenticated, reason: error.message)
+        }
+    }
+
+    /// What the service does beyond CloudKit, as far as is known.
+    var extensions: Set<WireExtension> { state.withLock { $0.extensions } }
+
+    /// The courier token of this client, so that it is not told of what it did itself.
+    var pushToken: String? {
+        get { state.withLock { $0.pushToken } }
+        set { state.withLock { $0.pushToken = newValue } }
+    }
+
+    /// Calls an endpoint and reads the reply.
+    ///
+    /// - Parameter requestID: The name of the request. A service that knows it answers a request that
+    ///   comes again with its first answer, so that it may be sent again.
+    func call<Reply: WireBody>(
+        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody,
+        requestID: String? = nil
+    ) async throws(ServiceError) -> Reply {
+        let reply = try await reply(endpoint, database, request, requestID)
+        do throws(WireFormatError) {
+            return try Reply(body: reply.body)
+        } catch {
+            // A reply that was cut off: what the service did is not known.
+            throw ServiceError(.network, reason: "the reply can't be read: \(error.message)")
+        }
+    }
+
+    /// Calls an endpoint whose reply says nothing: with Apple it may even be no JSON.
+    func tell(
+        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody
+    ) async throws(ServiceError) {
+        _ = try await reply(endpoint, database, request, nil)
+    }
+
+    private func reply(
+        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody,
+        _ requestID: String?
+    ) async throws(ServiceError) -> HTTPReply {
+        let path = WirePath(
+            container: configuration.container, environment: configuration.environment,
+            database: database, endpoint: endpoint)
+        let reply = try await exchange(path, request.body(), requestID)
+        noteHeaders(of: reply)
+        guard reply.status == 200 else { throw failure(reply) }
+        return reply
+    }
+
+    /// Sends a request, again where that does no harm and no reply arrived.
+    private func exchange(
+        _ path: WirePath, _ body: [UInt8], _ requestID: String?
+    ) async throws(ServiceError) -> HTTPReply {
+        let canRepeat = requestID != nil && extensions.contains(.requestID)
+        var attempts = canRepeat ? Self.attemptsMax : 1
+        while true {
+            attempts -= 1
+            do throws(HTTPFailure) {
+                return try await client.send(
+                    httpRequest(path, body: body, requestID: requestID))
+            } catch {
+                guard attempts > 0, !Task.isCancelled else {
+                    throw ServiceError(.network, reason: error.message)
+                }
+            }
+        }
+    }
+
+    /// Waits for the next notification; nil where none came in time.
+    func poll(_ url: String) async throws(ServiceError) -> [UInt8]? {
+        let request = HTTPRequest(
+            method: "GET", url: url, timeoutMilliseconds: 120_000, isLongPoll: true)
+        let reply: HTTPReply
+        do throws(HTTPFailure) {
+            reply = try await client.send(request)
+        } catch {
+            throw ServiceError(.network, reason: error.message)
+        }
+        guard reply.status == 200 else { throw failure(reply) }
+        return reply.body.isEmpty ? nil : reply.body
+    }
+
+    // MARK: Requests
+
+    private func httpRequest(
+        _ path: WirePath, body: [UInt8], requestID: String?
+    ) throws(HTTPFailure) -> HTTPRequest {
+        var request = HTTPRequest(
+            method: "POST", url: configuration.url + path.text,
+            timeoutMilliseconds: configuration.timeoutMilliseconds)
+        request.body = body
+        request.headers = [
+            ("Content-Type", "application/json"),
+            (WireHeader.extensions, WireExtension.header(WireExtension.allCases)),
+        ]
+        if let requestID { request.headers.append((WireHeader.requestID, requestID)) }
+        if let pushToken { request.headers.append((WireHeader.pushToken, pushToken)) }
+        switch configuration.credentials {
+        case .apiToken(let token):
+            request.url += "?ckAPIToken=" + Self.escape(token)
+        case .user(let token, let webToken):
+            request.url += "?ckAPIToken=" + Self.escape(token)
+            request.url += "&ckWebAuthToken=" + Self.escape(webToken.value)
+        case .serverKey(let id, _):
+            request.headers += try signature(path.text, body: body, keyID: id)
+        }
+        return request
+    }
+
+    private func signature(
+        _ path: String, body: [UInt8], keyID: String
+    ) throws(HTTPFailure) -> [(name: String, value: String)] {
+        guard let key else { return [] }
+        let date = Date().formatted(.iso8601)
+        let message = RequestSignature.message(date: date, body: body, path: path)
+        do throws(KeyError) {
+            let signature = Data(try key.sign(message)).base64EncodedString()
+            return [
+                (WireHeader.keyID, keyID), (WireHeader.signedDate, date),
+                (WireHeader.signature, signature),
+            ]
+        } catch {
+            throw HTTPFailure(message: error.message)
+        }
+    }
+
+    /// Escapes all that is not unreserved (RFC 3986, section 2.3).
+    private static func escape(_ text: String) -> String {
+        var escaped = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
+                escaped.unicodeScalars.append(Unicode.Scalar(byte))
+            default: escaped += "%" + [byte].hexadecimal.uppercased()
+            }
+        }
+        return escaped
+    }
+
+    // MARK: Replies
+
+    private func noteHeaders(of reply: HTTPReply) {
+        let extensions = WireExtension.parse(reply.headers[WireHeader.extensions.lowercased()])
+        state.withLock { $0.extensions = extensions }
+        guard case .user(_, let webToken) = configuration.credentials else { return }
+        let token =
+            reply.headers[WireHeader.webAuthToken.lowercased()]
+            ?? reply.headers[WireHeader.session.lowercased()]
+        if let token, !token.isEmpty { webToken.replace(with: token) }
+    }
+
+    /// The failure that a reply tells.
+    private func failure(_ reply: HTTPReply) -> ServiceError {
+        let retryAfter = reply.headers["retry-after"].flatMap { Double($0) }
+        guard let error = try? WireError(body: reply.body) else {
+            return ServiceError(
+                ServiceError.code(status: reply.status),
+                reason: "the service answered with status \(reply.status)",
+                retryAfterSeconds: retryAfter)
+        }
+        var failure = ServiceError(error, status: reply.status)
+        failure.retryAfterSeconds = failure.retryAfterSeconds ?? retryAfter
+        return failure
+    }
+}

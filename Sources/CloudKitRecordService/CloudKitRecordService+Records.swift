@@ -1,0 +1,93 @@
+public import BackstitchCore
+import CloudKitWire
+import Foundation
+
+extension CloudKitRecordService {
+    /// Applies operations to the records of one zone, see `RecordService`.
+    ///
+    /// Records over the limit of bytes are refused here, and not sent. Conflicts come with the record
+    /// as the service has it: it is looked up where the reply lacks it.
+    public func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+    ) async throws(ServiceError) -> [ModificationResult] {
+        try check(count: modifications.count)
+        var batch = ModifyBatch(count: modifications.count, isAtomic: atomic)
+        var bytes = 0
+        let limits = currentLimits
+        for (index, modification) in modifications.enumerated() {
+            do throws(ServiceError) {
+                let operation = try WireRecordOperation(modification)
+                guard operation.byteCount <= limits.recordBytes else {
+                    throw ServiceError(
+                        .limitExceeded,
+                        reason: "a record has \(operation.byteCount) bytes of \(limits.recordBytes)"
+                    )
+                }
+                bytes += operation.byteCount
+                batch.add(operation, at: index)
+            } catch {
+                batch.refuse(error, at: index)
+            }
+        }
+        guard bytes <= limits.requestBytes else {
+            throw ServiceError(
+                .limitExceeded, reason: "a request has \(bytes) bytes of \(limits.requestBytes)")
+        }
+        guard batch.mustBeSent else { return batch.results }
+        let request = ModifyRecordsRequest(
+            operations: batch.operations, zoneID: WireZoneID(zone), isAtomic: atomic,
+            options: RecordOptions(desiredKeys: []))
+        let reply: RecordsResponse = try await connection.call(
+            .modifyRecords, database, request, requestID: UUID().uuidString)
+        try batch.take(reply)
+        try await completeConflicts(in: &batch, zone)
+        return batch.results
+    }
+
+    /// Looks up the records of conflicts where the reply lacks them.
+    private func completeConflicts(
+        in batch: inout ModifyBatch, _ zone: ZoneID
+    ) async throws(ServiceError) {
+        let names = batch.namesToLookUp
+        guard !names.isEmpty else { return }
+        let found = try await lookUpRecords(names, in: zone)
+        for (name, result) in zip(names, found) {
+            guard case .found(let record) = result else { continue }
+            batch.complete(name, with: record)
+        }
+    }
+
+    /// Reads records by name.
+    public func lookUpRecords(
+        _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [LookupResult] {
+        try check(count: recordNames.count)
+        let request = LookupRecordsRequest(
+            records: recordNames.map { .init(recordName: $0) }, zoneID: WireZoneID(zone))
+        let reply: RecordsResponse = try await connection.call(.lookupRecords, database, request)
+        guard reply.records.count == recordNames.count else { throw Self.wrongCount }
+        var results: [LookupResult] = []
+        results.reserveCapacity(reply.records.count)
+        for item in reply.records {
+            switch item {
+            case .value(let record) where record.isDeleted: results.append(.notFound)
+            case .value(let record): results.append(.found(try ServiceRecord(record)))
+            case .failure(_, let error):
+                let failure = ServiceError(error)
+                results.append(failure.code == .unknownItem ? .notFound : .failed(failure))
+            }
+        }
+        return results
+    }
+
+    private func check(count: Int) throws(ServiceError) {
+        let max = currentLimits.operationsPerRequest
+        guard count <= max else {
+            throw ServiceError(.limitExceeded, reason: "a request names \(count) items of \(max)")
+        }
+    }
+
+    static var wrongCount: ServiceError {
+        ServiceError(.serviceUnavailable, reason: "the reply does not answer each item")
+    }
+}

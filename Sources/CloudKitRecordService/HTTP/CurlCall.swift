@@ -1,0 +1,126 @@
+import CCurl
+import Foundation
+
+/// One request on its way. Only the client's thread touches it once it was given to that.
+final class CurlCall: @unchecked Sendable {
+    /// The most bytes of a reply.
+    static let replyBytesMax = 64 << 20
+    /// A transfer that is slower than this many bytes a second for half of its time is ended.
+    private static let slowBytes = 1
+    private static let connectMilliseconds = 10_000
+    /// Idle connections are dropped before servers commonly do it, in seconds.
+    private static let idleSeconds = 45
+
+    let id: UInt64
+    let request: HTTPRequest
+    private let continuation: CheckedContinuation<Result<HTTPReply, HTTPFailure>, Never>
+    private var body: [UInt8] = []
+    private var headers: [String: String] = [:]
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    private(set) var handle: UnsafeMutableRawPointer?
+
+    init(
+        id: UInt64, request: HTTPRequest,
+        continuation: CheckedContinuation<Result<HTTPReply, HTTPFailure>, Never>
+    ) {
+        self.id = id
+        self.request = request
+        self.continuation = continuation
+    }
+
+    deinit {
+        curl_slist_free_all(headerList)
+        if let handle { curl_easy_cleanup(handle) }
+    }
+
+    /// Makes libcurl's handle; nil where there is no memory.
+    func prepare(certificates: String?) -> UnsafeMutableRawPointer? {
+        guard let handle = curl_easy_init() else { return nil }
+        self.handle = handle
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = backstitch_set_text(handle, CURLOPT_URL, request.url)
+        _ = backstitch_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https")
+        _ = backstitch_set_text(handle, CURLOPT_ACCEPT_ENCODING, "")
+        _ = backstitch_set_text(handle, CURLOPT_USERAGENT, "Backstitch")
+        if let certificates { _ = backstitch_set_text(handle, CURLOPT_CAINFO, certificates) }
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_CONNECTTIMEOUT_MS, Self.connectMilliseconds)
+        set(CURLOPT_TIMEOUT_MS, request.timeoutMilliseconds)
+        set(CURLOPT_MAXAGE_CONN, Self.idleSeconds)
+        if !request.isLongPoll {
+            set(CURLOPT_LOW_SPEED_LIMIT, Self.slowBytes)
+            set(CURLOPT_LOW_SPEED_TIME, max(1, request.timeoutMilliseconds / 2_000))
+        }
+        // Without this libcurl waits for a word from the server before it sends a large body.
+        headerList = curl_slist_append(nil, "Expect:")
+        for header in request.headers {
+            headerList = curl_slist_append(headerList, "\(header.name): \(header.value)")
+        }
+        _ = backstitch_set_list(handle, CURLOPT_HTTPHEADER, headerList)
+        if request.method == "POST" {
+            set(CURLOPT_POST, 1)
+            set(CURLOPT_POSTFIELDSIZE, request.body.count)
+            request.body.withUnsafeBytes { bytes in
+                // libcurl copies the bytes; an empty body is one too.
+                let start = bytes.baseAddress ?? UnsafeRawPointer(context)
+                _ = backstitch_set_pointer(
+                    handle, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
+            }
+        }
+        _ = backstitch_set_pointer(handle, CURLOPT_PRIVATE, context)
+        _ = backstitch_set_pointer(handle, CURLOPT_WRITEDATA, context)
+        _ = backstitch_set_pointer(handle, CURLOPT_HEADERDATA, context)
+        _ = backstitch_set_function(handle, CURLOPT_WRITEFUNCTION) { data, size, count, context in
+            CurlCall.of(context)?.take(data, size * count) ?? 0
+        }
+        _ = backstitch_set_function(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
+            CurlCall.of(context)?.take(header: data, size * count) ?? 0
+        }
+        return handle
+    }
+
+    private func set(_ option: CURLoption, _ value: Int) {
+        _ = backstitch_set_number(handle, option, value)
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> CurlCall? {
+        context.map { Unmanaged<CurlCall>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// The call of a handle.
+    static func of(handle: UnsafeMutableRawPointer) -> CurlCall? { of(backstitch_context(handle)) }
+
+    /// Takes a part of the body; 0 ends the transfer.
+    private func take(_ data: UnsafePointer<CChar>?, _ count: Int) -> Int {
+        guard body.count + count <= Self.replyBytesMax else { return 0 }
+        body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
+        return count
+    }
+
+    private func take(header data: UnsafePointer<CChar>?, _ count: Int) -> Int {
+        let line = String(
+            decoding: UnsafeRawBufferPointer(start: data, count: count), as: UTF8.self)
+        let parts = line.split(separator: ":", maxSplits: 1)
+        if parts.count == 2 {
+            headers[parts[0].lowercased()] = parts[1].trimmingCharacters(
+                in: .whitespacesAndNewlines)
+        }
+        return count
+    }
+
+    /// Answers the caller.
+    func finish(_ result: CURLcode) {
+        guard result == CURLE_OK, let handle else {
+            return fail(String(cString: curl_easy_strerror(result)))
+        }
+        let reply = HTTPReply(
+            status: Int(backstitch_status(handle)), headers: headers, body: body)
+        continuation.resume(returning: .success(reply))
+    }
+
+    /// Answers the caller with a failure.
+    func fail(_ message: String) {
+        continuation.resume(returning: .failure(HTTPFailure(message: message)))
+    }
+}

@@ -1,0 +1,115 @@
+import CCurl
+import Foundation
+import LMDB
+
+/// Sends requests through libcurl, all on one thread, and keeps connections for those that follow.
+///
+/// The thread ends when the client is released. A request may be sent twice where a kept connection
+/// turns out to be dead, so each has to be safe to repeat.
+final class CurlClient: HTTPClient {
+    /// How long the thread sleeps where nothing wakes it, in milliseconds.
+    private static let sleepMilliseconds: Int32 = 1_000
+
+    /// What the thread is told.
+    private final class Mailbox: @unchecked Sendable {
+        // The lock guards the state; `curl_multi_wakeup` may be called from any thread.
+        struct State {
+            var calls: [CurlCall] = []
+            var cancelled: [UInt64] = []
+            var isClosed = false
+        }
+
+        let multi: UnsafeMutableRawPointer
+        let state = Locked(State())
+
+        init(multi: UnsafeMutableRawPointer) { self.multi = multi }
+
+        func tell(_ change: (inout State) -> Void) {
+            state.withLock(change)
+            curl_multi_wakeup(multi)
+        }
+    }
+
+    private let mailbox: Mailbox
+    private let lastID = Locked<UInt64>(0)
+
+    /// A client that trusts the system's certificate authorities, or those of a file in PEM.
+    init(certificates: String? = nil) throws(HTTPFailure) {
+        guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK,
+            let multi = curl_multi_init()
+        else { throw HTTPFailure(message: "libcurl can't be started.") }
+        let mailbox = Mailbox(multi: multi)
+        self.mailbox = mailbox
+        Thread.detachNewThread { Self.run(mailbox, certificates: certificates) }
+    }
+
+    deinit { mailbox.tell { $0.isClosed = true } }
+
+    func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPReply {
+        let id = lastID.withLock { id in
+            id += 1
+            return id
+        }
+        let mailbox = mailbox
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let call = CurlCall(id: id, request: request, continuation: continuation)
+                mailbox.tell { $0.calls.append(call) }
+            }
+        } onCancel: {
+            mailbox.tell { $0.cancelled.append(id) }
+        }
+        return try result.get()
+    }
+
+    // MARK: The thread
+
+    private static func run(_ mailbox: Mailbox, certificates: String?) {
+        let multi = mailbox.multi
+        var running: [UInt64: CurlCall] = [:]
+        /// Cancelled before they came: a task can be cancelled before it sends.
+        var cancelledEarly: Set<UInt64> = []
+        while true {
+            let news = mailbox.state.withLock { state in
+                defer {
+                    state.calls = []
+                    state.cancelled = []
+                }
+                return state
+            }
+            cancelledEarly.formUnion(news.cancelled)
+            for call in news.calls {
+                guard let handle = call.prepare(certificates: certificates) else {
+                    call.fail("There is no memory for a request.")
+                    continue
+                }
+                running[call.id] = call
+                curl_multi_add_handle(multi, handle)
+            }
+            for id in cancelledEarly {
+                guard let call = running.removeValue(forKey: id) else { continue }
+                cancelledEarly.remove(id)
+                curl_multi_remove_handle(multi, call.handle)
+                call.fail("The request was cancelled.")
+            }
+            if news.isClosed, running.isEmpty { break }
+            perform(multi, &running)
+        }
+        curl_multi_cleanup(multi)
+    }
+
+    private static func perform(
+        _ multi: UnsafeMutableRawPointer, _ running: inout [UInt64: CurlCall]
+    ) {
+        var count: Int32 = 0
+        curl_multi_perform(multi, &count)
+        var result = CURLE_OK
+        while let handle = backstitch_next_ended(multi, &result) {
+            guard let call = CurlCall.of(handle: handle) else { continue }
+            curl_multi_remove_handle(multi, handle)
+            running[call.id] = nil
+            call.finish(result)
+        }
+        curl_multi_poll(multi, nil, 0, sleepMilliseconds, nil)
+    }
+}

@@ -1,0 +1,59 @@
+import BackstitchCore
+import CloudKitWire
+
+extension ServiceError {
+    /// A failure as the protocol tells it.
+    ///
+    /// - Parameters:
+    ///   - status: The HTTP status, which says more where the code is not known.
+    ///   - record: The record as the service has it, where the reply has it.
+    init(_ error: WireError, status: Int = 200, record: ServiceRecord? = nil) {
+        self.init(
+            Self.code(error, status), reason: error.reason, retryAfterSeconds: error.retryAfter,
+            serverRecord: record)
+    }
+
+    private static func code(_ error: WireError, _ status: Int) -> Code {
+        switch error.code {
+        case .conflict: return .conflict
+        case .exists: return .alreadyExists
+        case .notFound: return .unknownItem
+        case .atomicError: return .batchFailed
+        case .zoneNotFound:
+            // The words of the service for a zone that the user deleted.
+            return error.reason.contains("purged by user") ? .zoneDeletedByUser : .zoneNotFound
+        case .throttled: return .rateLimited
+        case .tryAgainLater, .internalError: return .serviceUnavailable
+        case .accessDenied: return .permissionDenied
+        case .authenticationFailed, .authenticationRequired: return .notAuthenticated
+        case .validatingReferenceError: return .referenceViolation
+        case .quotaExceeded: return .quotaExceeded
+        case .limitExceeded: return .limitExceeded
+        case .badRequest: return .invalidRequest
+        case nil: return otherCode(error.serverErrorCode, status)
+        }
+    }
+
+    /// Codes that are not in the table of the reference, but were seen.
+    private static func otherCode(_ name: String, _ status: Int) -> Code {
+        switch name {
+        case "SERVER_RECORD_CHANGED": .conflict
+        case "UNKNOWN_ITEM": .unknownItem
+        case "SERVICE_UNAVAILABLE": .serviceUnavailable
+        case "CHANGE_TOKEN_EXPIRED": .tokenExpired
+        default: code(status: status)
+        }
+    }
+
+    /// What a status says by itself.
+    static func code(status: Int) -> Code {
+        switch status {
+        case 401, 421: .notAuthenticated
+        case 403: .permissionDenied
+        case 413: .limitExceeded
+        case 429: .rateLimited
+        case 500...: .serviceUnavailable
+        default: .invalidRequest
+        }
+    }
+}

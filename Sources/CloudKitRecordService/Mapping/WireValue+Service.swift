@@ -1,0 +1,78 @@
+import BackstitchCore
+import CloudKitWire
+
+extension WireValue {
+    /// A value for the wire; nil for null.
+    ///
+    /// - Throws: `invalidRequest` for numbers and lists that the protocol can't spell.
+    init?(_ value: ServiceValue, field: String) throws(ServiceError) {
+        switch value {
+        case .null: return nil
+        case .string(let text): self = .string(text)
+        case .int64(let number): self = .int64(number)
+        case .double(let number):
+            guard number.isFinite else {
+                throw ServiceError(.invalidRequest, reason: "'\(field)' is no finite number")
+            }
+            self = .double(number)
+        case .timestamp(let milliseconds): self = .timestamp(milliseconds)
+        case .bytes(let data): self = .bytes(data)
+        case .reference(let reference):
+            self = .reference(
+                WireReference(recordName: reference.recordName, action: reference.action.rawValue))
+        case .location(let location):
+            self = .location(
+                WireLocation(latitude: location.latitude, longitude: location.longitude))
+        case .list(let elements):
+            var values: [WireValue] = []
+            values.reserveCapacity(elements.count)
+            for element in elements {
+                guard let value = try WireValue(element, field: field),
+                    let type = value.scalarType, type == values.first?.scalarType ?? type
+                else {
+                    throw ServiceError(
+                        .invalidRequest, reason: "'\(field)' is no list of values of one type")
+                }
+                values.append(value)
+            }
+            self = .list(values, of: values.first?.scalarType)
+        }
+    }
+
+    /// The value for the engine; nil for what it knows no type for.
+    var serviceValue: ServiceValue? {
+        switch self {
+        case .string(let text): return .string(text)
+        case .int64(let number): return .int64(number)
+        case .double(let number): return .double(number)
+        case .timestamp(let milliseconds): return .timestamp(milliseconds: milliseconds)
+        case .bytes(let data): return .bytes(data)
+        case .reference(let reference):
+            let action = reference.action.flatMap(ServiceReference.Action.init)
+            return .reference(
+                ServiceReference(recordName: reference.recordName, action: action ?? .none))
+        case .location(let location):
+            return .location(
+                Location(latitude: location.latitude, longitude: location.longitude))
+        case .list(let elements, _):
+            var values: [ServiceValue] = []
+            values.reserveCapacity(elements.count)
+            for element in elements {
+                guard let value = element.serviceValue else { return nil }
+                values.append(value)
+            }
+            return .list(values)
+        case .asset, .other: return nil
+        }
+    }
+}
+
+extension WireFields {
+    /// Fields for the wire.
+    init(_ fields: [String: ServiceValue]) throws(ServiceError) {
+        self.init(minimumCapacity: fields.count)
+        for (name, value) in fields {
+            self[name] = WireField(try WireValue(value, field: name))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import BackstitchCore
+import CloudKitWire
+
+/// The operations of a request that are sent, and the answers to all.
+struct ModifyBatch {
+    private let isAtomic: Bool
+    private var answers: [ModificationResult?]
+    /// The places of the operations that are sent.
+    private var places: [Int] = []
+    private(set) var operations: [WireRecordOperation] = []
+
+    init(count: Int, isAtomic: Bool) {
+        answers = Array(repeating: nil, count: count)
+        self.isAtomic = isAtomic
+    }
+
+    mutating func add(_ operation: WireRecordOperation, at index: Int) {
+        operations.append(operation)
+        places.append(index)
+    }
+
+    mutating func refuse(_ error: ServiceError, at index: Int) {
+        answers[index] = .failed(error)
+    }
+
+    /// Whether there is something to send: of an atomic request all or nothing.
+    var mustBeSent: Bool {
+        !operations.isEmpty && !(isAtomic && operations.count < answers.count)
+    }
+
+    var results: [ModificationResult] {
+        answers.map {
+            $0
+                ?? .failed(
+                    ServiceError(.batchFailed, reason: "another record of the batch failed"))
+        }
+    }
+
+    /// Takes the answers to what was sent.
+    mutating func take(_ reply: RecordsResponse) throws(ServiceError) {
+        guard reply.records.count == operations.count else {
+            throw CloudKitRecordService.wrongCount
+        }
+        for (index, item) in reply.records.enumerated() {
+            answers[places[index]] = try Self.result(item, operations[index])
+        }
+    }
+
+    private static func result(
+        _ item: WireItem<WireRecord>, _ operation: WireRecordOperation
+    ) throws(ServiceError) -> ModificationResult {
+        switch item {
+        case .value(let record) where record.isDeleted || operation.kind == .delete:
+            return .deleted
+        case .value(let record):
+            let saved = try ServiceRecord(record)
+            return .saved(
+                changeTag: saved.changeTag, modifiedMilliseconds: saved.modifiedMilliseconds)
+        case .failure(_, let error):
+            var record: ServiceRecord?
+            if let serverRecord = error.serverRecord { record = try ServiceRecord(serverRecord) }
+            return .failed(ServiceError(error, record: record))
+        }
+    }
+
+    /// The names of the records of conflicts that came without them.
+    var namesToLookUp: [String] {
+        places.enumerated().compactMap { index, place in
+            guard case .failed(let error) = answers[place], error.serverRecord == nil,
+                error.code == .conflict || error.code == .alreadyExists
+            else { return nil }
+            return operations[index].record.recordName
+        }
+    }
+
+    mutating func complete(_ name: String, with record: ServiceRecord) {
+        for (index, place) in places.enumerated()
+        where operations[index].record.recordName == name {
+            guard case .failed(var error) = answers[place] else { continue }
+            error.serverRecord = record
+            answers[place] = .failed(error)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+package import BackstitchCore
+
+/// The members of a JSON object, read by name and type.
+///
+/// A member that is null counts as absent, as everywhere in the protocol.
+package struct JSONObject: Hashable, Sendable {
+    /// The members in their order.
+    package let members: [JSONValue.Member]
+
+    /// An object by its members.
+    package init(members: [JSONValue.Member]) { self.members = members }
+
+    /// The object that a value is.
+    package init(_ value: JSONValue, of name: String) throws(WireFormatError) {
+        guard case .object(let members) = value else { throw Self.mismatch(name, "an object") }
+        self.init(members: members)
+    }
+
+    /// The object that bytes spell.
+    package init(body: [UInt8]) throws(WireFormatError) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONParser.parse(body)
+        } catch {
+            throw WireFormatError("The body is no JSON: \(error.message), at byte \(error.offset).")
+        }
+        try self.init(value, of: "the body")
+    }
+
+    /// The value of a member; nil where it is null or absent.
+    ///
+    /// - Complexity: O(*n*) in the number of members.
+    package func value(_ name: String) -> JSONValue? {
+        for member in members where member.name == name {
+            return member.value == .null ? nil : member.value
+        }
+        return nil
+    }
+
+    /// Whether there is a member of that name, null included.
+    package func has(_ name: String) -> Bool {
+        members.contains { $0.name == name }
+    }
+
+    /// Text; another name counts where the first is absent.
+    package func text(
+        _ name: String, _ otherName: String? = nil
+    ) throws(WireFormatError) -> String? {
+        guard let value = value(name) ?? otherName.flatMap(value) else { return nil }
+        guard case .string(let text) = value else { throw Self.mismatch(name, "text") }
+        return text
+    }
+
+    /// Text that must be there.
+    package func requiredText(_ name: String) throws(WireFormatError) -> String {
+        guard let text = try text(name) else { throw Self.missing(name) }
+        return text
+    }
+
+    /// True or false; another name counts where the first is absent.
+    package func flag(
+        _ name: String, _ otherName: String? = nil
+    ) throws(WireFormatError) -> Bool? {
+        guard let value = value(name) ?? otherName.flatMap(value) else { return nil }
+        guard case .bool(let flag) = value else { throw Self.mismatch(name, "true or false") }
+        return flag
+    }
+
+    /// A whole number.
+    package func integer(_ name: String) throws(WireFormatError) -> Int64? {
+        guard let value = value(name) else { return nil }
+        guard let number = value.integer else { throw Self.mismatch(name, "a whole number") }
+        return number
+    }
+
+    /// A finite number.
+    package func number(_ name: String) throws(WireFormatError) -> Double? {
+        guard let value = value(name) else { return nil }
+        guard let number = value.finiteNumber else { throw Self.mismatch(name, "a number") }
+        return number
+    }
+
+    /// An object.
+    package func object(_ name: String) throws(WireFormatError) -> JSONObject? {
+        guard let value = value(name) else { return nil }
+        return try JSONObject(value, of: name)
+    }
+
+    /// An object that must be there.
+    package func requiredObject(_ name: String) throws(WireFormatError) -> JSONObject {
+        guard let object = try object(name) else { throw Self.missing(name) }
+        return object
+    }
+
+    /// A list of values.
+    package func array(_ name: String) throws(WireFormatError) -> [JSONValue]? {
+        guard let value = value(name) else { return nil }
+        guard case .array(let elements) = value else { throw Self.mismatch(name, "a list") }
+        return elements
+    }
+
+    /// A list of texts.
+    package func texts(_ name: String) throws(WireFormatError) -> [String]? {
+        guard let elements = try array(name) else { return nil }
+        var texts: [String] = []
+        texts.reserveCapacity(elements.count)
+        for element in elements {
+            guard case .string(let text) = element else { throw Self.mismatch(name, "texts") }
+            texts.append(text)
+        }
+        return texts
+    }
+
+    /// A list of objects, each read in its place; nil where it is absent.
+    package func objects<Element>(
+        _ name: String, _ read: (JSONObject) throws(WireFormatError) -> Element
+    ) throws(WireFormatError) -> [Element]? {
+        guard let elements = try array(name) else { return nil }
+        var objects: [Element] = []
+        objects.reserveCapacity(elements.count)
+        for element in elements { objects.append(try read(JSONObject(element, of: name))) }
+        return objects
+    }
+
+    /// A list of objects that must be there.
+    package func requiredObjects<Element>(
+        _ name: String, _ read: (JSONObject) throws(WireFormatError) -> Element
+    ) throws(WireFormatError) -> [Element] {
+        guard let objects = try objects(name, read) else { throw Self.missing(name) }
+        return objects
+    }
+
+    /// The error for a member that is not there.
+    package static func missing(_ name: String) -> WireFormatError {
+        WireFormatError("The key '\(name)' is missing.")
+    }
+
+    /// The error for a member of another type.
+    package static func mismatch(_ name: String, _ expected: String) -> WireFormatError {
+        WireFormatError("Unexpected input: '\(name)' takes \(expected).")
+    }
+}
+
+extension JSONValue {
+    /// The value as a whole number of 64 bits; text counts where it spells one.
+    package var integer: Int64? {
+        switch self {
+        case .number(let text), .string(let text): Int64(text)
+        default: nil
+        }
+    }
+
+    /// The value as a finite number; text counts where it spells one.
+    package var finiteNumber: Double? {
+        switch self {
+        case .number(let text), .string(let text):
+            Double(text).flatMap { $0.isFinite ? $0 : nil }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import BackstitchCore
+
+/// A request or a reply that is one JSON object.
+package protocol WireBody {
+    /// Reads the value; keys that it does not know are ignored.
+    init(json: JSONObject) throws(WireFormatError)
+    /// Writes the members of the value.
+    func write(to json: inout JSONWriter)
+}
+
+extension WireBody {
+    /// Reads the value from the bytes of a body, strictly: UTF-8, no key twice, bounded depth.
+    ///
+    /// An empty body counts as an object without members: clients leave it out where all keys may be
+    /// absent.
+    package init(body: [UInt8]) throws(WireFormatError) {
+        guard !body.isEmpty else {
+            self = try Self(json: JSONObject(members: []))
+            return
+        }
+        self = try Self(json: JSONObject(body: body))
+    }
+
+    /// The bytes of the value.
+    ///
+    /// - Parameter numbersAsStrings: Writes numbers of fields as text, for readers that keep
+    ///   53 bits of an integer only.
+    package func body(numbersAsStrings: Bool = false) -> [UInt8] {
+        var json = JSONWriter(numbersAsStrings: numbersAsStrings)
+        json.object { write(to: &$0) }
+        return json.bytes
+    }
+}

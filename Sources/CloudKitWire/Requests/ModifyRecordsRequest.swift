@@ -1,0 +1,90 @@
+/// The body of `records/modify`.
+package struct ModifyRecordsRequest: Hashable, Sendable, WireBody {
+    package var operations: [WireRecordOperation]
+    package var zoneID: WireZoneID?
+    /// Whether all operations take effect or none; nil where it is not told.
+    package var isAtomic: Bool?
+    package var options: RecordOptions
+
+    package init(
+        operations: [WireRecordOperation], zoneID: WireZoneID? = nil, isAtomic: Bool? = nil,
+        options: RecordOptions = RecordOptions()
+    ) {
+        self.operations = operations
+        self.zoneID = zoneID
+        self.isAtomic = isAtomic
+        self.options = options
+    }
+
+    package init(json: JSONObject) throws(WireFormatError) {
+        operations = try json.requiredObjects("operations", WireRecordOperation.init(json:))
+        zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
+        isAtomic = try json.flag("atomic")
+        options = try RecordOptions(json: json)
+    }
+
+    package func write(to json: inout JSONWriter) {
+        json.member("operations", bodies: operations)
+        json.member("zoneID", zoneID)
+        json.member("atomic", flag: isAtomic)
+        options.write(to: &json)
+    }
+}
+
+/// One operation of `records/modify`.
+package struct WireRecordOperation: Hashable, Sendable, WireBody {
+    /// What to do, with the rules for tags of the reference's table of operation types.
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// Fails where there is a record of that name.
+        case create
+        /// Sets the given fields; the tag has to be the record's.
+        case update
+        /// As `update`, but ignores the tag, and creates the record where there is none.
+        case forceUpdate
+        /// Sets the given fields and clears all others; the tag has to be the record's.
+        case replace
+        /// As `replace`, but ignores the tag, and creates the record where there is none.
+        case forceReplace
+        /// Deletes the record; the tag has to be the record's.
+        case delete
+        /// Deletes the record whatever its tag.
+        case forceDelete
+    }
+
+    package var kind: Kind
+    package var record: WireRecord
+    package var desiredKeys: [String]?
+
+    package init(_ kind: Kind, _ record: WireRecord, desiredKeys: [String]? = nil) {
+        self.kind = kind
+        self.record = record
+        self.desiredKeys = desiredKeys
+    }
+
+    package init(json: JSONObject) throws(WireFormatError) {
+        let name = try json.requiredText("operationType")
+        guard let kind = Kind(rawValue: name) else {
+            throw WireFormatError("There is no operationType '\(name)'.")
+        }
+        let record = try json.requiredObject("record")
+        self.kind = kind
+        self.record = try WireRecord(json: record)
+        // The reference puts the key into the record in one of its samples.
+        desiredKeys = try json.texts("desiredKeys")
+        if desiredKeys == nil { desiredKeys = try record.texts("desiredKeys") }
+    }
+
+    package func write(to json: inout JSONWriter) {
+        json.member("operationType", kind.rawValue)
+        json.object("record") { json in
+            json.member("recordName", record.recordName)
+            json.member("recordType", record.recordType)
+            json.member("recordChangeTag", record.recordChangeTag)
+            if !record.fields.isEmpty { json.object("fields") { record.fields.write(to: &$0) } }
+            if let parent = record.parent {
+                json.object("parent") { $0.member("recordName", parent) }
+            }
+        }
+        json.member("desiredKeys", texts: desiredKeys)
+    }
+}

@@ -1,0 +1,33 @@
+/// The reply to `records/modify`, `records/lookup`, `records/query` and `records/changes`.
+package struct RecordsResponse: Hashable, Sendable, WireBody {
+    package var records: [WireItem<WireRecord>]
+    /// Where a query goes on; nil at its end.
+    package var continuationMarker: String?
+    /// Where the feed goes on.
+    package var syncToken: String?
+    package var moreComing: Bool?
+
+    package init(
+        records: [WireItem<WireRecord>], continuationMarker: String? = nil,
+        syncToken: String? = nil, moreComing: Bool? = nil
+    ) {
+        self.records = records
+        self.continuationMarker = continuationMarker
+        self.syncToken = syncToken
+        self.moreComing = moreComing
+    }
+
+    package init(json: JSONObject) throws(WireFormatError) {
+        records = try json.requiredObjects("records", WireItem<WireRecord>.init(json:))
+        continuationMarker = try json.text("continuationMarker")
+        syncToken = try json.text("syncToken")
+        moreComing = try json.flag("moreComing")
+    }
+
+    package func write(to json: inout JSONWriter) {
+        json.member("records", bodies: records)
+        json.member("continuationMarker", continuationMarker)
+        json.member("syncToken", syncToken)
+        json.member("moreComing", flag: moreComing)
+    }
+}

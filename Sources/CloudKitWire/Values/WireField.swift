@@ -1,0 +1,65 @@
+import BackstitchCore
+
+/// A field: its value and how it is kept.
+package struct WireField: Hashable, Sendable {
+    /// Nil is an explicit null, which clears the field.
+    package var value: WireValue?
+    /// Whether the service keeps it sealed.
+    package var isEncrypted: Bool
+
+    package init(_ value: WireValue?, isEncrypted: Bool = false) {
+        self.value = value
+        self.isEncrypted = isEncrypted
+    }
+}
+
+extension WireField {
+    /// Reads a field.
+    ///
+    /// - Parameter name: Its name, for messages.
+    package init(json: JSONObject, name: String) throws(WireFormatError) {
+        let type = try json.text("type")
+        isEncrypted = try json.flag("isEncrypted") ?? (type == "ENCRYPTED_BYTES")
+        guard let json = json.value("value") else {
+            value = nil
+            return
+        }
+        value = try WireValue(json: json, type: type, field: name)
+    }
+
+    /// Writes the members of the field.
+    package func write(to json: inout JSONWriter) {
+        json.memberValue(value)
+        json.member("type", value?.typeName)
+        if isEncrypted { json.member("isEncrypted", flag: true) }
+    }
+}
+
+extension JSONWriter {
+    /// The member `value`, null included.
+    mutating func memberValue(_ value: WireValue?) {
+        guard let value else { return member("value", JSONValue.null) }
+        element("value") { value.write(to: &$0) }
+    }
+}
+
+/// The fields of a record, by name.
+package typealias WireFields = [String: WireField]
+
+extension WireFields {
+    /// Reads the fields of a record.
+    init(fieldsOf json: JSONObject) throws(WireFormatError) {
+        self.init(minimumCapacity: json.members.count)
+        for member in json.members {
+            let field = try JSONObject(member.value, of: member.name)
+            self[member.name] = try WireField(json: field, name: member.name)
+        }
+    }
+
+    /// Writes the fields in the order of their names, so that equal fields are equal bytes.
+    package func write(to json: inout JSONWriter) {
+        for (name, field) in sorted(by: { $0.key < $1.key }) {
+            json.object(name) { field.write(to: &$0) }
+        }
+    }
+}

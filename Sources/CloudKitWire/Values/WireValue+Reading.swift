@@ -1,0 +1,152 @@
+package import BackstitchCore
+import Foundation
+
+extension WireValue {
+    /// Reads a value of a type; where none is told, the form of the JSON tells.
+    ///
+    /// - Parameters:
+    ///   - type: The name of the type. One that is not known is kept with its value.
+    ///   - field: The name of the field, for messages.
+    package init(
+        json: JSONValue, type: String?, field: String
+    ) throws(WireFormatError) {
+        guard let type else {
+            self = try Self.inferred(json, field: field)
+            return
+        }
+        if let scalar = WireFieldType(named: type) {
+            self = try Self.scalar(json, scalar, field: field)
+        } else if type.hasSuffix(WireFieldType.listSuffix),
+            let element = WireFieldType(
+                named: String(type.dropLast(WireFieldType.listSuffix.count)))
+        {
+            self = try Self.list(json, of: element, field: field)
+        } else {
+            var writer = JSONWriter()
+            writer.value(json)
+            self = .other(JSONText(text: String(decoding: writer.bytes, as: UTF8.self)), type: type)
+        }
+    }
+
+    private static func list(
+        _ json: JSONValue, of element: WireFieldType, field: String
+    ) throws(WireFormatError) -> WireValue {
+        guard case .array(let elements) = json else {
+            throw mismatch(element.rawValue + WireFieldType.listSuffix, field)
+        }
+        var values: [WireValue] = []
+        values.reserveCapacity(elements.count)
+        for value in elements { values.append(try scalar(value, element, field: field)) }
+        return .list(values, of: element)
+    }
+
+    private static func scalar(
+        _ json: JSONValue, _ type: WireFieldType, field: String
+    ) throws(WireFormatError) -> WireValue {
+        switch type {
+        case .string: if case .string(let text) = json { return .string(text) }
+        case .int64: if let number = json.integerOrFlag { return .int64(number) }
+        case .double: if let number = json.finiteNumber { return .double(number) }
+        case .timestamp: if let number = json.integer { return .timestamp(number) }
+        case .bytes:
+            if case .string(let text) = json, let data = Data(base64Encoded: text) {
+                return .bytes(data)
+            }
+        case .reference:
+            if case .object(let members) = json {
+                return .reference(try WireReference(json: JSONObject(members: members)))
+            }
+        case .asset:
+            if case .object(let members) = json {
+                return .asset(try WireAsset(json: JSONObject(members: members)))
+            }
+        case .location:
+            if case .object(let members) = json {
+                return .location(try WireLocation(json: JSONObject(members: members)))
+            }
+        }
+        throw mismatch(type.rawValue, field)
+    }
+
+    /// The value of untagged JSON: text is STRING, a whole number INT64, any other DOUBLE, and an
+    /// object what its keys say.
+    private static func inferred(
+        _ json: JSONValue, field: String
+    ) throws(WireFormatError) -> WireValue {
+        guard case .array(let elements) = json else {
+            return try scalar(json, try inferredType(json, field: field), field: field)
+        }
+        guard let first = elements.first else { return .list([], of: nil) }
+        var type = try inferredType(first, field: field)
+        // A list of numbers is one of doubles as soon as one of them has a fraction.
+        if type == .int64, !elements.allSatisfy({ $0.integerOrFlag != nil }) { type = .double }
+        return try list(json, of: type, field: field)
+    }
+
+    private static func inferredType(
+        _ json: JSONValue, field: String
+    ) throws(WireFormatError) -> WireFieldType {
+        switch json {
+        case .string: return .string
+        case .bool: return .int64
+        case .number: return json.integer == nil ? .double : .int64
+        case .object(let members):
+            let object = JSONObject(members: members)
+            if object.has("recordName") { return .reference }
+            if object.has("latitude") { return .location }
+            let assetKeys = ["fileChecksum", "receipt", "downloadURL"]
+            if assetKeys.contains(where: object.has) { return .asset }
+            throw mismatch("a value", field)
+        case .array, .null: throw mismatch("a value", field)
+        }
+    }
+
+    private static func mismatch(_ type: String, _ field: String) -> WireFormatError {
+        WireFormatError("Invalid value, expected type \(type). (field '\(field)')")
+    }
+}
+
+extension JSONValue {
+    /// A whole number, or 0 and 1 for false and true.
+    fileprivate var integerOrFlag: Int64? {
+        if case .bool(let flag) = self { return flag ? 1 : 0 }
+        return integer
+    }
+}
+
+extension WireReference: WireBody {
+    package init(json: JSONObject) throws(WireFormatError) {
+        recordName = try json.requiredText("recordName")
+        action = try json.text("action")
+        zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
+    }
+}
+
+extension WireAsset: WireBody {
+    package init(json: JSONObject) throws(WireFormatError) {
+        fileChecksum = try json.text("fileChecksum")
+        size = try json.integer("size")
+        referenceChecksum = try json.text("referenceChecksum")
+        wrappingKey = try json.text("wrappingKey")
+        receipt = try json.text("receipt")
+        downloadURL = try json.text("downloadURL")
+    }
+}
+
+extension WireLocation: WireBody {
+    package init(json: JSONObject) throws(WireFormatError) {
+        guard let latitude = try json.number("latitude"),
+            let longitude = try json.number("longitude"),
+            (-90...90).contains(latitude), (-180...180).contains(longitude)
+        else {
+            throw WireFormatError("A location takes a latitude and a longitude in degrees.")
+        }
+        self.init(latitude: latitude, longitude: longitude)
+        horizontalAccuracy = try json.number("horizontalAccuracy")
+        verticalAccuracy = try json.number("verticalAccuracy")
+        altitude = try json.number("altitude")
+        speed = try json.number("speed")
+        course = try json.number("course")
+        timestamp = try json.integer("timestamp")
+    }
+}

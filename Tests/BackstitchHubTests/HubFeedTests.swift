@@ -1,0 +1,130 @@
+import CloudKitWire
+import Foundation
+import Testing
+
+@testable import BackstitchHub
+
+@Suite("Feeds of a hub")
+struct HubFeedTests {
+    private func page(
+        _ fixture: HubFixture, since token: String? = nil, limit: Int64? = nil
+    ) async throws -> WireItem<ZoneFeedPage> {
+        let feed = ZoneFeedRequest(
+            zoneID: WireZoneID("z"), syncToken: token, resultsLimit: limit)
+        let reply: ZoneChangesResponse = try await fixture.call(
+            .zoneChanges, ZoneChangesRequest(zones: [feed]))
+        return try #require(reply.zones.first)
+    }
+
+    @Test("a record stands in the feed once, at its last change; pages go on from any token")
+    func paging() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        for name in ["a", "b", "c"] {
+            _ = try await fixture.modify(.init(.create, HubFixture.record(name)))
+        }
+        _ = try await fixture.modify(.init(.forceUpdate, HubFixture.record("a", ["x": .int64(1)])))
+        _ = try await fixture.modify(.init(.forceDelete, HubFixture.record("b")))
+        var token: String?
+        var names: [String?] = []
+        for index in 0..<3 {
+            let first = try #require(try await page(fixture, since: token, limit: 1).value)
+            #expect(try await page(fixture, since: token, limit: 1).value == first)
+            names += first.records.map { $0.value?.recordName }
+            #expect(first.moreComing == (index < 2))
+            token = first.syncToken
+        }
+        #expect(names == ["c", "a", "b"])
+        let rest = try #require(try await page(fixture, since: token).value)
+        #expect(rest.records.isEmpty && rest.syncToken == token && !rest.moreComing)
+    }
+
+    @Test("a token that was changed, cut or invented is refused")
+    func forgedTokens() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        let token = try #require(try await page(fixture).value?.syncToken)
+        var forged = try #require(Data(base64Encoded: token))
+        forged[20] ^= 1
+        for bad in [forged.base64EncodedString(), String(token.dropLast(4)), "x", "", "é"] {
+            #expect(try await page(fixture, since: bad).code == "BAD_REQUEST")
+        }
+        try await fixture.hub.beginEpoch()
+        #expect(try await page(fixture, since: token).code == "BAD_REQUEST")
+    }
+
+    @Test("tombstones go after their time, and older tokens with them")
+    func retention() async throws {
+        var limits = HubLimits()
+        limits.tombstoneMilliseconds = 1_000
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        _ = try await fixture.modify(
+            .init(.create, HubFixture.record("a")), .init(.create, HubFixture.record("b")))
+        let early = try #require(try await page(fixture).value?.syncToken)
+        _ = try await fixture.modify(.init(.forceDelete, HubFixture.record("a")))
+        let late = try #require(try await page(fixture, since: early).value)
+        #expect(late.records.compactMap(\.value?.isDeleted) == [true])
+        fixture.advance(milliseconds: 1_002)
+        _ = try await fixture.modify(.init(.create, HubFixture.record("c")))
+        #expect(try await page(fixture, since: early).code == "BAD_REQUEST")
+        let names = try await page(fixture, since: late.syncToken).value?.records
+            .compactMap(\.value?.recordName)
+        #expect(names == ["c"])
+        let all = try await page(fixture).value?.records.compactMap(\.value?.recordName)
+        #expect(all == ["b", "c"])
+    }
+
+    @Test("zones that changed or ended are told once, and ended ones are empty when made again")
+    func databaseFeed() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z", "y")
+        _ = try await fixture.modify(.init(.create, HubFixture.record("a")))
+        let all: ZonesResponse = try await fixture.call(
+            .databaseChanges, DatabaseChangesRequest())
+        #expect(
+            all.zones.compactMap(\.value?.zoneID.zoneName) == ["_defaultZone", "y", "z"])
+        let _: ZonesResponse = try await fixture.call(
+            .modifyZones, ModifyZonesRequest(operations: [.init(.delete, WireZoneID("z"))]))
+        let after: ZonesResponse = try await fixture.call(
+            .databaseChanges, DatabaseChangesRequest(syncToken: all.syncToken))
+        #expect(after.zones.compactMap(\.value?.isDeleted) == [true])
+        #expect(try await page(fixture).code == "ZONE_NOT_FOUND")
+        try await fixture.makeZones("z")
+        #expect(try await page(fixture).value?.records.isEmpty == true)
+        await #expect(throws: WireError.self) {
+            let _: ZonesResponse = try await fixture.call(
+                .databaseChanges, DatabaseChangesRequest(syncToken: "nonsense"))
+        }
+    }
+
+    @Test("what is left of an ended zone goes bit by bit")
+    func endedZones() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z", "y")
+        for start in [0, 200, 400] {
+            let request = ModifyRecordsRequest(
+                operations: (start..<(start + 200)).map {
+                    .init(.create, HubFixture.record("r\($0)"))
+                }, zoneID: WireZoneID("z"))
+            let _: RecordsResponse = try await fixture.call(.modifyRecords, request)
+        }
+        let _: ZonesResponse = try await fixture.call(
+            .modifyZones, ModifyZonesRequest(operations: [.init(.delete, WireZoneID("z"))]))
+        for index in 0..<16 {
+            _ = try await fixture.modify(
+                .init(.create, HubFixture.record("w\(index)")), zone: "y")
+        }
+        let count = try fixture.hub.storage.read { transaction in
+            var count = 0
+            for table in [HubKey.Table.record, .feed, .type, .endedZone] {
+                try transaction.scan(HubKey(table), from: nil) { _, _ in
+                    count += 1
+                    return true
+                }
+            }
+            return count
+        }
+        #expect(count == 16 * 3)
+    }
+}

@@ -1,0 +1,132 @@
+import BackstitchTesting
+import CloudKitWire
+import Foundation
+import LMDB
+import WireCrypto
+
+@testable import BackstitchHub
+
+/// A hub in memory with two users, whose time and chance the test gives.
+final class HubFixture: Sendable {
+    static let container = "iCloud.test"
+
+    let hub: Hub
+    let apiToken: String
+    let ada: Hub.SignedInUser
+    let bob: Hub.SignedInUser
+    let time: Locked<Int64>
+    private let folder: URL
+
+    init(limits: HubLimits = HubLimits(), seed: UInt64 = 1) async throws {
+        folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("hub-\(UUID().uuidString)")
+        let time = Locked<Int64>(1_700_000_000_000)
+        self.time = time
+        let random = Locked(SeededGenerator(seed: seed))
+        var configuration = HubConfiguration()
+        configuration.limits = limits
+        configuration.clock = HubClock(
+            milliseconds: { time.withLock { $0 } },
+            secret: { count in
+                random.withLock { random in
+                    (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+                }
+            })
+        hub = try await Hub.temporary(assetFolder: folder.path, configuration: configuration)
+        try await hub.makeContainer(Self.container, environment: "development")
+        apiToken = try await hub.makeAPIToken(Self.container, environment: "development")
+        ada = try await hub.signIn(
+            "Ada", container: Self.container, environment: "development",
+            emailAddress: "ada@example.com")
+        bob = try await hub.signIn("Bob", container: Self.container, environment: "development")
+    }
+
+    deinit {
+        hub.close()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Moves the time on.
+    func advance(milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+
+    /// The address of a call.
+    func target(
+        _ endpoint: Endpoint, in database: WireDatabase = .private,
+        as user: Hub.SignedInUser? = nil
+    ) -> String {
+        let path = WirePath(
+            container: Self.container, environment: "development",
+            database: endpoint.isOfDevice ? nil : database, endpoint: endpoint)
+        var target = path.text + "?ckAPIToken=\(apiToken)"
+        if let token = user?.webAuthToken {
+            let escaped = token.replacing("+", with: "%2B").replacing("/", with: "%2F")
+                .replacing("=", with: "%3D")
+            target += "&ckWebAuthToken=\(escaped)"
+        }
+        return target
+    }
+
+    /// Sends a request and answers status and body.
+    func send(
+        _ endpoint: Endpoint, in database: WireDatabase = .private,
+        as user: Hub.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8]
+    ) async -> (status: Int, body: [UInt8]) {
+        let request = HubRequest(
+            method: "POST", target: target(endpoint, in: database, as: user), headers: headers,
+            body: body)
+        let response = await hub.respond(to: request)
+        guard case .bytes(let bytes) = response.body else { return (response.status, []) }
+        return (response.status, bytes)
+    }
+
+    /// Sends a request as Ada and reads the reply.
+    func call<Reply: WireBody>(
+        _ endpoint: Endpoint, in database: WireDatabase = .private, _ request: some WireBody,
+        headers: [HubRequest.Header] = [], as user: Hub.SignedInUser? = nil
+    ) async throws -> Reply {
+        let (status, body) = await send(
+            endpoint, in: database, as: user ?? ada, headers: headers, body: request.body())
+        guard status == 200 else { throw try WireError(body: body) }
+        return try Reply(body: body)
+    }
+
+    /// Makes zones of Ada's.
+    func makeZones(_ names: String...) async throws {
+        let _: ZonesResponse = try await call(
+            .modifyZones,
+            ModifyZonesRequest(operations: names.map { .init(.create, WireZoneID($0)) }))
+    }
+
+    /// Carries out operations of Ada in the zone `z`.
+    func modify(
+        _ operations: WireRecordOperation..., atomic: Bool = false, zone: String? = "z",
+        headers: [HubRequest.Header] = []
+    ) async throws -> [WireItem<WireRecord>] {
+        let request = ModifyRecordsRequest(
+            operations: operations, zoneID: zone.map { WireZoneID($0) }, isAtomic: atomic)
+        let reply: RecordsResponse = try await call(.modifyRecords, request, headers: headers)
+        return reply.records
+    }
+
+    /// A record for an operation.
+    static func record(
+        _ name: String, tag: String? = nil, _ fields: [String: WireValue] = [:]
+    ) -> WireRecord {
+        var record = WireRecord(recordName: name, recordType: "T")
+        record.recordChangeTag = tag
+        record.fields = fields.mapValues { WireField($0) }
+        return record
+    }
+}
+
+extension WireItem {
+    /// The code of a failure; nil for a value.
+    var code: String? {
+        if case .failure(_, let error) = self { error.serverErrorCode } else { nil }
+    }
+
+    /// The value; nil for a failure.
+    var value: Value? {
+        if case .value(let value) = self { value } else { nil }
+    }
+}

@@ -1,0 +1,210 @@
+import CloudKitWire
+import Foundation
+import Testing
+import WireCrypto
+
+@testable import BackstitchHub
+
+@Suite("Notifications and files of a hub")
+struct HubPushTests {
+    private func makeToken(
+        _ fixture: HubFixture
+    ) async throws -> PushTokenResponse {
+        try await fixture.call(
+            .createToken, PushTokenRequest(apnsEnvironment: "development"))
+    }
+
+    private func poll(_ fixture: HubFixture, _ token: PushTokenResponse) async -> [UInt8] {
+        let target = String(token.webcourierURL.dropFirst("http://127.0.0.1".count))
+        let response = await fixture.hub.respond(to: HubRequest(method: "GET", target: target))
+        guard response.status == 200, case .bytes(let body) = response.body else { return [0] }
+        return body
+    }
+
+    private func subscribe(_ fixture: HubFixture, _ subscription: WireSubscription) async throws {
+        let reply: SubscriptionsResponse = try await fixture.call(
+            .modifySubscriptions,
+            ModifySubscriptionsRequest(operations: [.create(subscription)]))
+        #expect(reply.subscriptions.first?.code == nil)
+    }
+
+    @Test("a change is told to the user's other devices, and not to the one that made it")
+    func zoneNotification() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        try await subscribe(
+            fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
+        let (phone, laptop) = (try await makeToken(fixture), try await makeToken(fixture))
+        async let polled = poll(fixture, laptop)
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        _ = try await fixture.modify(
+            .init(.create, HubFixture.record("a")),
+            headers: [HubRequest.Header(WireHeader.pushToken, phone.apnsToken)])
+        let payload = try JSONObject(body: await polled).requiredObject("ck")
+        #expect(try payload.text("cid") == HubFixture.container)
+        #expect(try payload.object("fet")?.text("zid") == "z")
+        async let quiet = poll(fixture, phone)
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        fixture.advance(milliseconds: HubLimits().courierMilliseconds)
+        fixture.hub.tick()
+        #expect(await quiet.isEmpty)
+    }
+
+    @Test("notifications that nobody waits for are kept, each once")
+    func waitingNotifications() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        try await subscribe(
+            fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
+        let token = try await makeToken(fixture)
+        for name in ["a", "b"] {
+            _ = try await fixture.modify(.init(.create, HubFixture.record(name)))
+        }
+        #expect(await !poll(fixture, token).isEmpty)
+        async let second = poll(fixture, token)
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        fixture.hub.couriers.releaseAll()
+        #expect(await second.isEmpty)
+    }
+
+    @Test("the oldest devices of a user are forgotten for new ones")
+    func devices() async throws {
+        var limits = HubLimits()
+        limits.devicesPerUser = 2
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        try await subscribe(
+            fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
+        var tokens: [PushTokenResponse] = []
+        for _ in 0..<3 {
+            tokens.append(try await makeToken(fixture))
+            fixture.advance(milliseconds: 1)
+        }
+        _ = try await fixture.modify(.init(.create, HubFixture.record("a")))
+        #expect(await poll(fixture, tokens[0]) == [0])
+        #expect(await poll(fixture, tokens[1]).count > 1)
+        #expect(await poll(fixture, tokens[2]).count > 1)
+    }
+
+    @Test("addresses for uploads that nobody used go in the end")
+    func oldUploads() async throws {
+        let fixture = try await HubFixture()
+        let place = WireAssetPlace(recordName: "a", fieldName: "photo")
+        for _ in 0..<40 {
+            let _: UploadTokensResponse = try await fixture.call(
+                .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+            fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
+        }
+        let count = try fixture.hub.storage.read { transaction in
+            var count = 0
+            try transaction.scan(HubKey(.upload), from: nil) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+        #expect(count < 20)
+    }
+
+    @Test("a query subscription tells of the records that it asks for")
+    func queryNotification() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        var subscription = WireSubscription(subscriptionID: "q", kind: .query)
+        subscription.query = WireQuery(
+            recordType: "T", filters: [WireFilter(.field("n"), .equals, .int64(1))])
+        subscription.firesOn = ["create"]
+        try await subscribe(fixture, subscription)
+        let token = try await makeToken(fixture)
+        _ = try await fixture.modify(
+            .init(.create, HubFixture.record("a", ["n": .int64(2)])),
+            .init(.create, HubFixture.record("b", ["n": .int64(1)])))
+        let payload = try JSONObject(body: await poll(fixture, token)).requiredObject("ck")
+        #expect(try payload.object("qry")?.text("rid") == "b")
+        #expect(try payload.object("qry")?.integer("fo") == 1)
+    }
+
+    @Test("subscriptions are listed, looked up and deleted, each by its user alone")
+    func subscriptions() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        let subscription = WireSubscription(
+            subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z"))
+        try await subscribe(fixture, subscription)
+        try await subscribe(fixture, subscription)
+        let list: SubscriptionsResponse = try await fixture.call(
+            .listSubscriptions, EmptyResponse())
+        #expect(list.subscriptions.map(\.value) == [subscription])
+        let others: SubscriptionsResponse = try await fixture.call(
+            .lookupSubscriptions, LookupSubscriptionsRequest(subscriptionIDs: ["s"]),
+            as: fixture.bob)
+        #expect(others.subscriptions.first?.code == "NOT_FOUND")
+        let operations: [ModifySubscriptionsRequest.Operation] = [
+            .delete(subscriptionID: "s"), .delete(subscriptionID: "s"),
+            .create(
+                WireSubscription(subscriptionID: "x", kind: .zone, zoneID: WireZoneID("none"))),
+        ]
+        let reply: SubscriptionsResponse = try await fixture.call(
+            .modifySubscriptions, ModifySubscriptionsRequest(operations: operations))
+        #expect(reply.subscriptions.map(\.code) == [nil, "NOT_FOUND", "ZONE_NOT_FOUND"])
+    }
+
+    @Test("a file is uploaded, held by a record, and downloaded")
+    func assets() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        let place = WireAssetPlace(recordName: "a", fieldName: "photo")
+        let uploads: UploadTokensResponse = try await fixture.call(
+            .uploadAssets,
+            AssetsRequest(places: [place], zoneID: WireZoneID("z"), isUpload: true))
+        let address = try #require(uploads.tokens.first?.url)
+        func request(_ method: String, _ url: String, _ body: [UInt8] = []) async -> HubResponse {
+            let target = String(url.dropFirst("http://127.0.0.1".count))
+            return await fixture.hub.respond(
+                to: HubRequest(method: method, target: target, body: body))
+        }
+        let content: [UInt8] = Array("content".utf8)
+        let response = await request("POST", address, content)
+        guard case .bytes(let body) = response.body else { return }
+        let file = try UploadedFileResponse(body: body).file
+        #expect(file.size == 7 && file.fileChecksum == Digest.sha256(content).hexadecimal)
+        #expect(await request("POST", address, content).status == 404)
+        let wrongPlace = try await fixture.modify(
+            .init(.create, HubFixture.record("b", ["photo": .asset(file)])))
+        #expect(wrongPlace.first?.code == "BAD_REQUEST")
+        let saved = try await fixture.modify(
+            .init(.create, HubFixture.record("a", ["photo": .asset(file)])))
+        guard case .asset(let asset)? = saved.first?.value?.fields["photo"]?.value else {
+            Issue.record("The record holds no asset.")
+            return
+        }
+        #expect(asset.receipt == nil)
+        let url = try #require(asset.downloadURL).replacing("${f}", with: "photo.jpg")
+        let download = await request("GET", url)
+        guard case .file(let path) = download.body else {
+            Issue.record("The answer is no file: \(download.status)")
+            return
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(content))
+        #expect(await request("GET", url.replacing("/photo.jpg", with: "x/f")).status == 404)
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds)
+        #expect(await request("GET", url).status == 404)
+        let kept: AssetsResponse = try await fixture.call(
+            .rereferenceAssets,
+            AssetsRequest(places: [place], zoneID: WireZoneID("z"), isUpload: false))
+        #expect(kept.assets.first?.value?.receipt != nil)
+    }
+
+    @Test("health and metrics tell how the hub is, and no secrets")
+    func watching() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        let health = await fixture.hub.respond(to: HubRequest(method: "GET", target: "/healthz"))
+        #expect(health.status == 200)
+        let metrics = await fixture.hub.respond(to: HubRequest(method: "GET", target: "/metrics"))
+        guard case .bytes(let body) = metrics.body else { return }
+        let text = String(decoding: body, as: UTF8.self)
+        #expect(text.contains("requests_total{call=\"zones/modify\",status=\"200\"} 1"))
+        #expect(!text.contains(fixture.apiToken))
+    }
+}

@@ -1,0 +1,167 @@
+import CloudKitWire
+import Dispatch
+import Foundation
+import Glibc
+import Testing
+
+@testable import BackstitchHub
+
+/// Sends bytes to a server and answers all that comes until the server closes the connection; nothing
+/// where the client goes away at once.
+///
+/// It waits on a thread of its own, because the hub answers on the threads of tasks.
+private func exchange(
+    _ server: HubServer, _ bytes: [UInt8], goesAway: Bool = false
+) async throws -> String {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async {
+            continuation.resume(
+                with: Result { try blockingExchange(server, bytes, goesAway: goesAway) })
+        }
+    }
+}
+
+private func blockingExchange(
+    _ server: HubServer, _ bytes: [UInt8], goesAway: Bool
+) throws -> String {
+    let port = try #require(UInt16(server.url.split(separator: ":").last ?? ""))
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    let status = withUnsafeBytes(of: &address) { bytes in
+        connect(
+            descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+            socklen_t(bytes.count))
+    }
+    try #require(status == 0)
+    // A server that neither answers nor closes fails the test, and does not hang it.
+    var patience = timeval(tv_sec: 900, tv_usec: 0)
+    setsockopt(
+        descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    if goesAway { return "" }
+    var reply: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    while true {
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return String(decoding: reply, as: UTF8.self) }
+        reply += buffer[..<count]
+    }
+}
+
+@Suite("The server of a hub")
+struct HubServerTests {
+    private static let host = "Host: a\r\nConnection: close\r\n"
+
+    /// Requests, and the status that each is answered with.
+    private static let cases: [(request: String, status: Int)] = [
+        ("GET /healthz HTTP/1.1\r\n\(host)\r\n", 200),
+        ("GET /healthz HTTP/1.1\r\nHost: b\r\n\(host)\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\n\r\n", 400),
+        (
+            "POST /x HTTP/1.1\r\n\(host)Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "0\r\n\r\n", 400
+        ),
+        ("POST /x HTTP/1.1\r\n\(host)Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400),
+        ("POST /x HTTP/1.1\r\n\(host)Content-Length: +5\r\n\r\nhello", 400),
+        ("POST /x HTTP/1.1\r\n\(host)Content-Length: -5\r\n\r\nhello", 400),
+        ("POST /x HTTP/1.1\r\n\(host)Content-Length: 17000000\r\n\r\nhello", 413),
+        ("POST /x HTTP/1.1\r\n\(host)Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+        ("POST /x HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\nZZ\r\nx\r\n0\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 404),
+        ("GET /healthz HTTP/1.1\r\n\(host)X y: 1\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nHost : a\r\nConnection: close\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\n\(host)X: a\u{1}b\r\n\r\n", 400),
+        ("GET /\(String(repeating: "a", count: 9_000)) HTTP/1.1\r\n\(host)\r\n", 414),
+        (
+            "GET / HTTP/1.1\r\n\(host)\(String(repeating: "X: 1\r\n", count: 150))\r\n", 431
+        ),
+        ("GET / HTTP/1.1\r\n\(host)X: \(String(repeating: "a", count: 70_000))\r\n\r\n", 431),
+        ("GET http://a/healthz HTTP/1.1\r\n\(host)\r\n", 400),
+        ("GET /healthz HTTP/2.0\r\n\(host)\r\n", 505),
+        ("G@T /healthz HTTP/1.1\r\n\(host)\r\n", 400),
+    ]
+
+    @Test("requests that are wrong, or may be understood in two ways, are refused")
+    func strictness() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        for (request, status) in Self.cases {
+            let reply = try await exchange(server, Array(request.utf8))
+            #expect(reply.hasPrefix("HTTP/1.1 \(status) "), "\(request.prefix(200))")
+        }
+        await server.stop()
+    }
+
+    @Test("a client that goes away in the middle of a body does no harm")
+    func brokenBodies() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        let place = WireAssetPlace(recordName: "a", fieldName: "f")
+        let uploads: UploadTokensResponse = try await fixture.call(
+            .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+        let upload = try #require(uploads.tokens.first).url.dropFirst(server.url.count)
+        for path in ["/x", String(upload)] {
+            let request = "POST \(path) HTTP/1.1\r\n\(Self.host)Content-Length: 50\r\n\r\nhello"
+            #expect(try await exchange(server, Array(request.utf8), goesAway: true).isEmpty)
+        }
+        let unasked = "POST /upload/1/00 HTTP/1.1\r\n\(Self.host)Content-Length: 5\r\n\r\nhello"
+        #expect(try await exchange(server, Array(unasked.utf8)).hasPrefix("HTTP/1.1 413 "))
+        let healthy = "GET /healthz HTTP/1.1\r\n\(Self.host)\r\n"
+        #expect(try await exchange(server, Array(healthy.utf8)).hasSuffix("\r\n\r\nok\n"))
+        await server.stop()
+        let left = try FileManager.default.contentsOfDirectory(
+            atPath: fixture.hub.assets.folder + "/incoming")
+        #expect(left.isEmpty)
+    }
+
+    @Test("several requests on one connection are answered in turn")
+    func keepAlive() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        let body = String(decoding: EmptyResponse().body(), as: UTF8.self)
+        let call =
+            "POST \(fixture.target(.listZones, as: fixture.ada)) HTTP/1.1\r\nHost: a\r\n"
+            + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        let last = "GET /healthz HTTP/1.1\r\n\(Self.host)\r\n"
+        let reply = try await exchange(server, Array((call + call + last).utf8))
+        #expect(reply.split(separator: "HTTP/1.1 200 OK").count == 3)
+        #expect(reply.contains("_defaultZone"))
+        await server.stop()
+    }
+
+    @Test("stopping answers the long polls that wait")
+    func stopping() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        let token: PushTokenResponse = try await fixture.call(
+            .createToken, PushTokenRequest(apnsEnvironment: "development"))
+        let path = token.webcourierURL.dropFirst(server.url.count)
+        async let polled = exchange(
+            server, Array("GET \(path) HTTP/1.1\r\n\(Self.host)\r\n".utf8))
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        await server.stop()
+        #expect(try await polled.hasPrefix("HTTP/1.1 200 "))
+    }
+
+    @Test("a hub is served to other machines with a certificate only, unless told otherwise")
+    func plainHTTP() async throws {
+        let fixture = try await HubFixture()
+        var configuration = HubServer.Configuration()
+        configuration.host = "0.0.0.0"
+        #expect(throws: HubFailure.self) {
+            try HubServer(fixture.hub, configuration: configuration)
+        }
+        configuration.certificatePEM = "none"
+        #expect(throws: HubFailure.self) {
+            try HubServer(fixture.hub, configuration: configuration)
+        }
+        configuration.keyPEM = "none"
+        #expect(throws: HubFailure.self) {
+            try HubServer(fixture.hub, configuration: configuration)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import CloudKitWire
+import Testing
+
+@testable import BackstitchHub
+
+/// A zone in memory.
+private struct ZoneModel: ZoneView {
+    var records: [String: StoredRecord] = [:]
+
+    func record(_ name: String) -> StoredRecord? { records[name] }
+
+    func sources(of target: String) throws -> [LinkSource] {
+        try records.values.filter { !$0.isDeleted }.flatMap { record in
+            RecordLink.links(of: try record.fields(), parent: record.parent)
+                .filter { $0.target == target }
+                .map { LinkSource(recordName: record.recordName, kind: $0.kind) }
+        }
+    }
+
+    func uploadedAsset(receipt: String, recordName: String, fieldName: String) -> WireAsset? {
+        receipt == "paid" ? WireAsset(fileChecksum: "sum", size: 1) : nil
+    }
+
+    /// Plans operations, and carries the plan out.
+    mutating func run(
+        _ operations: WireRecordOperation..., atomic: Bool = false, now: Int64 = 100
+    ) throws -> ModifyPlan {
+        let sequence = records.values.map(\.sequence).max() ?? 0
+        let planner = ModifyPlanner(
+            view: self,
+            context: ModifyContext(
+                isPublic: false, user: "_u", now: now, tagSuffix: "abcd", sequence: sequence,
+                limits: HubLimits()))
+        let plan = try planner.plan(operations, isAtomic: atomic)
+        for write in plan.writes {
+            #expect(write.before == records[write.after.recordName])
+            records[write.after.recordName] = write.after
+        }
+        return plan
+    }
+}
+
+extension ModifyPlan.Result {
+    fileprivate var code: WireErrorCode? {
+        if case .failed(_, let error) = self { error.code } else { nil }
+    }
+}
+
+@Suite("What a request does to records, by value")
+struct ModifyPlannerTests {
+    private static func create(
+        _ name: String, to target: String? = nil, _ action: String = "DELETE_SELF"
+    ) -> WireRecordOperation {
+        let reference = target.map {
+            WireValue.reference(WireReference(recordName: $0, action: action))
+        }
+        return WireRecordOperation(
+            .create, HubFixture.record(name, reference.map { ["link": $0] } ?? [:]))
+    }
+
+    private static func delete(_ name: String) -> WireRecordOperation {
+        WireRecordOperation(.forceDelete, HubFixture.record(name))
+    }
+
+    @Test("each change has the next place in the feed, its own tag, and a later time")
+    func stamps() throws {
+        var zone = ZoneModel()
+        _ = try zone.run(Self.create("a"), Self.create("b"))
+        #expect(zone.records["a"]?.changeTag == "1abcd")
+        #expect(zone.records["b"]?.sequence == 2)
+        _ = try zone.run(Self.delete("a"), now: 50)
+        #expect(zone.records["a"]?.modified == 101)
+        _ = try zone.run(Self.create("a"), now: 50)
+        let again = try #require(zone.records["a"])
+        #expect(again.modified == 102 && again.created == 102 && again.changeTag == "4abcd")
+    }
+
+    @Test("a circle of DELETE_SELF goes as a whole, each record once")
+    func circles() throws {
+        var zone = ZoneModel()
+        _ = try zone.run(
+            Self.create("a", to: "c"), Self.create("b", to: "a"), Self.create("c", to: "b"),
+            Self.create("self", to: "self"))
+        let plan = try zone.run(Self.delete("b"), Self.delete("self"))
+        #expect(plan.writes.map(\.after.recordName) == ["b", "c", "a", "self"])
+        #expect(plan.writes.allSatisfy { $0.after.isDeleted && $0.linksAfter.isEmpty })
+    }
+
+    @Test("a record that another operation deleted by a cascade is not found by a later one")
+    func cascadesBeforeUpdates() throws {
+        var zone = ZoneModel()
+        _ = try zone.run(Self.create("parent"), Self.create("child", to: "parent"))
+        let update = WireRecordOperation(
+            .forceUpdate, HubFixture.record("child", ["x": .int64(1)]))
+        let plan = try zone.run(Self.delete("parent"), update)
+        #expect(plan.results.map(\.code) == [nil, .notFound])
+        #expect(zone.records["child"]?.isDeleted == true)
+    }
+
+    @Test("a record that is moved away in the same request is not deleted with its old target")
+    func movedAway() throws {
+        var zone = ZoneModel()
+        _ = try zone.run(
+            Self.create("old"), Self.create("new"), Self.create("child", to: "old"))
+        let reference = WireValue.reference(
+            WireReference(recordName: "new", action: "DELETE_SELF"))
+        let move = WireRecordOperation(
+            .forceUpdate, HubFixture.record("child", ["link": reference]))
+        _ = try zone.run(move, Self.delete("old"))
+        #expect(zone.records["child"]?.isDeleted == false)
+        #expect(zone.records["old"]?.isDeleted == true)
+    }
+
+    @Test("what fails takes down those that depend on it, and nothing else")
+    func dependents() throws {
+        var zone = ZoneModel()
+        _ = try zone.run(Self.create("taken"))
+        let plan = try zone.run(
+            Self.create("x", to: "y", "VALIDATE"), Self.create("y", to: "z", "VALIDATE"),
+            Self.create("z", to: "missing", "VALIDATE"), Self.create("taken"), Self.create("free"))
+        let violated = WireErrorCode.validatingReferenceError
+        #expect(plan.results.map(\.code) == [violated, violated, violated, .exists, nil])
+        #expect(plan.writes.map(\.after.recordName) == ["free"])
+    }
+
+    @Test("links and files are counted from the record before to the record after")
+    func differences() throws {
+        var zone = ZoneModel()
+        let upload = WireRecordOperation(
+            .create, HubFixture.record("a", ["f": .asset(WireAsset(receipt: "paid"))]))
+        let first = try zone.run(upload)
+        #expect(first.writes[0].assetsAfter == ["sum"] && first.writes[0].assetsBefore.isEmpty)
+        let kept = WireRecordOperation(
+            .forceUpdate, HubFixture.record("a", ["f": .asset(WireAsset(fileChecksum: "sum"))]))
+        let second = try zone.run(kept)
+        #expect(second.writes[0].assetsBefore == ["sum"] && second.writes[0].assetsAfter == ["sum"])
+        let third = try zone.run(Self.delete("a"))
+        #expect(third.writes[0].assetsBefore == ["sum"] && third.writes[0].assetsAfter.isEmpty)
+    }
+
+    @Test("a stored record is read as it was written, and damage is noticed")
+    func storedRecords() throws {
+        var record = StoredRecord(recordName: "r", recordType: "T")
+        record.changeTag = "1abcd"
+        record.sequence = .max
+        record.created = -1
+        record.modified = .max
+        record.createdBy = "_u"
+        record.parent = "p"
+        record.hasLinks = true
+        record.fieldsJSON = Array(#"{"x":{"value":1,"type":"INT64"}}"#.utf8)
+        let stored = record.stored
+        let reread = try stored.withUnsafeBytes { try StoredRecord(recordName: "r", stored: $0) }
+        #expect(reread == record)
+        for index in stored.indices {
+            var damaged = stored
+            damaged[index] ^= 1
+            #expect(throws: HubFailure.self) {
+                try damaged.withUnsafeBytes { try StoredRecord(recordName: "r", stored: $0) }
+            }
+        }
+        for count in 0..<stored.count {
+            #expect(throws: HubFailure.self) {
+                try stored.prefix(count).withUnsafeBytes {
+                    try StoredRecord(recordName: "r", stored: $0)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "dates of signatures are read strictly",
+        arguments: [
+            ("1970-01-01T00:00:00Z", 0), ("2000-02-29T12:34:56Z", 951_827_696_000),
+            ("2024-12-31T23:59:59Z", 1_735_689_599_000), ("2016-13-01T00:00:00Z", nil),
+            ("2016-01-25T22:15:43.5Z", nil), ("2016-01-25 22:15:43Z", nil), ("", nil),
+            ("２016-01-25T22:15:43Z", nil), ("2016-01-25T24:00:00Z", nil),
+        ] as [(String, Int64?)])
+    func dates(text: String, milliseconds: Int64?) {
+        #expect(SignedDate.milliseconds(text) == milliseconds)
+    }
+
+    @Test("targets are decoded, and what climbs or hides something is refused")
+    func targets() {
+        let target = RequestTarget("/a%20b/c?x=1%2B2&x=3&y=a+b&z")
+        #expect(target?.path == ["a b", "c"])
+        #expect(target?.query == ["x": "1+2", "y": "a b", "z": ""])
+        for bad in ["", "a", "/%2e%2E/x", "/a%2fb", "/%00", "/%ff", "/a\u{1}", "/?%zz", "/.."] {
+            #expect(RequestTarget(bad) == nil, "\(bad)")
+        }
+    }
+}

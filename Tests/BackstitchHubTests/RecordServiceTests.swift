@@ -1,0 +1,219 @@
+import Backstitch
+import BackstitchCore
+import BackstitchSync
+import BackstitchTesting
+import CloudKitWire
+import Foundation
+import LMDB
+import Testing
+import WireCrypto
+
+@testable import BackstitchHub
+@testable import CloudKitRecordService
+
+/// Hands the requests of a client to a hub, without a network, and loses replies as told.
+private final class DirectClient: HTTPClient {
+    private let hub: Hub
+    /// How many of the next replies are lost, after the hub did what they answer.
+    let lostReplies = Locked(0)
+
+    init(_ hub: Hub) { self.hub = hub }
+
+    func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPReply {
+        let response = await hub.respond(
+            to: HubRequest(
+                method: request.method,
+                target: String(request.url.dropFirst("http://127.0.0.1".count)),
+                headers: request.headers.map { HubRequest.Header($0.name, $0.value) },
+                body: request.body))
+        let isLost = lostReplies.withLock { count in
+            defer { count = max(0, count - 1) }
+            return count > 0
+        }
+        if isLost { throw HTTPFailure(message: "lost") }
+        guard case .bytes(let body) = response.body else {
+            throw HTTPFailure(message: "a file")
+        }
+        let headers = response.headers.map { ($0.name.lowercased(), $0.value) }
+        return HTTPReply(
+            status: response.status, headers: Dictionary(headers) { $1 }, body: body)
+    }
+}
+
+extension HubFixture {
+    fileprivate func configuration(url: String = "http://127.0.0.1") -> CloudKitConfiguration {
+        var configuration = CloudKitConfiguration(
+            url: url, container: Self.container,
+            credentials: .user(
+                apiToken: apiToken, webAuthToken: WebAuthToken(ada.webAuthToken)))
+        // Among many tests at once a reply takes as long as it takes.
+        configuration.timeoutMilliseconds = 900_000
+        return configuration
+    }
+}
+
+@Suite("The client of CloudKit Web Services")
+struct RecordServiceTests {
+    private static func conformance(
+        _ service: CloudKitRecordService
+    ) -> RecordServiceConformance {
+        let count = Locked(0)
+        return RecordServiceConformance(service) {
+            ZoneID(
+                "zone\(count.withLock { count in count += 1; return count })")
+        }
+    }
+
+    @Test(
+        "a hub in the same process keeps the rules that an engine relies on",
+        arguments: RecordServiceConformance.Check.allCases)
+    func conformanceInProcess(check: RecordServiceConformance.Check) async throws {
+        let fixture = try await HubFixture()
+        let service = try CloudKitRecordService(
+            fixture.configuration(), client: DirectClient(fixture.hub))
+        #expect(await Self.conformance(service).run(check) == [])
+    }
+
+    @Test(
+        "a hub over HTTP keeps the rules that an engine relies on",
+        arguments: RecordServiceConformance.Check.allCases)
+    func conformanceOverHTTP(check: RecordServiceConformance.Check) async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        #expect(await Self.conformance(service).run(check) == [])
+        await server.stop()
+    }
+
+    @Test("a request whose reply got lost is sent again and takes effect once")
+    func lostReplies() async throws {
+        let fixture = try await HubFixture()
+        let client = DirectClient(fixture.hub)
+        let service = try CloudKitRecordService(fixture.configuration(), client: client)
+        let zone = ZoneID("z")
+        try await service.createZone(zone)
+        client.lostReplies.withLock { $0 = 2 }
+        let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
+        let results = try await service.modifyRecords([create], in: zone, atomic: false)
+        guard case .saved(let tag, _)? = results.first else {
+            Issue.record("The record was not saved: \(results)")
+            return
+        }
+        #expect(
+            try await service.lookUpRecords(["a"], in: zone).first.map {
+                if case .found(let record) = $0 { record.changeTag } else { "" }
+            } == tag)
+        client.lostReplies.withLock { $0 = 3 }
+        let other = RecordModification.create(recordName: "b", recordType: "T", fields: [:])
+        await #expect(throws: ServiceError.self) {
+            try await service.modifyRecords([other], in: zone, atomic: false)
+        }
+    }
+
+    @Test("two stores come to hold the same through a hub over HTTP")
+    func engines() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        func device() async throws -> (Store, SyncEngine) {
+            let store = try Store.inMemory(schema: Schema(Note.self))
+            let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+            let engine = SyncEngine(
+                store: store, service: service,
+                configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))
+            return (store, engine)
+        }
+        let (first, firstEngine) = try await device()
+        let (second, secondEngine) = try await device()
+        let notes = (0..<450).map { Note(text: "note \($0)", number: $0) }
+        try await first.write { transaction in
+            for note in notes { try transaction.save(note) }
+        }
+        try await firstEngine.sync()
+        try await secondEngine.sync()
+        var edited = notes[7]
+        edited.text = "edited"
+        try await second.write { [edited] in try $0.save(edited) }
+        try await second.write { try $0.delete(notes[8]) }
+        try await secondEngine.sync()
+        try await firstEngine.sync()
+        let all = Query<Note>().sorted(by: \.number)
+        let found = try first.read { try $0.fetch(all) }
+        #expect(found.count == 449 && found[7].text == "edited")
+        #expect(try second.read { try $0.fetch(all) } == found)
+        await firstEngine.stop()
+        await secondEngine.stop()
+        await server.stop()
+    }
+
+    @Test("a change is told to another device that follows, over HTTP")
+    func following() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let zone = ZoneID("z")
+        try await service.createZone(zone)
+        try await service.createSubscription("s", to: zone)
+        let (told, teller) = AsyncStream.makeStream(of: ZoneID?.self)
+        let follower = Task {
+            try await service.followChanges(sleep: { _ in throw CancellationError() }) {
+                teller.yield($0)
+            }
+        }
+        var changes = told.makeAsyncIterator()
+        #expect(await changes.next() == .some(nil))
+        let other = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
+        _ = try await other.modifyRecords([create], in: zone, atomic: false)
+        #expect(await changes.next() == .some(zone))
+        follower.cancel()
+        _ = await follower.result
+        await server.stop()
+    }
+
+    @Test("a server key reads and writes the public database")
+    func serverKey() async throws {
+        let fixture = try await HubFixture()
+        var configuration = HubConfiguration()
+        configuration.clock = HubClock.system
+        let folder = NSTemporaryDirectory() + "hub-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let hub = try await Hub.temporary(assetFolder: folder, configuration: configuration)
+        try await hub.makeContainer(HubFixture.container, environment: "development")
+        let key = SigningKey.generate()
+        let keyID = try await hub.addServerKey(
+            key.publicPEM, container: HubFixture.container, environment: "development")
+        let service = try CloudKitRecordService(
+            CloudKitConfiguration(
+                url: "http://127.0.0.1", container: HubFixture.container, scope: .public,
+                credentials: .serverKey(id: keyID, privateKeyPEM: key.pem)),
+            client: DirectClient(hub))
+        let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
+        let zone = ZoneID(WireZoneID.defaultZoneName)
+        let results = try await service.modifyRecords([create], in: zone, atomic: false)
+        guard case .saved? = results.first else {
+            Issue.record("Not saved: \(results)")
+            return
+        }
+        #expect(throws: ServiceError.self) {
+            try CloudKitRecordService(
+                CloudKitConfiguration(
+                    container: "c", credentials: .serverKey(id: "1", privateKeyPEM: "none")),
+                client: DirectClient(fixture.hub))
+        }
+        hub.close()
+    }
+
+    @Test("without a service there is an error of the network, and no wait")
+    func nobodyThere() async throws {
+        let service = try CloudKitRecordService(
+            CloudKitConfiguration(
+                url: "http://127.0.0.1:1", container: "c", credentials: .apiToken("t")))
+        await #expect(throws: ServiceError.self) { try await service.currentUser() }
+    }
+}
+
+@Entity struct Note: Equatable {
+    var id = ID()
+    var text: String
+    var number: Int
+}
