@@ -8,6 +8,7 @@ extension SyncEngine {
         foldStart = 0
         pushTotal = nil
         wholes = []
+        isZoneChanged = false
         let zoneName = configuration.zoneName
         if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
         try await noteExchange()
@@ -147,6 +148,7 @@ extension SyncEngine {
         let page = try await service.databaseChanges(since: token)
         let isChanged = page.changedZones.contains(zone)
         let ended = page.endedZones[zone]
+        if isChanged { isZoneChanged = true }
         try await change { state in
             state.databaseToken = page.token
             // The end is told once: should it be forgotten in a crash, the pull meets it again.
@@ -163,7 +165,7 @@ extension SyncEngine {
         let page = try await service.zoneChanges(
             in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
             fields: state.fetchedFields.map(Set.init))
-        let selection = configuration.selection
+        let (selection, isZoneChanged) = (configuration.selection, isZoneChanged)
         let results = try await merge { context, policy, results in
             var state = try context.reader.zoneState(name)
             let selection = try selection.bound(to: context.reader)
@@ -191,8 +193,10 @@ extension SyncEngine {
             }
             try context.releaseReferrers(
                 to: Set(page.records.map { RecordName($0.recordName) }))
+            // A page that tells nothing of the change that there is comes from a replica behind.
+            let isBehind = isZoneChanged && state.zoneToken == page.token
             state.zoneToken = page.token
-            state.needsPull = page.moreComing || state.isFullFetch
+            state.needsPull = page.moreComing || state.isFullFetch || isBehind
             try context.setZoneState(state, name)
         }
         report.pulledRecords += page.records.count + page.deletions.count
@@ -222,7 +226,8 @@ extension SyncEngine {
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
             state.isCompleting = nil
-            state.needsPull = false
+            // A replica may have been behind, which the first token can't tell: the next round asks.
+            state.needsPull = true
             try context.setZoneState(state, name)
         }
         note(results)

@@ -34,6 +34,8 @@ public actor SyncEngine {
     var pushed: [PendingChange] = []
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
+    /// Whether the service told in the running round that the zone changed.
+    var isZoneChanged = false
     /// How many records the running round has to push; nil before that is known.
     var pushTotal: Int?
     let inFlight = Locked<Set<String>>([])
