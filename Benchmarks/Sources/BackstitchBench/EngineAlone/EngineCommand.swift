@@ -6,7 +6,7 @@ enum EngineCommand {
     static let help = """
         engine: Backstitch against itself
 
-          --only x,y       append,group,rebuild,live,processes,changes,open,projections
+          --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections
           --operations N   the length of the longest log; 100000 unless given, 1000000 at most
           --directory DIR  where the store is made; the current folder unless given
           --json           writes the figures to the standard output, as a list in JSON
