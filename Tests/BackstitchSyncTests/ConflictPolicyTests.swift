@@ -13,21 +13,7 @@ import Testing
     private func synced(
         _ configure: (inout SyncConfiguration) -> Void
     ) async throws -> Device {
-        let phone = try Device(cloud, configure: configure)
-        try await phone.note("a", "base", body: "base")
-        try await phone.sync()
-        return phone
-    }
-
-    private func theirs(_ fields: [String: ServiceValue]) throws {
-        try cloud.write("a", type: "Note", fields: fields, in: scenarioZone)
-    }
-
-    private func expectEqual(_ phone: Device) async throws {
-        try await phone.expectSettled()
-        let fresh = try Device(cloud, "fresh")
-        try await fresh.sync()
-        #expect(try fresh.all(Note.self) == phone.all(Note.self))
+        try await .withBase(cloud, configure: configure)
     }
 
     // MARK: Field by field
@@ -35,11 +21,11 @@ import Testing
     @Test func `edits of different fields both reach both sides`() async throws {
         let phone = try await synced { $0.conflictPolicy = .merge(otherwise: .serverWins) }
         try await phone.note("a", "mine", body: "base")
-        try theirs(["body": .string("theirs")])
+        try cloud.editNote(["body": .string("theirs")])
         #expect(try await phone.sync().conflicts == 0)
         #expect(remote(cloud) == ["Note a {body: theirs, title: mine}"])
         #expect(try phone.engine.conflicts().isEmpty)
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test func `rules of entities and fields come before those of the store`() async throws {
@@ -52,14 +38,14 @@ import Testing
                 ])
         }
         try await phone.note("a", "mine", body: "mine")
-        try theirs(["title": .string("theirs"), "body": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs"), "body": .string("theirs")])
         #expect(try await phone.sync().conflicts == 1)
         #expect(remote(cloud) == ["Note a {body: theirs, title: mine}"])
         let conflict = try #require(try phone.engine.conflicts().first)
         #expect(conflict.policy == .merge(otherwise: .serverWins))
         #expect(conflict.local?["body"] == .string("mine"))
         #expect(conflict.outcome?["title"] == .string("mine"))
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test func `rules for what there is not are refused`() async throws {
@@ -80,12 +66,12 @@ import Testing
     @Test func `both versions are kept, and the journal names the copy`() async throws {
         let phone = try await synced { $0.conflictPolicy = .keepBoth }
         try await phone.note("a", "mine", body: "base")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         #expect(try await phone.sync().conflicts == 1)
         let copy = try #require(try phone.engine.conflicts().first?.copy)
         #expect(try phone.titles() == ["a": "theirs", "\(copy)": "mine"])
         #expect(cloud.records(in: scenarioZone).count == 2)
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test func `what the service deleted lives on as a copy`() async throws {
@@ -95,7 +81,7 @@ import Testing
         try await phone.sync()
         let copy = try #require(try phone.engine.conflicts().first?.copy)
         #expect(try phone.titles() == ["\(copy)": "mine"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     // MARK: Asking
@@ -110,7 +96,7 @@ import Testing
             }
         }
         try await phone.note("a", "mine", body: "mine")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         #expect(try await phone.sync().conflicts == 1)
         #expect(remote(cloud) == ["Note a {body: base, title: decided}"])
         let conflict = try #require(asked.withLock { $0 }.first)
@@ -121,7 +107,7 @@ import Testing
         #expect(conflict.locallyChanged == ["title", "body"])
         #expect(conflict.changedOnService == ["title"])
         #expect(asked.withLock { $0.count } == 1)
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     private enum Bad: CaseIterable, Sendable {
@@ -145,7 +131,7 @@ import Testing
         }
         try await phone.note("a", "mine", body: "base")
         try await phone.note("b", "other")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         let report = try await phone.sync()
         #expect(report.parkedRecords == 1)
         #expect(try phone.engine.parked().map(\.recordName) == [.text("a")])
@@ -156,7 +142,7 @@ import Testing
         try await wiser.engine.retryParked()
         try await wiser.sync()
         #expect(remote(cloud).first == "Note a {body: base, title: mine}")
-        try await expectEqual(wiser)
+        try await wiser.expectEqualToFresh(cloud)
     }
 
     @Test func `an application that never answers parks the record when its time is up`()
@@ -173,7 +159,7 @@ import Testing
             }
         }
         try await phone.note("a", "mine", body: "base")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         async let report = phone.sync()
         while clock.sleeperCount == 0, !Task.isCancelled { await Task.yield() }
         clock.advance(milliseconds: 5_000)
@@ -202,11 +188,11 @@ import Testing
         try await phone.note("a", "base", body: "base")
         try await phone.sync()
         try await phone.note("a", "mine", body: "base")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         try await phone.sync()
         #expect(asked.withLock { $0 } == [.string("mine"), .string("newer")])
         #expect(remote(cloud) == ["Note a {body: base, title: newer}"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test func `the application is asked in a push and at the end of a full fetch too`()
@@ -239,7 +225,7 @@ import Testing
         try await phone.sync()
         #expect(asked.withLock { $0 } == 2)
         #expect(remote(cloud) == ["Note a {body: base, title: again}"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     // MARK: The journal
@@ -247,9 +233,9 @@ import Testing
     @Test func `an undo brings back what was lost, as an edit`() async throws {
         let phone = try await synced { $0.conflictPolicy = .serverWins }
         try await phone.note("a", "mine", body: "base")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         try await phone.sync()
-        try theirs(["body": .string("later")])
+        try cloud.editNote(["body": .string("later")])
         try await phone.sync()
         let conflict = try #require(try phone.engine.conflicts().first)
         #expect(try await phone.store.undoConflict(conflict.sequence))
@@ -260,7 +246,7 @@ import Testing
         #expect(try phone.titles() == ["a": "base"])
         await #expect(throws: StoreError.self) { try await phone.store.undoConflict(1) }
         try await phone.sync()
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test func `an undo inserts what was deleted, and deletes what was not there`() async throws {
@@ -274,7 +260,7 @@ import Testing
         #expect(try phone.titles() == ["a": "mine"])
         try await phone.sync()
         try await phone.delete(Note.ID("a"))
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         try await phone.sync()
         #expect(try phone.titles() == ["a": "theirs"])
         let second = try #require(try phone.engine.conflicts().first)
@@ -282,14 +268,14 @@ import Testing
         #expect(try phone.titles().isEmpty)
         try await phone.sync()
         #expect(remote(cloud).isEmpty)
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test func `the journal is read by filter and in pages`() async throws {
         let phone = try await synced { $0.conflictPolicy = .serverWins }
         for number in 1...3 {
             try await phone.note("a", "mine \(number)", body: "base")
-            try theirs(["title": .string("theirs \(number)")])
+            try cloud.editNote(["title": .string("theirs \(number)")])
             try await phone.sync()
         }
         let all = try phone.engine.conflicts()

@@ -112,6 +112,41 @@ struct Device: Sendable {
     }
 }
 
+extension Device {
+    /// A device whose notes `a` and `b` are on the service.
+    static func withNotes(_ cloud: SimulatedCloud) async throws -> Device {
+        let phone = try Device(cloud)
+        for name in ["a", "b"] { try await phone.note(name, "one") }
+        try await phone.sync()
+        return phone
+    }
+
+    /// A device whose note `a`, with `base` in its fields, is on the service.
+    static func withBase(
+        _ cloud: SimulatedCloud, configure: (inout SyncConfiguration) -> Void
+    ) async throws -> Device {
+        let phone = try Device(cloud, configure: configure)
+        try await phone.note("a", "base", body: "base")
+        try await phone.sync()
+        return phone
+    }
+
+    /// Checks that it is settled, and that a new device gets the same notes.
+    func expectEqualToFresh(_ cloud: SimulatedCloud) async throws {
+        try await expectSettled()
+        let fresh = try Device(cloud, "fresh")
+        try await fresh.sync()
+        #expect(try fresh.all(Note.self) == all(Note.self))
+    }
+}
+
+extension SimulatedCloud {
+    /// What another device does to the note `a`.
+    func editNote(_ fields: [String: ServiceValue]) throws {
+        try write("a", type: "Note", fields: fields, in: scenarioZone)
+    }
+}
+
 /// The records of the zone in short: `type name {field: value}`.
 func remote(_ cloud: SimulatedCloud) -> [String] {
     cloud.records(in: scenarioZone).map { record in

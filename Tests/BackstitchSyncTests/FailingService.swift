@@ -4,8 +4,8 @@ import BackstitchTesting
 import LMDB
 
 /// A connection on which one record of a request fails with any code.
-final class FailingService: RecordService {
-    private let service: SimulatedRecordService
+final class FailingService: ForwardingService {
+    let service: any RecordService
     private let failure = Locked<(name: String, request: RequestKind, error: ServiceError)?>(nil)
 
     init(_ service: SimulatedRecordService) {
@@ -27,10 +27,6 @@ final class FailingService: RecordService {
             let index = names.firstIndex(of: failure.name)
         else { return nil }
         return (index, failure.error)
-    }
-
-    var limits: ServiceLimits {
-        get async { await service.limits }
     }
 
     func modifyRecords(
@@ -56,30 +52,4 @@ final class FailingService: RecordService {
         }
         return results
     }
-
-    func databaseChanges(since token: String?) async throws(ServiceError) -> DatabaseChangesPage {
-        try await service.databaseChanges(since: token)
-    }
-
-    func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
-    ) async throws(ServiceError) -> ZoneChangesPage {
-        try await service.zoneChanges(in: zone, since: token, limit: limit, fields: fields)
-    }
-
-    func createZone(_ zone: ZoneID) async throws(ServiceError) {
-        try await service.createZone(zone)
-    }
-
-    func deleteZone(_ zone: ZoneID) async throws(ServiceError) {
-        try await service.deleteZone(zone)
-    }
-
-    func createSubscription(
-        _ subscriptionID: String, to zone: ZoneID
-    ) async throws(ServiceError) {
-        try await service.createSubscription(subscriptionID, to: zone)
-    }
-
-    func currentUser() async throws(ServiceError) -> String { try await service.currentUser() }
 }

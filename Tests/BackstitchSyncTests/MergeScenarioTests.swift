@@ -10,43 +10,29 @@ import Testing
     let cloud = SimulatedCloud()
 
     private func synced(_ policy: ConflictPolicy) async throws -> Device {
-        let phone = try Device(cloud) { $0.conflictPolicy = policy }
-        try await phone.note("a", "base", body: "base")
-        try await phone.sync()
-        return phone
-    }
-
-    private func theirs(_ fields: [String: ServiceValue]) throws {
-        try cloud.write("a", type: "Note", fields: fields, in: scenarioZone)
-    }
-
-    private func expectEqual(_ phone: Device) async throws {
-        try await phone.expectSettled()
-        let fresh = try Device(cloud, "fresh")
-        try await fresh.sync()
-        #expect(try fresh.all(Note.self) == phone.all(Note.self))
+        try await .withBase(cloud) { $0.conflictPolicy = policy }
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `a local edit before the server's`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
         try await phone.note("a", "mine", body: "base")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         #expect(try await phone.sync().conflicts == 1)
         let title = policy == .serverWins ? "theirs" : "mine"
         #expect(remote(cloud) == ["Note a {body: base, title: \(title)}"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `the server's edit before a local one`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         try await phone.note("a", "mine", body: "base")
         #expect(try await phone.sync().conflicts == 1)
         let title = policy == .serverWins ? "theirs" : "mine"
         #expect(remote(cloud) == ["Note a {body: base, title: \(title)}"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
@@ -54,12 +40,12 @@ import Testing
         policy: ConflictPolicy
     ) async throws {
         let phone = try await synced(policy)
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         try await phone.sync()
         try await phone.note("a", "mine", body: "base")
         #expect(try await phone.sync().conflicts == 0)
         #expect(remote(cloud) == ["Note a {body: base, title: mine}"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
@@ -76,35 +62,35 @@ import Testing
         #expect(try await phone.sync().conflicts == 1)
         let title = policy == .serverWins ? "theirs" : "mine"
         #expect(remote(cloud) == ["Note a {body: base, title: \(title)}"])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `both sides edit different fields`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
         try await phone.note("a", "mine", body: "base")
-        try theirs(["body": .string("theirs")])
+        try cloud.editNote(["body": .string("theirs")])
         try await phone.sync()
         #expect(
             remote(cloud) == [
                 policy == .serverWins
                     ? "Note a {body: theirs, title: base}" : "Note a {body: base, title: mine}"
             ])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `one side removes a value and the other sets it`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
         try await phone.note("a", "base")
-        try theirs(["body": .string("theirs")])
+        try cloud.editNote(["body": .string("theirs")])
         try await phone.sync()
         #expect(
             remote(cloud) == [
                 policy == .serverWins
                     ? "Note a {body: theirs, title: base}" : "Note a {title: base}"
             ])
-        try theirs(["body": .null, "title": .string("theirs")])
+        try cloud.editNote(["body": .null, "title": .string("theirs")])
         try await phone.note("a", "base", body: "mine")
         try await phone.sync()
         #expect(
@@ -112,18 +98,18 @@ import Testing
                 policy == .serverWins
                     ? "Note a {title: theirs}" : "Note a {body: mine, title: base}"
             ])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `both sides make the same edit`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
         try await phone.note("a", "same", body: "base")
-        try theirs(["title": .string("same")])
+        try cloud.editNote(["title": .string("same")])
         let report = try await phone.sync()
         #expect(report.conflicts == 0 && report.pushedRecords == 0)
         #expect(try phone.engine.conflicts() == [])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
@@ -134,18 +120,18 @@ import Testing
         #expect(try await phone.sync().conflicts == 1)
         #expect(
             remote(cloud) == (policy == .serverWins ? [] : ["Note a {body: base, title: mine}"]))
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `a delete here and an edit there`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
         try await phone.delete(Note.ID("a"))
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         #expect(try await phone.sync().conflicts == 1)
         #expect(
             remote(cloud) == (policy == .serverWins ? ["Note a {body: base, title: theirs}"] : []))
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
@@ -155,7 +141,7 @@ import Testing
         try cloud.remove("a", in: scenarioZone)
         #expect(try await phone.sync().conflicts == 0)
         #expect(remote(cloud) == [])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
@@ -166,7 +152,7 @@ import Testing
         #expect(try await phone.sync().conflicts == 1)
         let title = policy == .serverWins ? "theirs" : "mine"
         #expect(remote(cloud).last == "Note b {title: \(title)}")
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
@@ -189,14 +175,14 @@ import Testing
                 policy == .serverWins
                     ? "Note a {body: theirs 1, title: base}" : "Note a {body: base, title: mine}"
             ])
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])
     func `the journal keeps what both sides had`(policy: ConflictPolicy) async throws {
         let phone = try await synced(policy)
         try await phone.note("a", "mine", body: "base")
-        try theirs(["title": .string("theirs")])
+        try cloud.editNote(["title": .string("theirs")])
         try await phone.sync()
         let entry = try #require(try phone.engine.conflicts().first)
         #expect(entry.entity == "Note" && entry.record.name == RecordName("a"))
@@ -222,7 +208,7 @@ import Testing
         }
         for _ in 0..<2 { for device in [phone, laptop] { try await device.sync() } }
         #expect(try phone.all(Note.self) == laptop.all(Note.self))
-        try await expectEqual(phone)
+        try await phone.expectEqualToFresh(cloud)
         try await laptop.expectSettled()
     }
 }

@@ -9,13 +9,6 @@ import Testing
 @Suite struct ResetTests {
     let cloud = SimulatedCloud()
 
-    private func synced() async throws -> Device {
-        let phone = try Device(cloud)
-        for name in ["a", "b"] { try await phone.note(name, "one") }
-        try await phone.sync()
-        return phone
-    }
-
     @Test func `set-up is made once, and again without harm`() async throws {
         let phone = try Device(cloud) { $0.subscriptionID = "mine" }
         try await phone.note("a", "one")
@@ -33,7 +26,7 @@ import Testing
     func `a destroyed zone stays gone until somebody decides`(
         decision: ZoneLossDecision
     ) async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("c", "unsynced")
         try await phone.engine.destroyZone()
         #expect(cloud.zones() == [])
@@ -48,7 +41,7 @@ import Testing
     }
 
     @Test func `what an erase takes of unsynced edits is in the journal`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("a", "edited")
         try await phone.note("c", "new")
         try await phone.delete(Note.ID("b"))
@@ -62,7 +55,7 @@ import Testing
     }
 
     @Test func `a zone that can't be destroyed leaves the engine as it was`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         phone.service.failNext(.deleteZone, with: .lostRequest)
         #expect(await syncError { try await phone.engine.destroyZone() }?.code == .unreachable)
         try await phone.note("a", "two")
@@ -75,7 +68,7 @@ import Testing
     func `a local reset fetches everything, and keeps unsynced edits unless told otherwise`(
         keepsUnsynced: Bool
     ) async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("a", "edited")
         try await phone.note("c", "new")
         try await phone.engine.resetLocal(keepsUnsynced: keepsUnsynced)
@@ -88,7 +81,7 @@ import Testing
     }
 
     @Test func `a local reset keeps what is parked`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.save(Chore(id: "c", title: "c", list: "nowhere"))
         try await phone.sync()
         try await phone.engine.resetLocal()
@@ -98,7 +91,7 @@ import Testing
     }
 
     @Test func `a remote reset leaves what is here and nothing else`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("a", "edited")
         try cloud.write("theirs", type: "Note", fields: ["title": .string("t")], in: scenarioZone)
         try await phone.engine.resetRemote()
@@ -111,7 +104,7 @@ import Testing
     func `a remote reset that fails on its way is carried through by the next round`(
         kind: RequestKind, isApplied: Bool
     ) async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try cloud.write("theirs", type: "Note", fields: ["title": .string("t")], in: scenarioZone)
         phone.service.failNext(kind, with: isApplied ? .lostReply : .lostRequest)
         #expect(await syncError { _ = try await phone.engine.resetRemote() }?.code == .unreachable)
@@ -122,7 +115,7 @@ import Testing
     }
 
     @Test func `a resync from the server repairs what differs and keeps edits`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("a", "edited")
         try await phone.note("c", "new")
         // What only a fault of the service can do: its feed does not tell of this.
@@ -161,7 +154,7 @@ import Testing
     }
 
     @Test func `a reset waits for the round that is under way`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         let engine = phone.engine
         let first = OneTime()
         phone.service.beforeReply = { info throws(ServiceError) in

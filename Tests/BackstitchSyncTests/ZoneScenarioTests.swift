@@ -9,18 +9,11 @@ import Testing
 @Suite struct ZoneScenarioTests {
     let cloud = SimulatedCloud()
 
-    private func synced() async throws -> Device {
-        let phone = try Device(cloud)
-        for name in ["a", "b"] { try await phone.note(name, "one") }
-        try await phone.sync()
-        return phone
-    }
-
     @Test(arguments: [SimulatedCloud.ZoneEnding.deleted, .encryptedDataReset])
     func `a lost zone is made again with everything in it`(
         ending: SimulatedCloud.ZoneEnding
     ) async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         let laptop = try Device(cloud, "laptop")
         try await laptop.sync()
         try await phone.note("a", "two")
@@ -40,7 +33,7 @@ import Testing
     func `a zone that its user ended waits for a decision`(
         ending: SimulatedCloud.ZoneEnding, decision: ZoneLossDecision
     ) async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("c", "unsynced")
         cloud.endZone(scenarioZone, as: ending)
         let code: ServiceError.Code =
@@ -70,7 +63,7 @@ import Testing
     }
 
     @Test func `expired tokens lead to a full fetch that keeps local edits`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("mine", "unsynced")
         try await phone.note("a", "edited")
         try cloud.remove("b", in: scenarioZone)
@@ -103,7 +96,7 @@ import Testing
     }
 
     @Test func `a server put back to a backup is followed`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         let backup = cloud.snapshot()
         try await phone.note("a", "two")
         try await phone.note("later", "one")
@@ -139,7 +132,7 @@ import Testing
     }
 
     @Test func `a server that was wiped is filled again`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("c", "unsynced")
         cloud.wipe()
         try await phone.sync()
@@ -149,7 +142,7 @@ import Testing
 
     @Test(arguments: [FaultKind.emptyPages, .smallPages, .reorderedFeed])
     func `pages of every kind lose nothing`(kind: FaultKind) async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         for number in 0..<20 {
             try cloud.write(
                 "r\(number)", type: "Note", fields: ["title": .string("r")], in: scenarioZone)
@@ -165,7 +158,7 @@ import Testing
         async throws
     {
         cloud.limits.recordsPerPage = 2
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         let laptop = try Device(cloud, "laptop")
         let cloud = cloud
         let left = Countdown(3)
@@ -185,7 +178,7 @@ import Testing
 
     @Test func `a zone that ended is noticed though the engine went down in between`() async throws
     {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         cloud.endZone(scenarioZone, as: .purged)
         // The commit that would suspend the zone fails; the one before it kept the new token.
         let commits = Countdown(2)
@@ -199,7 +192,7 @@ import Testing
     }
 
     @Test func `another user's store is refused and kept`() async throws {
-        let phone = try await synced()
+        let phone = try await Device.withNotes(cloud)
         try await phone.note("c", "unsynced")
         phone.service.switchUser(to: "other")
         #expect(await syncError { try await phone.sync() }?.code == .blocked)

@@ -1,9 +1,10 @@
 import Backstitch
+import BackstitchTesting
 import LMDB
 
 /// A device's connection to the service, on which a device can die before it gets a reply.
-final class DemoConnection: RecordService {
-    private let service: any RecordService
+final class DemoConnection: ForwardingService {
+    let service: any RecordService
     private let beforeReplyHook = Locked<(@Sendable () throws(ServiceError) -> Void)?>(nil)
 
     init(_ service: any RecordService) { self.service = service }
@@ -15,10 +16,6 @@ final class DemoConnection: RecordService {
         set { beforeReplyHook.withLock { $0 = newValue } }
     }
 
-    var limits: ServiceLimits {
-        get async { await service.limits }
-    }
-
     func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
@@ -26,38 +23,6 @@ final class DemoConnection: RecordService {
         try beforeReply?()
         return results
     }
-
-    func lookUpRecords(
-        _ recordNames: [String], in zone: ZoneID
-    ) async throws(ServiceError) -> [LookupResult] {
-        try await service.lookUpRecords(recordNames, in: zone)
-    }
-
-    func databaseChanges(since token: String?) async throws(ServiceError) -> DatabaseChangesPage {
-        try await service.databaseChanges(since: token)
-    }
-
-    func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
-    ) async throws(ServiceError) -> ZoneChangesPage {
-        try await service.zoneChanges(in: zone, since: token, limit: limit, fields: fields)
-    }
-
-    func createZone(_ zone: ZoneID) async throws(ServiceError) {
-        try await service.createZone(zone)
-    }
-
-    func deleteZone(_ zone: ZoneID) async throws(ServiceError) {
-        try await service.deleteZone(zone)
-    }
-
-    func createSubscription(
-        _ subscriptionID: String, to zone: ZoneID
-    ) async throws(ServiceError) {
-        try await service.createSubscription(subscriptionID, to: zone)
-    }
-
-    func currentUser() async throws(ServiceError) -> String { try await service.currentUser() }
 
     /// All records of a zone as the service has them.
     func records(in zone: ZoneID) async throws -> [ServiceRecord] {

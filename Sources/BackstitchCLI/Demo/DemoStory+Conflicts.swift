@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchTesting
 import Foundation
 import LMDB
 

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchTesting
 import Foundation
 
 /// Two devices and a service, and what happens to them.

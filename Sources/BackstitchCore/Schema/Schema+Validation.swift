@@ -102,12 +102,7 @@ extension Schema {
     static let nameBytesMax = Catalog.nameBytesMax
 
     private static func nameViolation(_ name: String) -> String? {
-        let isLetter = { (byte: UInt8) in
-            (65...90).contains(byte) || (97...122).contains(byte)
-        }
-        let rest = name.utf8.allSatisfy { isLetter($0) || (48...57).contains($0) || $0 == 95 }
-        guard let first = name.utf8.first, isLetter(first), rest, name.utf8.count <= nameBytesMax
-        else {
+        guard ServiceNames.isIdentifier(name) else {
             return "is not allowed by the service: begin with a letter and use ASCII letters, "
                 + "digits and underscores, \(nameBytesMax) at most."
         }

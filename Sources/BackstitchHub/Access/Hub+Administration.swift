@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import WireCrypto
@@ -22,7 +23,7 @@ extension Hub {
     ///
     /// - Throws: A failure whose message says what is wrong with the names.
     public func makeContainer(_ container: String, environment: String) async throws {
-        guard WireNames.isRecordName(container), !container.contains("/") else {
+        guard ServiceNames.isRecordName(container), !container.contains("/") else {
             throw HubFailure(
                 "'\(container)' is no name of a container, such as iCloud.com.example.")
         }

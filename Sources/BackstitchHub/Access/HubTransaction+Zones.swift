@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 
@@ -32,7 +33,7 @@ extension HubReading {
 
     /// The record of a name that is there.
     func liveRecord(_ name: String, in zone: ZoneRow) throws -> StoredRecord? {
-        guard WireNames.isRecordName(name) else { return nil }
+        guard ServiceNames.isRecordName(name) else { return nil }
         let view = StoredZoneView(transaction: self, zone: zone.number, now: 0)
         return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
     }

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import Glibc
@@ -13,7 +14,7 @@ extension Hub {
         let expires = now + configuration.limits.addressMilliseconds
         let places = try request.places.map { place in
             let name = place.recordName ?? makeUUID()
-            guard WireNames.isRecordName(name), WireNames.isIdentifier(place.fieldName) else {
+            guard ServiceNames.isRecordName(name), ServiceNames.isIdentifier(place.fieldName) else {
                 throw WireError(.badRequest, "An upload takes the names of a record and a field.")
             }
             let token = configuration.clock.secret(32).hexadecimal

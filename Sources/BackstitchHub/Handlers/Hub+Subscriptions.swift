@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 extension Hub {
@@ -56,7 +57,7 @@ extension Hub {
     ) throws -> WireSubscription {
         let database = try transaction.openDatabase(access)
         func key(_ id: String) throws(WireError) -> HubKey {
-            guard WireNames.isRecordName(id) else {
+            guard ServiceNames.isRecordName(id) else {
                 throw WireError(.badRequest, "A subscriptionID has 1 to 255 ASCII characters.")
             }
             return SubscriptionRow.key(database: database.number, user: user, id)

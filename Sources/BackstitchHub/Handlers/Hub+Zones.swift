@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 extension Hub {
@@ -65,7 +66,7 @@ extension Hub {
             let known: ZoneRow? = try transaction.row(
                 ZoneRow.key(database: database.number, id.zoneName))
             if let known, !known.isDeleted { return known }
-            guard WireNames.isRecordName(id.zoneName) else {
+            guard ServiceNames.isRecordName(id.zoneName) else {
                 throw WireError(
                     .badRequest,
                     "A zone name has 1 to 255 ASCII characters and starts with no underscore.")

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 
@@ -17,7 +18,7 @@ struct QueryRunner {
     }
 
     init(query: WireQuery, marker: String?, count: Int) throws(WireError) {
-        guard WireNames.isIdentifier(query.recordType) else {
+        guard ServiceNames.isIdentifier(query.recordType) else {
             throw WireError(.badRequest, "The recordType is no name of one.")
         }
         self.query = query

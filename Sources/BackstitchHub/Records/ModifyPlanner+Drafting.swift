@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 extension ModifyPlanner {
@@ -11,7 +12,7 @@ extension ModifyPlanner {
     }
 
     private func checkedDraft(_ operation: WireRecordOperation) throws -> ModifyDraft {
-        guard let name = operation.record.recordName, WireNames.isRecordName(name) else {
+        guard let name = operation.record.recordName, ServiceNames.isRecordName(name) else {
             throw WireError(
                 .badRequest,
                 "A record name has 1 to 255 ASCII characters and starts with no underscore.")
@@ -74,7 +75,7 @@ extension ModifyPlanner {
     ) throws -> ModifyDraft {
         if let live { try checkOwner(of: live) }
         guard let type = operation.record.recordType ?? live?.recordType,
-            WireNames.isIdentifier(type)
+            ServiceNames.isIdentifier(type)
         else {
             throw WireError(
                 .badRequest, "A recordType starts with a letter and has letters, digits and _.")
@@ -90,7 +91,7 @@ extension ModifyPlanner {
             fields[fieldName] = try checked(field, fieldName, name, old: old[fieldName])
         }
         if let parent = operation.record.parent {
-            guard WireNames.isRecordName(parent) else {
+            guard ServiceNames.isRecordName(parent) else {
                 throw WireError(.badRequest, "The parent has no valid record name.")
             }
             record.parent = parent
@@ -119,7 +120,7 @@ extension ModifyPlanner {
     private func checked(
         _ field: WireField, _ fieldName: String, _ recordName: String, old: WireField?
     ) throws -> WireField? {
-        guard WireNames.isIdentifier(fieldName) else {
+        guard ServiceNames.isIdentifier(fieldName) else {
             throw WireError(
                 .badRequest, "A field name starts with a letter and has letters, digits and _.")
         }
@@ -140,7 +141,7 @@ extension ModifyPlanner {
         case .reference(var reference):
             reference.action = reference.action ?? "NONE"
             guard ["NONE", "DELETE_SELF", "VALIDATE"].contains(reference.action),
-                WireNames.isRecordName(reference.recordName)
+                ServiceNames.isRecordName(reference.recordName)
             else { throw WireError(.badRequest, "'\(fieldName)' is no valid reference.") }
             return .reference(reference)
         case .asset(let asset):

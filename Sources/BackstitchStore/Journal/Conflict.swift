@@ -31,8 +31,7 @@ public struct Conflict: Hashable, Sendable {
 extension Conflict {
     init(
         _ report: ConflictReport, sequence: UInt64, clock: UInt64, table: EntityTable?,
-        entity: EntityNumber,
-        record: RecordKey
+        entity: EntityNumber, record: RecordKey
     ) {
         func values(_ fields: Fields?) -> [String: Value]? {
             guard let fields else { return nil }

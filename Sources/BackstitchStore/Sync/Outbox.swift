@@ -60,10 +60,11 @@ extension TableReader {
     /// Stops behind the transaction in which the number of records reaches `recordsMax`, so that
     /// records saved together are pushed together where they fit.
     ///
-    /// - Parameter start: Operations up to this sequence are left out, unless a record has later
-    ///   ones too.
-    /// - Parameter wholes: Records that are folded with all their operations, also those behind the
-    ///   place where the fold stops.
+    /// - Parameters:
+    ///   - start: Operations up to this sequence are left out, unless a record has later ones too.
+    ///   - selection: What is not held back.
+    ///   - wholes: Records that are folded with all their operations, also those behind the place
+    ///     where the fold stops.
     package func foldOutbox(
         recordsMax: Int, after start: UInt64 = 0, selection: BoundSelection = BoundSelection(),
         wholes: Set<RecordPlace> = []

@@ -9,7 +9,8 @@ public struct ParkedRecord: Hashable, Sendable {
     public let recordName: RecordName
     /// The sequence of the operation that parked it.
     public let sequence: UInt64
-    /// The code and the words of the service's refusal, as the log has them.
+    /// The code and the words of the service's refusal, or why a conflict was not settled, as the
+    /// log has them.
     public let reason: String
 
     package init(entity: String, recordName: RecordName, sequence: UInt64, reason: String) {
@@ -19,7 +20,8 @@ public struct ParkedRecord: Hashable, Sendable {
         self.reason = reason
     }
 
-    /// What kind of refusal it was; nil for one that this version does not know.
+    /// What kind of refusal it was; nil where a conflict parked the record, and for a code that this
+    /// version does not know.
     public var code: ServiceError.Code? { Self.code(of: reason) }
 
     /// The service's words without the code; empty where it had none.

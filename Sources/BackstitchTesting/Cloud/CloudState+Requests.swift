@@ -78,7 +78,7 @@ extension CloudState {
         guard zone.ownerName == nil || zone.ownerName == user else {
             return .failure(ServiceError(.permissionDenied, reason: "the zone is another user's"))
         }
-        guard RecordRules.isRecordName(zone.zoneName) else {
+        guard ServiceNames.isRecordName(zone.zoneName) else {
             return .failure(ServiceError(.invalidRequest, reason: "not a zone name"))
         }
         guard databases[user]?.zones[zone] == nil else { return .success(.done) }

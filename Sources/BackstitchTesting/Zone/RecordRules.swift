@@ -5,37 +5,11 @@ struct RecordRules: Sendable {
     var limits: ServiceLimits
     var options: SimulatedCloud.Options
 
-    /// Whether a name is 1 to 255 ASCII bytes and does not start with an underscore.
-    static func isRecordName(_ name: String) -> Bool {
-        var name = name
-        return name.withUTF8 { bytes in
-            guard (1...255).contains(bytes.count), bytes[0] != UInt8(ascii: "_") else {
-                return false
-            }
-            return bytes.allSatisfy { $0 < 0x80 }
-        }
-    }
-
-    /// Whether a name starts with a letter and has only letters, digits and underscores.
-    static func isIdentifier(_ name: String) -> Bool {
-        var name = name
-        return name.withUTF8 { bytes in
-            guard let first = bytes.first, isLetter(first), bytes.count <= 255 else { return false }
-            return bytes.allSatisfy {
-                isLetter($0) || ($0 >= 0x30 && $0 <= 0x39) || $0 == UInt8(ascii: "_")
-            }
-        }
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7A
-    }
-
     /// The fields that a record type may have; nil where all may be.
     func declaredFields(
         of recordType: String
     ) throws(ServiceError) -> [String: SimulatedFieldKind]? {
-        guard Self.isIdentifier(recordType) else {
+        guard ServiceNames.isIdentifier(recordType) else {
             throw ServiceError(.invalidRequest, reason: "not a record type name")
         }
         guard let schema = options.declaredSchema else { return nil }
@@ -49,7 +23,7 @@ struct RecordRules: Sendable {
     func check(
         _ value: ServiceValue, of name: String, declared: [String: SimulatedFieldKind]?
     ) throws(ServiceError) {
-        guard Self.isIdentifier(name) else {
+        guard ServiceNames.isIdentifier(name) else {
             throw ServiceError(.invalidRequest, reason: "not a field name")
         }
         guard value.isWellFormed else {

@@ -20,7 +20,7 @@ extension ZoneState {
         for (index, operation) in operations.enumerated() {
             let name = operation.recordName
             var plan: PlannedWrite?
-            if RecordRules.isRecordName(name) {
+            if ServiceNames.isRecordName(name) {
                 let slot = slot(named: name)
                 guard slots[slot].requestNumber != requestNumber else {
                     return .failure(

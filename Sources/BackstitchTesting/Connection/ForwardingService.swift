@@ -1,0 +1,56 @@
+package import BackstitchCore
+package import BackstitchSync
+
+/// A service in front of another one: each call goes there, unless the type has its own.
+package protocol ForwardingService: RecordService {
+    /// The service behind.
+    var service: any RecordService { get }
+}
+
+extension ForwardingService {
+    package var limits: ServiceLimits {
+        get async { await service.limits }
+    }
+
+    package func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+    ) async throws(ServiceError) -> [ModificationResult] {
+        try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+    }
+
+    package func lookUpRecords(
+        _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [LookupResult] {
+        try await service.lookUpRecords(recordNames, in: zone)
+    }
+
+    package func databaseChanges(
+        since token: String?
+    ) async throws(ServiceError) -> DatabaseChangesPage {
+        try await service.databaseChanges(since: token)
+    }
+
+    package func zoneChanges(
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+    ) async throws(ServiceError) -> ZoneChangesPage {
+        try await service.zoneChanges(in: zone, since: token, limit: limit, fields: fields)
+    }
+
+    package func createZone(_ zone: ZoneID) async throws(ServiceError) {
+        try await service.createZone(zone)
+    }
+
+    package func deleteZone(_ zone: ZoneID) async throws(ServiceError) {
+        try await service.deleteZone(zone)
+    }
+
+    package func createSubscription(
+        _ subscriptionID: String, to zone: ZoneID
+    ) async throws(ServiceError) {
+        try await service.createSubscription(subscriptionID, to: zone)
+    }
+
+    package func currentUser() async throws(ServiceError) -> String {
+        try await service.currentUser()
+    }
+}
