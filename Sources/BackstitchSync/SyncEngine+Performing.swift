@@ -102,12 +102,16 @@ extension SyncEngine {
         return user
     }
 
-    /// Changes the stored state of the zone.
+    /// Changes the stored state of the zone. What changes nothing is not written.
     @discardableResult
     func change(
         _ change: @escaping @Sendable (inout ZoneState) -> Void
     ) async throws -> SyncEvent {
         let name = configuration.zoneName
+        let before = try store.read { try $0.reader.zoneState(name) }
+        var after = before
+        change(&after)
+        guard after != before else { return .done }
         try await store.writeContext { context in
             var state = try context.reader.zoneState(name)
             change(&state)

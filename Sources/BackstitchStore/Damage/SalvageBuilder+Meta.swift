@@ -86,8 +86,6 @@ extension SalvageBuilder {
         state.zoneToken = nil
         state.needsPull = true
         state.isFullFetch = true
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try target.putMeta(name, Array(try encoder.encode(state)), databases)
+        try target.putMeta(name, try state.sortedJSON(), databases)
     }
 }

@@ -43,6 +43,10 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package init() {}
 }
 
+extension ZoneState {
+    fileprivate static let memo = CodingMemo<ZoneState>()
+}
+
 extension TableReader {
     /// The state of a zone; a new one where nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
@@ -52,7 +56,9 @@ extension TableReader {
             return state
         }
         do {
-            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
+            return try ZoneState.memo.value(of: bytes) {
+                try JSONDecoder().decode(ZoneState.self, from: Data($0))
+            }
         } catch {
             throw StoreError(
                 .damaged, "The state of the zone \(zone) can't be read. Run verify, then rebuild.")
@@ -82,8 +88,6 @@ extension TableReader {
 extension WriteContext {
     /// Stores the state of a zone.
     package func setZoneState(_ state: ZoneState, _ zone: String) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try setMeta(MetaName.zone(zone), Array(try encoder.encode(state)))
+        try setMeta(MetaName.zone(zone), try ZoneState.memo.bytes(of: state) { try $0.sortedJSON() })
     }
 }

@@ -33,25 +33,35 @@ enum CatalogCoding {
         let formatVersion: Int
     }
 
-    static func encode(_ catalog: Catalog) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        return Array(try encoder.encode(catalog))
+    private static let memo = CodingMemo<Catalog>()
+    /// A catalog mostly changes in one entity, and stores of one schema have most entities alike.
+    private static let entities = CodingMemo<CatalogEntity>()
+
+    /// What a catalog says besides its entities.
+    private struct Head: Encodable {
+        let copiedFrom: UUID?
+        let formatVersion: Int
+        let storeID: UUID
     }
 
-    /// What was decoded last. A process that opens many stores of few schemas, or one store again and
-    /// again, meets the same bytes.
-    private static let recent = Locked<[(bytes: [UInt8], catalog: Catalog)]>([])
-    private static let recentMax = 8
+    static func encode(_ catalog: Catalog) throws -> [UInt8] {
+        try memo.bytes(of: catalog) { catalog in
+            var bytes = Array("{\"entities\":[".utf8)
+            for (index, entity) in catalog.entities.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                bytes += try entities.bytes(of: entity) { try $0.sortedJSON() }
+            }
+            let head = Head(
+                copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
+                storeID: catalog.storeID)
+            bytes += "],".utf8
+            bytes += try head.sortedJSON().dropFirst()
+            return bytes
+        }
+    }
 
     static func decode(_ bytes: [UInt8]) throws -> Catalog {
-        if let known = recent.withLock({ $0.first { $0.bytes == bytes } }) { return known.catalog }
-        let catalog = try decodeAnew(bytes)
-        recent.withLock {
-            $0.insert((bytes, catalog), at: 0)
-            if $0.count > recentMax { $0.removeLast() }
-        }
-        return catalog
+        try memo.value(of: bytes) { bytes in try decodeAnew(bytes) }
     }
 
     private static func decodeAnew(_ bytes: [UInt8]) throws -> Catalog {

@@ -59,11 +59,11 @@ extension SimulationWorld {
         result.rounds += 1
         do {
             let report = try await devices[index].engine.sync()
-            note("\(devices[index].name) exchanged: \(report.summary)")
+            note("\(SimulatedDevice.name(index)) exchanged: \(report.summary)")
             return report.pulledRecords + report.pushedRecords + report.conflicts
                 + report.parkedRecords > 0 || !report.changes.isEmpty
         } catch let error as SyncError {
-            note("\(devices[index].name) exchanged: \(error)")
+            note("\(SimulatedDevice.name(index)) exchanged: \(error)")
             if error.code == .suspended { try await resume(index) }
             if error.code == .store {
                 throw failure("A store failed in an exchange", ["\(error)"])
@@ -79,10 +79,10 @@ extension SimulationWorld {
             for record in try devices[index].engine.parked() {
                 count += 1
                 if round % 2 == 0 {
-                    note("\(devices[index].name) retries \(record.recordName): \(record.reason)")
+                    note("\(SimulatedDevice.name(index)) retries \(record.recordName): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
                 } else {
-                    note("\(devices[index].name) discards \(record.recordName): \(record.reason)")
+                    note("\(SimulatedDevice.name(index)) discards \(record.recordName): \(record.reason)")
                     try await devices[index].engine.discardParked([record])
                 }
             }
@@ -128,6 +128,8 @@ extension SimulationWorld {
                 "The journal of \(device.name) has \(counts.conflicts) entries",
                 ["the log has \(account.conflicts)"])
         }
+        // The log only grows: the next account goes on from here.
+        devices[index].account = account
         return account
     }
 

@@ -24,11 +24,11 @@ extension SimulationWorld {
             let removed = try await store.compact(
                 through: horizon, operationsPerChunk: 1 + generator.below(30)
             ).removed
-            note("\(devices[index].name) compacts through \(horizon): \(removed) are gone")
+            note("\(SimulatedDevice.name(index)) compacts through \(horizon): \(removed) are gone")
         } catch {
             guard devices[index].isCrashed else { throw error }
             count(.crashInCompaction)
-            note("\(devices[index].name) crashes in a compaction through \(horizon)")
+            note("\(SimulatedDevice.name(index)) crashes in a compaction through \(horizon)")
         }
         guard try state(of: store) == before else {
             throw failure("A compaction of \(devices[index].name) changed more than its log", [])

@@ -62,7 +62,7 @@ extension SimulationWorld {
             let other = generator.below(devices.count)
             guard exchanging.count < 3, !exchanging.contains(other) else { return }
             count(event)
-            note("during a \(info.kind.rawValue) of \(devices[index].name):")
+            note("during a \(info.kind.rawValue) of \(SimulatedDevice.name(index)):")
             try await edit(other, isNested: true)
             try await exchange(other, depth: 1)
         case .foreignEditDuringRequest:
@@ -71,7 +71,7 @@ extension SimulationWorld {
             perform(ForeignEdit(against: target, &generator), event)
         default:
             count(.crash)
-            note("\(devices[index].name) crashes in a \(info.kind.rawValue)")
+            note("\(SimulatedDevice.name(index)) crashes in a \(info.kind.rawValue)")
             devices[index].crash()
         }
     }

@@ -36,9 +36,9 @@ extension SimulationWorld {
         let edit = LocalEdit(seed: generator.next(), pool: pool, mayBeLarge: setting.mayBeLarge)
         do {
             let done = try await devices[index].store.write { try edit.perform($0) }
-            note("\(devices[index].name) edits: \(done.joined(separator: ", "))")
+            note("\(SimulatedDevice.name(index)) edits: \(done.joined(separator: ", "))")
         } catch {
-            note("\(devices[index].name) can't edit: \(error)")
+            note("\(SimulatedDevice.name(index)) can't edit: \(error)")
             guard devices[index].isCrashed else { throw error }
         }
         if options.bug == .acknowledgesNewerEdits { try await acknowledgeFalsely(index) }
@@ -78,7 +78,7 @@ extension SimulationWorld {
         do {
             if decision == .erase { devices[index].hasErased = true }
             try await devices[index].engine.resume(after: decision)
-            note("\(devices[index].name) resumes: \(decision)")
+            note("\(SimulatedDevice.name(index)) resumes: \(decision)")
         } catch {
             guard devices[index].isCrashed else { throw error }
         }
@@ -88,7 +88,7 @@ extension SimulationWorld {
         guard !devices[index].isCrashed else { return }
         do {
             let count = try await devices[index].engine.retryParked()
-            if count > 0 { note("\(devices[index].name) retries \(count) parked") }
+            if count > 0 { note("\(SimulatedDevice.name(index)) retries \(count) parked") }
         } catch {
             guard devices[index].isCrashed else { throw error }
             try await restart(index)
@@ -98,7 +98,7 @@ extension SimulationWorld {
     /// Starts a crashed device again from what it had stored, which has to be whole.
     func restart(_ index: Int) async throws {
         try devices[index].reopen()
-        note("\(devices[index].name) starts again")
+        note("\(SimulatedDevice.name(index)) starts again")
         try check(index)
     }
 
@@ -125,11 +125,11 @@ extension SimulationWorld {
             count(.reopen)
         case .jumpClock(let skew):
             devices[index].clock.jump(to: skew)
-            note("\(devices[index].name)'s clock jumps to \(skew)")
+            note("\(SimulatedDevice.name(index))'s clock jumps to \(skew)")
             count(.clockJump)
         case .goOffline(let steps):
             devices[index].offlineUntil = step + steps
-            note("\(devices[index].name) is offline for long")
+            note("\(SimulatedDevice.name(index)) is offline for long")
             count(.longOffline)
         default: preconditionFailure("\(action) is no trouble of a device.")
         }
@@ -139,7 +139,7 @@ extension SimulationWorld {
         // A store belongs to the user that it first met; only then can another one be in the way.
         guard fault.kind != .accountSwitch || devices[index].isBound else { return }
         devices[index].service.inject(fault.scripted)
-        note("\(devices[index].name) will meet \(fault.kind.rawValue)")
+        note("\(SimulatedDevice.name(index)) will meet \(fault.kind.rawValue)")
     }
 
     // MARK: The service

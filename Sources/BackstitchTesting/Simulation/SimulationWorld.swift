@@ -23,7 +23,8 @@ actor SimulationWorld {
     var pool: RecordPool
     var result: SimulationResult
     var step = 0
-    var lastSteps: [String] = []
+    /// What happened last, to be put into words only where something fails.
+    private var lastSteps: [(step: Int, text: () -> String)] = []
     /// The devices with an exchange under way.
     var exchanging: Set<Int> = []
     /// The values that somebody else wrote, by record and field.
@@ -81,14 +82,14 @@ actor SimulationWorld {
         do {
             try FileManager.default.removeItem(atPath: directory)
         } catch {
-            note("The folder \(directory) is left: \(error)")
+            note("The folder \(self.directory) is left: \(error)")
         }
         return result
     }
 
     private func addDevice(_ index: Int) throws {
         var generator = SeededGenerator(seed: UInt64(setting.deviceSeeds[index]))
-        let service = cloud.connection(device: "device \(index)")
+        let service = cloud.connection(device: SimulatedDevice.name(index))
         let skew = Int64(generator.below(7_200_000)) - 3_600_000
         let deviceClock = DeviceClock(
             clock, skewMilliseconds: generator.chance(0.5) ? skew : 0, seed: generator.next())
@@ -117,8 +118,9 @@ actor SimulationWorld {
 
     // MARK: Telling
 
-    func note(_ text: String) {
-        lastSteps.append("\(step): \(text)")
+    /// Keeps what happened. The text is made later, so that it can tell of values alone.
+    func note(_ text: @autoclosure @escaping () -> String) {
+        lastSteps.append((step, text))
         if lastSteps.count > Self.stepsKept { lastSteps.removeFirst() }
     }
 
@@ -128,7 +130,7 @@ actor SimulationWorld {
         SimulationFailure(
             seed: script.seed, arguments: options.arguments, options: "\(setting)", step: step,
             checker: checker, details: details,
-            lastSteps: lastSteps)
+            lastSteps: lastSteps.map { "\($0.step): \($0.text())" })
     }
 
     func throwPending() throws {

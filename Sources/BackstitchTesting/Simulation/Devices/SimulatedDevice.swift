@@ -20,7 +20,7 @@ struct SimulatedDevice {
     var isBound = false
     /// Whether its records were erased after the loss of a zone.
     var hasErased = false
-    /// The account of its log as of the last compaction.
+    /// The account of its log as of the last check.
     var account: LogAccount?
     /// Until this step it does not exchange.
     var offlineUntil = 0
@@ -30,7 +30,7 @@ struct SimulatedDevice {
         configuration: SyncConfiguration, bug: PlantedBug?
     ) throws {
         self.index = index
-        name = "device \(index)"
+        name = Self.name(index)
         self.directory = directory
         self.service = service
         self.clock = clock
@@ -40,6 +40,8 @@ struct SimulatedDevice {
         connection = DeviceConnection(service, bug: bug)
         engine = SyncEngine(store: store, service: connection, configuration: configuration)
     }
+
+    static func name(_ index: Int) -> String { "device \(index)" }
 
     private static func open(_ directory: String, _ clock: DeviceClock) throws -> Store {
         try Store(
