@@ -58,13 +58,14 @@ extension TableReader {
     /// Folds unsynced operations per record, from the oldest on.
     ///
     /// Stops behind the transaction in which the number of records reaches `recordsMax`, so that
-    /// records saved together are pushed together where they fit.
+    /// records saved together are pushed together where they fit. What these records' later
+    /// operations change goes along with them, as far as it needs no record that comes later: a
+    /// record is pushed once, not once for every run of the log in which it was edited.
     ///
     /// - Parameters:
     ///   - start: Operations up to this sequence are left out, unless a record has later ones too.
     ///   - selection: What is not held back.
-    ///   - wholes: Records that are folded with all their operations, also those behind the place
-    ///     where the fold stops.
+    ///   - wholes: Records that are folded with all their operations, whatever these need.
     package func foldOutbox(
         recordsMax: Int, after start: UInt64 = 0, selection: BoundSelection = BoundSelection(),
         wholes: Set<RecordPlace> = []
@@ -97,8 +98,11 @@ extension TableReader {
             if !fold.waits { folds.append(fold) }
             return true
         }
-        for index in folds.indices where wholes.contains(folds[index].place) {
-            try complete(&folds[index])
+        for index in folds.indices where !outbox.isComplete || wholes.contains(folds[index].place) {
+            let isWhole = wholes.contains(folds[index].place)
+            try complete(&folds[index]) { table, step in
+                try !isWhole && needsLater(step, in: table) { positions[$0] != nil }
+            }
         }
         outbox.changes = try folds.compactMap { fold in
             guard let table = catalog.table(fold.place.entity) else { return nil }
@@ -110,10 +114,42 @@ extension TableReader {
         return outbox
     }
 
-    private func complete(_ fold: inout PendingFold) throws {
-        guard let row = try row(fold.place.entity, fold.place.key) else { return }
+    /// Adds a record's later operations to its fold, up to one that has to wait.
+    private func complete(
+        _ fold: inout PendingFold, until waits: (EntityTable, OperationStep) throws -> Bool
+    ) throws {
+        guard let table = catalog.table(fold.place.entity),
+            let row = try row(fold.place.entity, fold.place.key),
+            row.lastSequence > fold.fold.lastSequence
+        else { return }
         let rest = try contentSteps(from: row.lastSequence, after: fold.fold.lastSequence)
-        for step in rest { fold.fold.add(step.without(fold.unsent)) }
+        for step in rest {
+            if try waits(table, step) { return }
+            fold.fold.add(step.without(fold.unsent))
+        }
+    }
+
+    /// Whether a change may be refused before other records are pushed: a delete, before references
+    /// to the record are gone, and a reference that needs a record which the service does not have.
+    private func needsLater(
+        _ step: OperationStep, in table: EntityTable, isFolded: (RecordPlace) -> Bool
+    ) throws -> Bool {
+        let fields: Fields
+        switch step.change {
+        case .delete: return true
+        case .insert(let all): fields = all
+        case .update(_, let after): fields = after
+        }
+        for attribute in table.references {
+            guard let reference = attribute.schema?.reference, reference.onDelete == .deny,
+                case .reference(let key) = fields.value(attribute.field),
+                let target = catalog.table(named: reference.target)?.number,
+                !isFolded(RecordPlace(entity: target, key: key)),
+                let row = try row(target, key)
+            else { continue }
+            if !row.isDeleted, !row.hasChangeTag { return true }
+        }
+        return false
     }
 
     /// What a fold has to do on the service. A record that began as one that stays on this device is
