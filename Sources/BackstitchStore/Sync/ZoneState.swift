@@ -88,6 +88,7 @@ extension TableReader {
 extension WriteContext {
     /// Stores the state of a zone.
     package func setZoneState(_ state: ZoneState, _ zone: String) throws {
-        try setMeta(MetaName.zone(zone), try ZoneState.memo.bytes(of: state) { try $0.sortedJSON() })
+        let bytes = try ZoneState.memo.bytes(of: state) { try $0.sortedJSON() }
+        try setMeta(MetaName.zone(zone), bytes)
     }
 }

@@ -76,13 +76,14 @@ extension SimulationWorld {
     private func release(round: Int) async throws -> Int {
         var count = 0
         for index in devices.indices {
+            let name = SimulatedDevice.name(index)
             for record in try devices[index].engine.parked() {
                 count += 1
                 if round % 2 == 0 {
-                    note("\(SimulatedDevice.name(index)) retries \(record.recordName): \(record.reason)")
+                    note("\(name) retries \(record.recordName): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
                 } else {
-                    note("\(SimulatedDevice.name(index)) discards \(record.recordName): \(record.reason)")
+                    note("\(name) discards \(record.recordName): \(record.reason)")
                     try await devices[index].engine.discardParked([record])
                 }
             }
