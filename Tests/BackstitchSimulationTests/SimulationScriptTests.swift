@@ -19,13 +19,13 @@ import Testing
         script.steps = []
         #expect(await script.run().failure == nil)
         script = SimulationScript(seed: 4)
-        script.setting.deviceSeeds = [1]
+        script.setting.devices = [SimulatedDeviceSetting(seed: 1)]
         for index in script.steps.indices { script.steps[index].device = 0 }
         #expect(await script.run().failure == nil)
     }
 
     @Test(arguments: [
-        ("\"version\": 1", "\"version\": 2", "version 2"),
+        ("\"version\": 2", "\"version\": 3", "version 3"),
         ("\"device\":0", "\"device\":9", "device"),
         ("\"names\":1", "\"names\":0", "names"),
         ("\"pauseMilliseconds\":1000", "\"pauseMilliseconds\":-1", "pause"),

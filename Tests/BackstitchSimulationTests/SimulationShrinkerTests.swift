@@ -3,17 +3,16 @@ import Foundation
 import Testing
 
 @Suite struct SimulationShrinkerTests {
-    @Test(arguments: [
-        (PlantedBug.acknowledgesWithoutSaving, UInt64(1)), (.dropsDeletions, 18),
-        (.acknowledgesNewerEdits, 1),
-    ])
-    func `a planted bug is shrunk to few steps`(bug: PlantedBug, seed: UInt64) async throws {
+    @Test(arguments: PlantedBug.allCases)
+    func `a planted bug is shrunk to few steps`(bug: PlantedBug) async throws {
         var options = SimulationOptions()
         options.bug = bug
-        let script = SimulationScript(seed: seed, options: options)
+        let run = await SimulationRun.run(seeds: 1...60, options: options, stopsAtFailure: true)
+        let failure = try #require(run.failures.first)
+        let script = SimulationScript(seed: failure.seed, options: options)
         let shrunk = try #require(await SimulationShrinker.shrink(script, options: options))
-        #expect(shrunk.script.steps.count <= 3)
-        #expect(shrunk.script.setting.deviceSeeds.count <= 2)
+        #expect(shrunk.script.steps.count <= 4)
+        #expect(shrunk.script.setting.devices.count <= 2)
         #expect(shrunk.runs <= SimulationShrinker.runsMax)
         let again = await shrunk.script.run(options: options)
         #expect(again.failure?.checker == shrunk.failure.checker)
@@ -26,7 +25,9 @@ import Testing
           "seed": 4,
           "setting": {
             "checksLiveness": false, "conflictsCarryServerRecord": true, "deletionsCarryType": true,
-            "deletePolicy": "followPolicy", "deviceSeeds": [2390459487, 2742602425],
+            "deletePolicy": "followPolicy", "devices": [
+              {"schema": "current", "seed": 2390459487}, {"schema": "current", "seed": 2742602425}
+            ],
             "eventChance": 0.12, "events": [],
             "existsCarriesServerRecord": true, "faults": [], "hasChanceFaults": false,
             "isAtomic": false, "mayBeLarge": false, "mayLoseZone": false, "mayRestore": false,
@@ -39,7 +40,7 @@ import Testing
             {"action": {"edit": {}}, "device": 1, "isCalm": true, "names": 6,
              "pauseMilliseconds": 1000, "seed": 564407207}
           ],
-          "version": 1
+          "version": 2
         }
         """
 

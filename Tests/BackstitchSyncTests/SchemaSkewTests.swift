@@ -31,6 +31,14 @@ import Testing
     @Relationship(onDelete: .nullify) var item: NewItem.ID?
 }
 
+/// An item that needs another one, and keeps something to itself.
+@Entity("Item") struct NeedingItem: Equatable {
+    var id = ID()
+    var title: String
+    @Relationship(onDelete: .deny) var needed: NeedingItem.ID?
+    @Attribute(.localOnly) var secret: String?
+}
+
 /// A folder that is gone at the end of a test.
 final class TemporaryFolder: Sendable {
     let path: String
@@ -101,6 +109,37 @@ final class TemporaryFolder: Sendable {
         try await new.sync()
         #expect(try new.find(NewItem.ID("i"))?.color == "blue")
         for device in [old, new] { try await device.expectSettled() }
+    }
+
+    // The service got the record without its reference, which closes a circle.
+    @Test func `a create that came through is recognised by an older version too`() async throws {
+        let schema = Schema(NeedingItem.self)
+        let (new, service) = (try folder.store("a", schema), cloud.connection(device: "a"))
+        let phone = Device(store: new, service: service)
+        try await phone.save(NeedingItem(id: "i", title: "t", needed: "i"))
+        service.failNext(.modify, with: .lostReply)
+        await #expect(throws: SyncError.self) { try await phone.sync() }
+        new.close()
+        let old = Device(store: try folder.store("a", oldSchema), service: service)
+        #expect(try await old.sync().conflicts == 0)
+        try await old.sync()
+        #expect(remote(cloud) == ["Item i {needed: ->i, title: t}"])
+        try await old.expectSettled()
+    }
+
+    @Test func `an older version does not tell the service what was to stay here`() async throws {
+        let schema = Schema(NeedingItem.self)
+        let (new, service) = (try folder.store("a", schema), cloud.connection(device: "a"))
+        try await Device(store: new, service: service)
+            .save(NeedingItem(id: "i", title: "t", secret: "mine"))
+        new.close()
+        let store = try folder.store("a", oldSchema)
+        let old = Device(store: store, service: service)
+        try await old.sync()
+        #expect(remote(cloud) == ["Item i {title: t}"])
+        store.close()
+        let again = Device(store: try folder.store("a", schema), service: service)
+        #expect(try again.find(NeedingItem.ID("i"))?.secret == "mine")
     }
 
     @Test(arguments: [ConflictPolicy.serverWins, .clientWins])

@@ -9,9 +9,12 @@ package final class EntityTable: Sendable {
     /// The declared attributes that refer to other records.
     package let references: [CatalogAttribute]
     package let declaredFields: Set<FieldID>
-    /// The fields that are never pushed.
+    /// The attributes whose target can't go, nor come later, whether the schema still declares them
+    /// or a later version of it did: what was written to them is pushed all the same.
+    package let denyingReferences: [CatalogAttribute]
+    /// The fields that are never pushed, as whoever declared them last has it.
     package let unsentFields: Set<FieldID>
-    /// The fields that are never taken over from the service.
+    /// The fields that are never taken over from the service, as whoever declared them last has it.
     package let unreadFields: Set<FieldID>
     /// The declared attributes of which no two records may have the same value.
     package let unique: [CatalogAttribute]
@@ -30,8 +33,9 @@ package final class EntityTable: Sendable {
         indexed = declared.filter { $0.schema?.isIndexed == true }
         references = declared.filter { $0.schema?.reference != nil }
         declaredFields = Set(declared.map(\.field))
-        unsentFields = Set(declared.filter { $0.schema?.isUploaded == false }.map(\.field))
-        unreadFields = Set(declared.filter { $0.schema?.isDownloaded == false }.map(\.field))
+        denyingReferences = attributes.filter { $0.schema?.reference?.onDelete == .deny }
+        unsentFields = Set(attributes.filter { $0.schema?.isUploaded == false }.map(\.field))
+        unreadFields = Set(attributes.filter { $0.schema?.isDownloaded == false }.map(\.field))
         unique = declared.filter { $0.schema?.isUnique == true }
         columns = entity.attributes.map(ServiceColumn.init)
         positionsByName = Dictionary(

@@ -76,7 +76,7 @@ package struct SchemaAdoption {
                     at: (index, position), records)
             }
             let known = known(index, position)
-            if known?.isDeclared == true, known?.schema?.isUploaded == false, attribute.isUploaded {
+            if known?.schema?.isUploaded == false, attribute.isUploaded {
                 let entity = catalog.entities[index]
                 unmasked.append(
                     Place(entity: entity.number, field: entity.attributes[position].field))

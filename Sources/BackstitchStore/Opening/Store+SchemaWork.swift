@@ -35,6 +35,11 @@ extension Store {
         }
     }
 
+    /// Waits until what was begun in the background is done, or has failed.
+    package func waitForSchemaWork() async {
+        await schemaWork.withLock { $0 }?.value
+    }
+
     /// Begins to do in the background what a new schema left to do; ends with the store.
     func startSchemaWork() {
         guard catalog.entities.contains(where: \.hasWork) else { return }

@@ -140,9 +140,8 @@ extension TableReader {
         case .insert(let all): fields = all
         case .update(_, let after): fields = after
         }
-        for attribute in table.references {
-            guard let reference = attribute.schema?.reference, reference.onDelete == .deny,
-                case .reference(let key) = fields.value(attribute.field),
+        for attribute in table.denyingReferences {
+            guard let reference = attribute.schema?.reference, case .reference(let key) = fields.value(attribute.field),
                 let target = catalog.table(named: reference.target)?.number,
                 !isFolded(RecordPlace(entity: target, key: key)),
                 let row = try row(target, key)

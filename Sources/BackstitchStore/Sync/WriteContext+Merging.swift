@@ -129,11 +129,10 @@ extension WriteContext {
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         _ policy: ConflictSettings, isAuthoritative: Bool = false
     ) throws -> MergeResult {
-        let deferrable = table.references.filter { $0.schema?.reference?.onDelete == .deny }
         let rules = policy.rules.merging(table)
         var merge = Merge(
             rules: rules, knownFields: table.declaredFields,
-            deferrableFields: Set(deferrable.map(\.field))
+            deferrableFields: Set(table.denyingReferences.map(\.field))
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }

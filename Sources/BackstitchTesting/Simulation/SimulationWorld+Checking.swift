@@ -59,6 +59,7 @@ extension SimulationWorld {
         result.rounds += 1
         do {
             let report = try await devices[index].engine.sync()
+            try endReset(index)
             note("\(SimulatedDevice.name(index)) exchanged: \(report.summary)")
             return report.pulledRecords + report.pushedRecords + report.conflicts
                 + report.parkedRecords > 0 || !report.changes.isEmpty
@@ -68,7 +69,8 @@ extension SimulationWorld {
             if error.code == .store {
                 throw failure("A store failed in an exchange", ["\(error)"])
             }
-            return true
+            // What it has is exchanged by another process.
+            return error.code != .standby
         }
     }
 
@@ -130,7 +132,7 @@ extension SimulationWorld {
                 ["the log has \(account.conflicts)"])
         }
         // The log only grows: the next account goes on from here.
-        devices[index].account = account
+        devices[home(of: index)].account = account
         return account
     }
 
@@ -143,13 +145,16 @@ extension SimulationWorld {
 
     func account(of device: SimulatedDevice) throws -> LogAccount {
         var expectation = LogAccount.Expectation()
-        let (cloud, name) = (cloud, device.name)
-        expectation.policy = setting.policy
+        let home = devices[home(of: device.index)]
+        let (cloud, name) = (cloud, home.name)
         expectation.deletePolicy = setting.deletePolicy
-        expectation.mayErase = device.hasErased
+        expectation.mayErase = home.hasErased || home.isReset
         expectation.mayRevert = false
-        expectation.isOwn = { cloud.writer(tagged: $0) == name }
-        return try account(of: device.store, after: device.account, expectation)
+        if !home.hasPreferredLocal {
+            expectation.policy = setting.policy
+            expectation.isOwn = { cloud.writer(tagged: $0) == name }
+        }
+        return try account(of: device.store, after: home.account, expectation)
     }
 
     private func account(
@@ -170,7 +175,7 @@ extension SimulationWorld {
         let records = cloud.records(in: Self.zone)
         var digest: UInt64 = 0
         var written = foreignValues
-        for index in devices.indices {
+        for index in devices.indices where home(of: index) == index {
             let account = try check(index)
             guard try await devices[index].store.rebuild().isIdentical else {
                 throw failure("The tables of \(devices[index].name) are not what the log says", [])
@@ -237,7 +242,7 @@ extension SimulationWorld {
     private func checkOrigins(
         _ records: [ServiceRecord], _ written: [String: Set<ServiceValue>]
     ) throws {
-        let catalog = devices[0].store.catalogSnapshot
+        let catalog = (devices.first { $0.schema == .current } ?? devices[0]).store.catalogSnapshot
         for record in records {
             let table = catalog.table(named: record.recordType)
             for (name, value) in WireForm.fields(record, table) {

@@ -12,7 +12,7 @@ extension SimulationWorld {
                 "The log of \(devices[index].name) does not add up before a compaction",
                 account.problems)
         }
-        devices[index].account = account
+        devices[home(of: index)].account = account
         let store = devices[index].store
         let before = try state(of: store)
         let head = try store.read { try $0.lastSequence }

@@ -13,6 +13,9 @@ extension SimulationWorld {
         let index = generator.below(devices.count)
         let device = devices[index]
         try await makePending(index)
+        // Whoever synchronised the store ends, and this one has to take over.
+        let others = processes(on: index).filter { $0 != index }
+        for other in others { devices[other].end() }
         injectOutage(device)
         device.clock.setDriven(true)
         let events = device.engine.events
@@ -20,7 +23,7 @@ extension SimulationWorld {
         try await followAttempts(of: device, events)
         device.clock.setDriven(false)
         await device.engine.stop()
-        try devices[index].reopen()
+        for process in processes(on: index) { try await reopen(process) }
     }
 
     /// Edits until something is to be pushed; some edits change nothing.

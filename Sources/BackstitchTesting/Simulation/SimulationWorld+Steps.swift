@@ -25,6 +25,8 @@ extension SimulationWorld {
         case .foreignEdit: foreignEdit(.foreignEdit)
         case .deleteZone, .forgetTombstones, .expireTokens, .backUp, .restore, .wipe:
             trouble(action)
+        case .takeSchema(let schema): try await takeSchema(schema, index)
+        case .reset(let reset): try await self.reset(reset, index)
         }
     }
 
@@ -33,7 +35,9 @@ extension SimulationWorld {
     /// A transaction of the application.
     func edit(_ index: Int, isNested: Bool = false) async throws {
         guard !devices[index].isCrashed else { return }
-        let edit = LocalEdit(seed: generator.next(), pool: pool, mayBeLarge: setting.mayBeLarge)
+        let edit = LocalEdit(
+            seed: generator.next(), pool: pool, schema: devices[index].schema,
+            mayBeLarge: setting.mayBeLarge)
         do {
             let done = try await devices[index].store.write { try edit.perform($0) }
             note("\(SimulatedDevice.name(index)) edits: \(done.joined(separator: ", "))")
@@ -55,7 +59,8 @@ extension SimulationWorld {
         let device = devices[index]
         do {
             let report = try await device.engine.sync()
-            devices[index].isBound = true
+            devices[home(of: index)].isBound = true
+            try endReset(index)
             note("\(device.name) exchanged: \(report.summary)")
         } catch let error as SyncError {
             note(
@@ -76,7 +81,7 @@ extension SimulationWorld {
     func resume(_ index: Int) async throws {
         let decision: ZoneLossDecision = generator.chance(0.7) ? .reupload : .erase
         do {
-            if decision == .erase { devices[index].hasErased = true }
+            if decision == .erase { devices[home(of: index)].hasErased = true }
             try await devices[index].engine.resume(after: decision)
             note("\(SimulatedDevice.name(index)) resumes: \(decision)")
         } catch {
@@ -97,12 +102,18 @@ extension SimulationWorld {
 
     /// Starts a crashed device again from what it had stored, which has to be whole.
     func restart(_ index: Int) async throws {
-        try devices[index].reopen()
+        try await reopen(index)
         note("\(SimulatedDevice.name(index)) starts again")
         try check(index)
     }
 
-    private func restartCrashed() async throws {
+    /// Opens a device's store again, and waits for what it does by itself.
+    func reopen(_ index: Int, _ schema: SimulatedSchema? = nil) async throws {
+        try devices[index].reopen(schema)
+        await devices[index].store.waitForSchemaWork()
+    }
+
+    func restartCrashed() async throws {
         for index in devices.indices
         where devices[index].isCrashed && !exchanging.contains(index) {
             try await restart(index)
@@ -137,7 +148,7 @@ extension SimulationWorld {
 
     private func inject(_ fault: InjectedFault, _ index: Int) {
         // A store belongs to the user that it first met; only then can another one be in the way.
-        guard fault.kind != .accountSwitch || devices[index].isBound else { return }
+        guard fault.kind != .accountSwitch || devices[home(of: index)].isBound else { return }
         devices[index].service.inject(fault.scripted)
         note("\(SimulatedDevice.name(index)) will meet \(fault.kind.rawValue)")
     }

@@ -55,7 +55,7 @@ actor SimulationWorld {
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true)
-            for index in setting.deviceSeeds.indices { try addDevice(index) }
+            for index in setting.devices.indices { try addDevice(index) }
             for step in script.steps {
                 self.step += 1
                 try await take(step)
@@ -88,11 +88,17 @@ actor SimulationWorld {
     }
 
     private func addDevice(_ index: Int) throws {
-        var generator = SeededGenerator(seed: UInt64(setting.deviceSeeds[index]))
-        let service = cloud.connection(device: SimulatedDevice.name(index))
+        var generator = SeededGenerator(seed: UInt64(setting.devices[index].seed))
+        let home = setting.devices.home(of: index)
+        // The service knows devices, not processes.
+        let service = cloud.connection(device: SimulatedDevice.name(home))
         let skew = Int64(generator.below(7_200_000)) - 3_600_000
-        let deviceClock = DeviceClock(
-            clock, skewMilliseconds: generator.chance(0.5) ? skew : 0, seed: generator.next())
+        let skewMilliseconds = generator.chance(0.5) ? skew : 0
+        let clockSeed = generator.next()
+        let deviceClock =
+            home == index
+            ? DeviceClock(clock, skewMilliseconds: skewMilliseconds, seed: clockSeed)
+            : devices[home].clock
         var configuration = SyncConfiguration(
             zoneName: Self.zone.zoneName, conflictPolicy: setting.policy,
             deletePolicy: setting.deletePolicy,
@@ -111,9 +117,21 @@ actor SimulationWorld {
         service.onPoke { _ in }
         devices.append(
             try SimulatedDevice(
-                index: index, directory: directory + "/\(index)", service: service,
-                clock: deviceClock, configuration: configuration, bug: options.bug))
+                index: index, directory: directory + "/\(home)", service: service,
+                clock: deviceClock, configuration: configuration,
+                schema: setting.devices[index].schema, bug: options.bug))
+        if home != index { count(.secondProcess) }
+        if setting.devices[index].schema == .old { count(.schemaChange) }
         setHooks(of: index)
+    }
+
+    /// The device that what is known of the store of a process is kept with.
+    func home(of index: Int) -> Int { setting.devices.home(of: index) }
+
+    /// The processes that have the same store.
+    func processes(on index: Int) -> [Int] {
+        let home = home(of: index)
+        return devices.indices.filter { self.home(of: $0) == home }
     }
 
     // MARK: Telling

@@ -30,7 +30,8 @@ package enum WireForm {
     package static func canonical(
         _ value: ServiceValue, _ attribute: CatalogAttribute?
     ) -> ServiceValue {
-        let schema = attribute?.isDeclared == true ? attribute?.schema : nil
+        // What was stored as a declared type stays as it is when the type is declared no more.
+        let schema = attribute?.schema
         let (stored, _) = ServiceMapping.storedValue(value, of: schema)
         return ServiceMapping.serviceValue(stored, of: schema)
     }

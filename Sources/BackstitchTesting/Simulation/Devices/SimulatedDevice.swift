@@ -2,7 +2,9 @@ import Backstitch
 import BackstitchStore
 import LMDB
 
-/// One device: its folder, and the store and engine that live until it crashes.
+/// One process of a device: its folder, and the store and engine that live until it crashes.
+///
+/// Several may have the same folder; what is known of a store is kept with the device whose own it is.
 struct SimulatedDevice {
     struct Crashed: Error {}
 
@@ -13,6 +15,8 @@ struct SimulatedDevice {
     let clock: DeviceClock
     let configuration: SyncConfiguration
     let bug: PlantedBug?
+    /// The version of the schema that its application has.
+    private(set) var schema: SimulatedSchema
     private(set) var store: Store
     private(set) var engine: SyncEngine
     private(set) var connection: DeviceConnection
@@ -20,6 +24,10 @@ struct SimulatedDevice {
     var isBound = false
     /// Whether its records were erased after the loss of a zone.
     var hasErased = false
+    /// Whether its application had it begin anew, and no round ended well since.
+    var isReset = false
+    /// Whether its application ever let the local version win.
+    var hasPreferredLocal = false
     /// The account of its log as of the last check.
     var account: LogAccount?
     /// Until this step it does not exchange.
@@ -27,25 +35,28 @@ struct SimulatedDevice {
 
     init(
         index: Int, directory: String, service: SimulatedRecordService, clock: DeviceClock,
-        configuration: SyncConfiguration, bug: PlantedBug?
+        configuration: SyncConfiguration, schema: SimulatedSchema, bug: PlantedBug?
     ) throws {
         self.index = index
+        self.schema = schema
         name = Self.name(index)
         self.directory = directory
         self.service = service
         self.clock = clock
         self.configuration = configuration
         self.bug = bug
-        store = try Self.open(directory, clock)
+        store = try Self.open(directory, schema, clock)
         connection = DeviceConnection(service, bug: bug)
         engine = SyncEngine(store: store, service: connection, configuration: configuration)
     }
 
     static func name(_ index: Int) -> String { "device \(index)" }
 
-    private static func open(_ directory: String, _ clock: DeviceClock) throws -> Store {
+    private static func open(
+        _ directory: String, _ schema: SimulatedSchema, _ clock: DeviceClock
+    ) throws -> Store {
         try Store(
-            at: directory, schema: RecordPool.schema,
+            at: directory, schema: schema.schema,
             configuration: StoreConfiguration(
                 durability: .relaxed, bytesMax: 1 << 26, milliseconds: { clock.milliseconds }))
     }
@@ -73,11 +84,20 @@ struct SimulatedDevice {
         }
     }
 
-    /// Starts the device again from what is in its folder.
-    mutating func reopen() throws {
+    /// Ends the process; another one that has its folder can do what it did.
+    func end() {
         connection.crash()
         store.close()
-        store = try Self.open(directory, clock)
+    }
+
+    /// Starts the device again from what is in its folder.
+    ///
+    /// - Parameter schema: Another version of the schema; nil where it has the one that it had. With
+    ///   another one, no other process may have the folder open.
+    mutating func reopen(_ schema: SimulatedSchema? = nil) throws {
+        end()
+        self.schema = schema ?? self.schema
+        store = try Self.open(directory, self.schema, clock)
         connection = DeviceConnection(service, bug: bug)
         engine = SyncEngine(store: store, service: connection, configuration: configuration)
     }

@@ -5,6 +5,8 @@ import Foundation
 struct LocalEdit: Sendable {
     let seed: UInt64
     let pool: RecordPool
+    /// The version of the schema that the application has.
+    let schema: SimulatedSchema
     /// Whether a value may be larger than small services take.
     let mayBeLarge: Bool
 
@@ -14,7 +16,10 @@ struct LocalEdit: Sendable {
         var done: [String] = []
         let count = generator.chance(0.3) ? 2 + generator.below(4) : 1
         for _ in 0..<count {
-            done.append(try step(transaction, &generator))
+            switch schema {
+            case .current: done.append(try step(transaction, &generator))
+            case .old: done.append(try oldStep(transaction, &generator))
+            }
         }
         return done
     }
@@ -73,6 +78,30 @@ struct LocalEdit: Sendable {
             let pair = SimulatedPair(id: id, label: generator.text(), partner: partner)
             return "save pair \(name): \(try transaction.save(pair))"
         }
+    }
+
+    /// What an application of the first version does.
+    private func oldStep(
+        _ transaction: borrowing WriteTransaction, _ generator: inout SeededGenerator
+    ) throws -> String {
+        let kind = generator.pick([RecordPool.Kind.folder, .note, .note, .note])
+        let name = pool.name(kind, &generator)
+        let isDelete = generator.chance(0.15)
+        if kind == .folder {
+            let id = OldFolder.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var folder = try read(id, transaction) ?? OldFolder(id: id, name: generator.text())
+            if generator.chance(0.5) { folder.name = generator.text() }
+            if generator.chance(0.4) {
+                folder.parent = pool.target(.folder, &generator).map { .init($0) }
+            }
+            return "save old folder \(name): \(try transaction.save(folder))"
+        }
+        let id = OldNote.ID(name)
+        if isDelete { return try delete(id, transaction) }
+        var note = try read(id, transaction) ?? generator.oldNote(id)
+        if generator.chance(0.9) { generator.change(&note, pool) }
+        return "save old note \(name): \(try transaction.save(note))"
     }
 
     /// The record; nil where there is none, or what there is can't be read as its type.

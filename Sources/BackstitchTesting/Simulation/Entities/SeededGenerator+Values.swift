@@ -34,6 +34,28 @@ extension SeededGenerator {
             large: number(), ratio: Float(fraction()), price: decimal(), createdAt: date())
     }
 
+    mutating func oldNote(_ id: OldNote.ID) -> OldNote {
+        OldNote(
+            id: id, title: text(), isDone: chance(0.5), rank: Int16(truncatingIfNeeded: next()),
+            large: number(), ratio: Float(fraction()), price: decimal(), createdAt: date())
+    }
+
+    /// Changes one attribute or several.
+    mutating func change(_ note: inout OldNote, _ pool: RecordPool) {
+        for _ in 0..<(chance(0.6) ? 1 : 3) {
+            switch below(8) {
+            case 0: note.title = text()
+            case 1: note.text = chance(0.25) ? nil : text()
+            case 2: note.isDone.toggle()
+            case 3: note.rank = Int16(truncatingIfNeeded: next())
+            case 4: note.large = number()
+            case 5: note.price = decimal()
+            case 6: note.createdAt = date()
+            default: note.folder = pool.target(.folder, &self).map { .init($0) }
+            }
+        }
+    }
+
     /// Changes one attribute or several; optionals are cleared now and then.
     mutating func change(_ note: inout SimulatedNote, _ pool: RecordPool, mayBeLarge: Bool) {
         let count = chance(0.6) ? 1 : 2 + below(6)

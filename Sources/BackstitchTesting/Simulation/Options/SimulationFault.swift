@@ -30,4 +30,10 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case restore
     /// The service loses everything.
     case wipe
+    /// Two processes use one store, and one of them synchronises it.
+    case secondProcess
+    /// A device has another version of the schema than others, or takes one.
+    case schemaChange
+    /// A device's application deletes the zone, or begins anew with what it or the service has.
+    case reset
 }

@@ -14,11 +14,13 @@ struct SimulationMix {
         case compact
         /// The service loses something.
         case service
+        /// A device takes another schema, or begins anew with what it or the service has.
+        case renewal
     }
 
     var weights: [(kind: Kind, weight: Int)] = [
         (.edit, 31), (.exchange, 34), (.trouble, 5), (.fault, 14), (.foreignEdit, 4), (.check, 2),
-        (.retryParked, 2), (.compact, 2), (.service, 6),
+        (.retryParked, 2), (.compact, 2), (.service, 6), (.renewal, 3),
     ]
     /// The kinds of fault that a seed takes some of.
     var faults = FaultKind.allCases
@@ -34,6 +36,10 @@ struct SimulationMix {
     var passChance = 0.25
     var restoreChance = 0.25
     var zoneLossChance = 0.2
+    /// How likely some devices of a seed share a store.
+    var sharingChance = 0.25
+    /// How likely a seed has devices with an older schema.
+    var schemaChance = 0.3
     /// How likely something happens in a request that changes records; half of it in others.
     var eventChance = 0.12
 

@@ -46,7 +46,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.setWeights([.fault: 30, .service: 1])
             mix.faults = FaultKind.ofNetworks
         case .resets:
-            mix.setWeights([.service: 25, .fault: 20])
+            mix.setWeights([.service: 25, .fault: 20, .renewal: 10])
             mix.faults = FaultKind.ofResets
             mix.restoreChance = 0.5
             mix.zoneLossChance = 0.5
@@ -54,7 +54,9 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.setWeights([.trouble: 30, .compact: 8, .fault: 6, .service: 2])
             mix.events = [
                 .crash, .crashBeforeCommit, .crashInCompaction, .reopen, .editDuringRequest,
+                .secondProcess,
             ]
+            mix.sharingChance = 0.5
             mix.eventChance = 0.25
         case .limits:
             mix.setWeights([.edit: 40, .service: 1])

@@ -2,8 +2,8 @@ import Backstitch
 
 /// What a seed chooses once: the devices, the service's limits and manners, and what goes wrong.
 public struct SimulationSetting: Hashable, Sendable, Codable {
-    /// A device's clock, its random numbers, and the faults that it meets by chance.
-    package var deviceSeeds: [UInt32]
+    /// The devices.
+    package var devices: [SimulatedDeviceSetting]
     var policy: ConflictPolicy
     var deletePolicy: DeletePolicy
     var isAtomic: Bool
@@ -34,8 +34,9 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         _ generator: inout SeededGenerator, _ mix: SimulationMix, _ options: SimulationOptions
     ) {
         let count = 2 + generator.below(4)
-        let seeds = (0..<(options.devices ?? count)).map { _ in generator.next() }
-        deviceSeeds = seeds.map { UInt32(truncatingIfNeeded: $0) }
+        devices = (0..<(options.devices ?? count)).map { _ in
+            SimulatedDeviceSetting(seed: UInt32(truncatingIfNeeded: generator.next()))
+        }
         policy = generator.pick(ConflictPolicy.allCases)
         deletePolicy = generator.chance(0.6) ? .followPolicy : generator.pick(DeletePolicy.allCases)
         isAtomic = generator.chance(0.25)
@@ -68,6 +69,29 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
             (generator.chance(mix.zoneLossChance) || isAsked)
             && events.contains(.zoneDeletedByClient)
         checksLiveness = generator.chance(0.15)
+        chooseProcesses(&generator, mix)
+        chooseSchemas(&generator, mix)
+    }
+
+    /// Lets some devices be processes on the stores of others; at least two stores stay.
+    private mutating func chooseProcesses(
+        _ generator: inout SeededGenerator, _ mix: SimulationMix
+    ) {
+        guard generator.chance(mix.sharingChance), events.contains(.secondProcess) else { return }
+        for index in devices.indices.dropFirst(2) where generator.chance(0.6) {
+            let target = generator.below(index)
+            devices[index].home = devices.home(of: target)
+        }
+    }
+
+    private mutating func chooseSchemas(
+        _ generator: inout SeededGenerator, _ mix: SimulationMix
+    ) {
+        guard generator.chance(mix.schemaChance), events.contains(.schemaChange) else { return }
+        for index in devices.indices where generator.chance(0.5) { devices[index].schema = .old }
+        for index in devices.indices {
+            devices[index].schema = devices[devices.home(of: index)].schema
+        }
     }
 
     private static func faults(
@@ -117,7 +141,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
 extension SimulationSetting: CustomStringConvertible {
     /// The setting in a line.
     public var description: String {
-        "\(deviceSeeds.count) devices, \(policy), limits \(limits.operationsPerRequest) "
+        "\(devices.count) devices, \(policy), limits \(limits.operationsPerRequest) "
             + "operations, \(limits.recordsPerPage) a page, \(limits.recordBytes) bytes; atomic "
             + "\(isAtomic), \(recordsPerPass) records a pass, conflicts carry records "
             + "\(conflictsCarryServerRecord), exists \(existsCarriesServerRecord), faults "

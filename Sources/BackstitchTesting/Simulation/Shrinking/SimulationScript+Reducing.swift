@@ -3,9 +3,9 @@ import BackstitchCore
 extension SimulationScript {
     /// Without a device and its steps; the same where it is the last one.
     func without(device: Int) -> SimulationScript {
-        guard setting.deviceSeeds.count > 1 else { return self }
+        guard setting.devices.count > 1 else { return self }
         var script = self
-        script.setting.deviceSeeds.remove(at: device)
+        script.setting.devices.remove(device: device)
         script.steps.removeAll { $0.device == device }
         for index in script.steps.indices where script.steps[index].device > device {
             script.steps[index].device -= 1
@@ -28,6 +28,8 @@ extension SimulationScript {
             { $0.hasChanceFaults = false },
             { $0.faults = [] },
             { $0.isAtomic = false },
+            { for index in $0.devices.indices { $0.devices[index].schema = .current } },
+            { for index in $0.devices.indices { $0.devices[index].home = nil } },
             { $0.recordsPerPass = 10_000 },
             { $0.operationsPerRequest = limits.operationsPerRequest },
             { $0.recordsPerPage = limits.recordsPerPage },

@@ -95,7 +95,7 @@ public struct SimulationShrinker: Sendable {
     }
 
     private mutating func removeDevices(_ progress: (Int, Int) -> Void) async {
-        for device in script.setting.deviceSeeds.indices.reversed() {
+        for device in script.setting.devices.indices.reversed() {
             await keep(script.without(device: device), progress)
         }
     }

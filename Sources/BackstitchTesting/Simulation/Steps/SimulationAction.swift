@@ -36,6 +36,29 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case restore
     /// The service loses everything.
     case wipe
+    /// The device ends all processes on its store, and opens it with a version of the schema.
+    case takeSchema(SimulatedSchema)
+    /// The device's application asks its engine to begin anew.
+    case reset(SimulatedReset)
+}
+
+/// What an application can ask an engine for besides rounds.
+public enum SimulatedReset: String, Hashable, Sendable, Codable, CaseIterable {
+    /// What is here goes, but for edits, and is fetched again.
+    case local
+    /// What is here goes, and is fetched again.
+    case localWithEdits
+    /// The zone is deleted and filled again from here.
+    case remote
+    /// The zone is deleted.
+    case destroyZone
+    /// Everything is compared anew, and the service's version wins where nothing was edited.
+    case fromServer
+    /// Everything is compared anew, and the local version wins.
+    case fromLocal
+
+    /// Whether it ends the zone, for all devices.
+    var endsZone: Bool { self == .remote || self == .destroyZone }
 }
 
 /// A fault of a connection as a step asks for it, see ``ScriptedFault``.

@@ -13,13 +13,23 @@ extension SimulationScript {
                 description: "The script has version \(version), and this program reads "
                     + "\(Self.currentVersion). Make it anew from its seed.")
         }
-        try Self.require(setting.deviceSeeds.count, 1...8, "The number of device seeds")
+        try Self.require(setting.devices.count, 1...8, "The number of devices")
+        for (index, device) in setting.devices.enumerated() {
+            guard let home = device.home else { continue }
+            try Self.require(home, 0...max(0, index - 1), "The home of device \(index)")
+            let isShared = index > 0 && setting.devices[home].home == nil
+            guard isShared, setting.devices[home].schema == device.schema else {
+                throw SimulationScriptError(
+                    description: "Device \(index) can't share the store of \(home). Name an earlier "
+                        + "device with a store of its own and the same schema.")
+            }
+        }
         try Self.require(setting.operationsPerRequest, 1...1_000_000, "operationsPerRequest")
         try Self.require(setting.recordsPerPage, 1...1_000_000, "recordsPerPage")
         try Self.require(setting.recordsPerPass, 1...1_000_000, "recordsPerPass")
         try Self.require(steps.count, 0...Self.stepsMax, "The number of steps")
         for (index, step) in steps.enumerated() {
-            try step.validate("step \(index + 1)", devices: setting.deviceSeeds.count)
+            try step.validate("step \(index + 1)", devices: setting.devices.count)
         }
     }
 

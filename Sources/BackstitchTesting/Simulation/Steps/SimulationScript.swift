@@ -5,7 +5,7 @@
 /// as the values that seeds within its steps stand for stay the same.
 public struct SimulationScript: Hashable, Sendable, Codable {
     /// The version of the form that is written.
-    public static let currentVersion = 1
+    public static let currentVersion = 2
     /// The most steps of a script.
     public static let stepsMax = 1_000_000
 

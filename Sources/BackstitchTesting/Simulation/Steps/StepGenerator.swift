@@ -25,7 +25,7 @@ struct StepGenerator {
     /// The step at a place in the script.
     mutating func step(_ index: Int) -> SimulationStep {
         let pause = Int64(1 + generator.below(60_000))
-        let device = generator.below(setting.deviceSeeds.count)
+        let device = generator.below(setting.devices.count)
         let seed = UInt32(truncatingIfNeeded: generator.next())
         let names = min(mix.namesMax, 1 + index / 8)
         return SimulationStep(
@@ -53,7 +53,20 @@ struct StepGenerator {
         case .trouble: trouble()
         case .fault: fault()
         case .service: service()
+        case .renewal: renewal()
         }
+    }
+
+    private mutating func renewal() -> SimulationAction {
+        let hasSchemas = setting.devices.contains { $0.schema == .old }
+        let takesSchema = generator.chance(0.5)
+        let reset = generator.pick(SimulatedReset.allCases)
+        let schema: SimulatedSchema = generator.chance(0.7) ? .current : .old
+        if hasSchemas, takesSchema { return .takeSchema(schema) }
+        guard setting.events.contains(.reset), !reset.endsZone || setting.mayLoseZone else {
+            return .check
+        }
+        return .reset(reset)
     }
 
     private mutating func trouble() -> SimulationAction {

@@ -1,0 +1,38 @@
+import Backstitch
+import Foundation
+
+/// The versions of the application's schema.
+public enum SimulatedSchema: String, Hashable, Sendable, Codable, CaseIterable {
+    /// Folders and notes only, with few attributes.
+    case old
+    /// Everything.
+    case current
+
+    var schema: Schema {
+        switch self {
+        case .old: Schema(OldFolder.self, OldNote.self)
+        case .current: RecordPool.schema
+        }
+    }
+}
+
+/// A folder of the first version, which has no cover.
+@Entity("SimulatedFolder") struct OldFolder {
+    var id = ID()
+    var name: String
+    @Relationship(onDelete: .cascade) var parent: OldFolder.ID?
+}
+
+/// A note of the first version.
+@Entity("SimulatedNote") struct OldNote {
+    var id = ID()
+    @Attribute(.indexed) var title: String
+    var text: String?
+    var isDone: Bool
+    var rank: Int16
+    var large: Int64
+    var ratio: Float
+    var price: Decimal
+    var createdAt: Date
+    @Relationship(onDelete: .cascade) var folder: OldFolder.ID?
+}

@@ -1,0 +1,33 @@
+/// What a seed chooses once for a device.
+public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
+    /// Its clock, its random numbers, and the faults that it meets by chance.
+    var seed: UInt32
+    /// The device whose store it shares, as another process on the same machine; nil where the store
+    /// is its own.
+    var home: Int?
+    /// The version of the application's schema that it begins with.
+    var schema = SimulatedSchema.current
+
+    package init(seed: UInt32, home: Int? = nil, schema: SimulatedSchema = .current) {
+        self.seed = seed
+        self.home = home
+        self.schema = schema
+    }
+}
+
+extension [SimulatedDeviceSetting] {
+    /// The device whose store a device uses, which may be its own.
+    func home(of index: Int) -> Int { self[index].home ?? index }
+
+    /// Takes a device away. Where others share its store, the first of them gets it.
+    mutating func remove(device: Int) {
+        let heir = indices.first { self[$0].home == device }
+        for index in indices where self[index].home == device {
+            self[index].home = index == heir ? nil : heir
+        }
+        remove(at: device)
+        for index in indices {
+            if let home = self[index].home, home > device { self[index].home = home - 1 }
+        }
+    }
+}
