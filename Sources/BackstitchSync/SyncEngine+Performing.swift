@@ -136,6 +136,10 @@ extension SyncEngine {
             state.userName = old.userName
             state.retry = old.retry
             state.prefersLocal = old.prefersLocal
+            // What is exchanged stays as this round noted it.
+            state.fetchedFields = old.fetchedFields
+            state.exchangedEntities = old.exchangedEntities
+            state.holdsBack = old.holdsBack
             try context.forgetService()
             try context.forgetFetched()
             try context.setZoneState(state, name)

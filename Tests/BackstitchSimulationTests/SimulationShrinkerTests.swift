@@ -26,7 +26,8 @@ import Testing
           "setting": {
             "checksLiveness": false, "conflictsCarryServerRecord": true, "deletionsCarryType": true,
             "deletePolicy": "followPolicy", "devices": [
-              {"schema": "current", "seed": 2390459487}, {"schema": "current", "seed": 2742602425}
+              {"schema": "current", "seed": 2390459487, "selection": "all"},
+              {"schema": "current", "seed": 2742602425, "selection": "all"}
             ],
             "eventChance": 0.12, "events": [],
             "existsCarriesServerRecord": true, "faults": [], "hasChanceFaults": false,

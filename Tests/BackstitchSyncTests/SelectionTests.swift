@@ -60,6 +60,28 @@ import Testing
         try await whole.expectSettled()
     }
 
+    @Test func `a wider selection brings what was left out since the zone was lost`()
+        async throws
+    {
+        let phone = try phone(SyncSelection(Note.self))
+        try await phone.note("a", "note")
+        try await phone.save(TaskList(id: "l", title: "list"))
+        try await phone.sync()
+        cloud.endZone(scenarioZone, as: .deleted)
+        let other = try Device(cloud, "other")
+        try await other.save(TaskList(id: "m", title: "theirs"))
+        try await other.sync()
+        try await phone.sync()
+        let whole = phone.restarted { $0.selection = .all }
+        try await whole.sync()
+        #expect(
+            Set(remote(cloud)) == [
+                "Note a {title: note}", "TaskList l {title: list}", "TaskList m {title: theirs}",
+            ])
+        #expect(try whole.all(TaskList.self).count == 2)
+        try await whole.expectSettled()
+    }
+
     @Test func `a record that starts to match is pushed as a whole`() async throws {
         let phone = try phone(shared())
         try await phone.note("a", "draft 1", body: "text")

@@ -141,7 +141,8 @@ extension TableReader {
         case .update(_, let after): fields = after
         }
         for attribute in table.denyingReferences {
-            guard let reference = attribute.schema?.reference, case .reference(let key) = fields.value(attribute.field),
+            guard let reference = attribute.schema?.reference,
+                case .reference(let key) = fields.value(attribute.field),
                 let target = catalog.table(named: reference.target)?.number,
                 !isFolded(RecordPlace(entity: target, key: key)),
                 let row = try row(target, key)

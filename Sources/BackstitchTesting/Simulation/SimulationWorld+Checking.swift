@@ -13,6 +13,7 @@ extension SimulationWorld {
             devices[index].offlineUntil = 0
         }
         cloud.performLateRequests()
+        for index in devices.indices { try await reopen(index, selection: .all) }
         var retries = 0
         for round in 1...Self.settlingRoundsMax {
             step += 1
@@ -115,9 +116,10 @@ extension SimulationWorld {
         }
         let counts = try device.engine.pending()
         let pending = account.dirty.filter { !$0.isParked }
-        guard counts.pendingRecords == pending.count else {
+        guard counts.pendingRecords + counts.heldBackRecords == pending.count else {
             throw failure(
-                "\(device.name) counts \(counts.pendingRecords) pending records",
+                "\(device.name) counts \(counts.pendingRecords) pending records and "
+                    + "\(counts.heldBackRecords) held back",
                 pending.map { "\($0.recordName) waits" } + ["the log has \(pending.count)"])
         }
         let parked = account.entries.values.filter(\.isParked).count
@@ -206,9 +208,15 @@ extension SimulationWorld {
         var differences: [String] = []
         var differing: [String] = []
         var here: [String: LogAccount.Entry] = [:]
-        for entry in account.records { here[entry.recordName] = entry }
+        for entry in account.entries.values where entry.fields != nil || entry.isEvicted {
+            here[entry.recordName] = entry
+        }
         for record in records {
             let table = catalog.table(named: record.recordType)
+            if here[record.recordName]?.isEvicted == true {
+                here[record.recordName] = nil
+                continue
+            }
             guard let entry = here.removeValue(forKey: record.recordName),
                 let fields = entry.fields, let table, entry.entity == table.number
             else {
@@ -217,7 +225,8 @@ extension SimulationWorld {
                 continue
             }
             if let difference = WireForm.difference(
-                WireForm.fields(fields, table), WireForm.fields(record, table))
+                WireForm.fields(fields, table), WireForm.fields(record, table),
+                without: Set(entry.kept.compactMap { table.attribute($0)?.name }))
             {
                 differences.append("\(record.recordName): \(difference)")
                 differing.append(record.recordName)
@@ -227,7 +236,9 @@ extension SimulationWorld {
                         + record.changeTag)
             }
         }
-        for entry in here.values.sorted(by: { $0.recordName < $1.recordName }) {
+        // What was made to stay on the device is nowhere else.
+        let missing = here.values.filter { !($0.changeTag.isEmpty && !$0.kept.isEmpty) }
+        for entry in missing.sorted(by: { $0.recordName < $1.recordName }) {
             differences.append("\(entry.recordName) is not on the service")
             differing.append(entry.recordName)
         }

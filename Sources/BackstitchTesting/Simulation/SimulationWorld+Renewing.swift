@@ -5,7 +5,9 @@ extension SimulationWorld {
     /// Ends all processes on a device's store, and starts them with a version of the schema.
     func takeSchema(_ schema: SimulatedSchema, _ index: Int) async throws {
         let processes = processes(on: index)
-        guard devices[index].schema != schema, exchanging.isDisjoint(with: processes) else { return }
+        guard devices[index].schema != schema, exchanging.isDisjoint(with: processes) else {
+            return
+        }
         try check(index)
         for process in processes { devices[process].end() }
         for process in processes { try await reopen(process, schema) }

@@ -15,6 +15,9 @@ extension SimulationWorld {
     private func perform(_ action: SimulationAction, _ index: Int) async throws {
         switch action {
         case .edit: try await edit(index)
+        case .editLocally: try await editLocally(index)
+        case .evict: try await evict(index)
+        case .fetchAgain: try await fetchAgain(index)
         case .exchange: try await exchange(index)
         case .check: try check(index)
         case .retryParked: try await retryParked(index)
@@ -108,8 +111,10 @@ extension SimulationWorld {
     }
 
     /// Opens a device's store again, and waits for what it does by itself.
-    func reopen(_ index: Int, _ schema: SimulatedSchema? = nil) async throws {
-        try devices[index].reopen(schema)
+    func reopen(
+        _ index: Int, _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil
+    ) async throws {
+        try devices[index].reopen(schema, selection: selection)
         await devices[index].store.waitForSchemaWork()
     }
 

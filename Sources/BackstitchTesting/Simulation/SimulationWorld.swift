@@ -119,9 +119,10 @@ actor SimulationWorld {
             try SimulatedDevice(
                 index: index, directory: directory + "/\(home)", service: service,
                 clock: deviceClock, configuration: configuration,
-                schema: setting.devices[index].schema, bug: options.bug))
+                setting: setting.devices[index], bug: options.bug))
         if home != index { count(.secondProcess) }
         if setting.devices[index].schema == .old { count(.schemaChange) }
+        if setting.devices[index].selection != .all { count(.selection) }
         setHooks(of: index)
     }
 

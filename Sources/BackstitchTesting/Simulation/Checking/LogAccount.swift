@@ -190,6 +190,8 @@ package struct LogAccount {
         case .park: entry.isParked = true
         case .release: entry.isParked = false
         case .forget:
+            // All of it is uploaded, as it is here.
+            if let fields = entry.fields { noteWritten(entry, fields) }
             entry.synced = 0
             entry.changeTag = ""
         case .baseline, .journal:
@@ -245,12 +247,14 @@ package struct LogAccount {
         case .insert(let all):
             if fields != nil { note(step.sequence, entry, "inserts what exists") }
             fields = all.withoutNulls
-            noteWritten(operation, entry, all)
+            if operation.origin == .local { noteWritten(entry, all) }
         case .update(_, let after):
             if fields == nil { note(step.sequence, entry, "updates what does not exist") }
             fields?.overlay(after)
             fields = fields?.withoutNulls
-            noteWritten(operation, entry, after)
+            // An edit of a record that the service does not know brings all of it.
+            let isWhole = entry.changeTag.isEmpty && !entry.kept.isEmpty
+            if operation.origin == .local { noteWritten(entry, isWhole ? fields ?? after : after) }
         case .delete:
             if fields == nil { note(step.sequence, entry, "deletes what does not exist") }
             fields = nil
@@ -288,10 +292,9 @@ package struct LogAccount {
         }
     }
 
-    private mutating func noteWritten(
-        _ operation: OperationView, _ entry: Entry, _ fields: Fields
-    ) {
-        guard operation.origin == .local, let table = catalog.table(entry.entity) else { return }
+    /// Notes values that may be on the service from now on.
+    private mutating func noteWritten(_ entry: Entry, _ fields: Fields) {
+        guard let table = catalog.table(entry.entity) else { return }
         for (name, value) in WireForm.fields(fields, table) {
             written["\(entry.recordName).\(name)", default: []].insert(value)
         }
@@ -328,6 +331,7 @@ package struct LogAccount {
         }
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
+        if entry.changeTag.isEmpty { entry.isEvicted = false }
         try checkBase(operation, &entry, before: tagBefore, after: standing)
         if entry.fields == nil, !(entry.lastSequence > entry.synced) {
             entry.isThere = false
@@ -349,7 +353,8 @@ package struct LogAccount {
             }.compactMap { table.attribute($0)?.name })
         let local = base.map { WireForm.fields($0, table).filter { !hidden.contains($0.key) } }
         if entry.changeTag.isEmpty {
-            if local != nil, entry.synced > 0 {
+            // What began here to stay, and was edited to what it was, still does.
+            if local != nil, entry.synced > 0, entry.kept.isEmpty {
                 note(operation.sequence, entry, "exists as synced, but for the service it does not")
             }
         } else if let version = version(entry.changeTag) {
@@ -374,6 +379,8 @@ package struct LogAccount {
         }
         guard let bytes = operation.conflictBytes else { return }
         let report = try ConflictReport(reading: bytes)
+        // An edit that wins over a delete brings all of the record.
+        if report.server == nil, let outcome = report.outcome { noteWritten(entry, outcome) }
         checkConflict(operation, report, entry, after: standing)
         let states = entry.states.filter { $0.sequence < operation.sequence }
         let mine = states.last?.fields.map { WireForm.fields($0, table) }

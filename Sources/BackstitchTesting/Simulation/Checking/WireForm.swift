@@ -38,9 +38,10 @@ package enum WireForm {
 
     /// What is different, for a person to read; nil where nothing is.
     package static func difference(
-        _ first: [String: ServiceValue], _ second: [String: ServiceValue]
+        _ first: [String: ServiceValue], _ second: [String: ServiceValue],
+        without hidden: Set<String> = []
     ) -> String? {
-        let names = Set(first.keys).union(second.keys).sorted()
+        let names = Set(first.keys).union(second.keys).subtracting(hidden).sorted()
         let different = names.filter { first[$0] != second[$0] }
         guard !different.isEmpty else { return nil }
         return different.map { name in

@@ -13,7 +13,8 @@ struct SimulatedDevice {
     let directory: String
     let service: SimulatedRecordService
     let clock: DeviceClock
-    let configuration: SyncConfiguration
+    private var configuration: SyncConfiguration
+    private var selection: SimulatedSelection
     let bug: PlantedBug?
     /// The version of the schema that its application has.
     private(set) var schema: SimulatedSchema
@@ -35,19 +36,21 @@ struct SimulatedDevice {
 
     init(
         index: Int, directory: String, service: SimulatedRecordService, clock: DeviceClock,
-        configuration: SyncConfiguration, schema: SimulatedSchema, bug: PlantedBug?
+        configuration: SyncConfiguration, setting: SimulatedDeviceSetting, bug: PlantedBug?
     ) throws {
         self.index = index
-        self.schema = schema
+        schema = setting.schema
+        selection = setting.selection
         name = Self.name(index)
         self.directory = directory
         self.service = service
         self.clock = clock
         self.configuration = configuration
+        self.configuration.selection = try selection.selection(of: schema)
         self.bug = bug
         store = try Self.open(directory, schema, clock)
         connection = DeviceConnection(service, bug: bug)
-        engine = SyncEngine(store: store, service: connection, configuration: configuration)
+        engine = SyncEngine(store: store, service: connection, configuration: self.configuration)
     }
 
     static func name(_ index: Int) -> String { "device \(index)" }
@@ -92,11 +95,17 @@ struct SimulatedDevice {
 
     /// Starts the device again from what is in its folder.
     ///
-    /// - Parameter schema: Another version of the schema; nil where it has the one that it had. With
-    ///   another one, no other process may have the folder open.
-    mutating func reopen(_ schema: SimulatedSchema? = nil) throws {
+    /// - Parameters:
+    ///   - schema: Another version of the schema; nil where it has the one that it had. With another
+    ///     one, no other process may have the folder open.
+    ///   - selection: What it exchanges from now on; nil where that is as it was.
+    mutating func reopen(
+        _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil
+    ) throws {
         end()
         self.schema = schema ?? self.schema
+        self.selection = selection ?? self.selection
+        configuration.selection = try self.selection.selection(of: self.schema)
         store = try Self.open(directory, self.schema, clock)
         connection = DeviceConnection(service, bug: bug)
         engine = SyncEngine(store: store, service: connection, configuration: configuration)

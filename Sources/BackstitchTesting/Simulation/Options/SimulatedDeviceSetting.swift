@@ -7,12 +7,10 @@ public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
     var home: Int?
     /// The version of the application's schema that it begins with.
     var schema = SimulatedSchema.current
+    /// What it exchanges until the devices settle.
+    var selection = SimulatedSelection.all
 
-    package init(seed: UInt32, home: Int? = nil, schema: SimulatedSchema = .current) {
-        self.seed = seed
-        self.home = home
-        self.schema = schema
-    }
+    package init(seed: UInt32) { self.seed = seed }
 }
 
 extension [SimulatedDeviceSetting] {

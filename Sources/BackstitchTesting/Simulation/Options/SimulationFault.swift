@@ -36,4 +36,10 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case schemaChange
     /// A device's application deletes the zone, or begins anew with what it or the service has.
     case reset
+    /// A device exchanges a part of its records.
+    case selection
+    /// A device saves something that is to stay there.
+    case localOnlyEdit
+    /// A device takes a record off itself.
+    case eviction
 }

@@ -16,11 +16,13 @@ struct SimulationMix {
         case service
         /// A device takes another schema, or begins anew with what it or the service has.
         case renewal
+        /// A device keeps something to itself, or takes a record off itself or back.
+        case locality
     }
 
     var weights: [(kind: Kind, weight: Int)] = [
         (.edit, 31), (.exchange, 34), (.trouble, 5), (.fault, 14), (.foreignEdit, 4), (.check, 2),
-        (.retryParked, 2), (.compact, 2), (.service, 6), (.renewal, 3),
+        (.retryParked, 2), (.compact, 2), (.service, 6), (.renewal, 3), (.locality, 3),
     ]
     /// The kinds of fault that a seed takes some of.
     var faults = FaultKind.allCases
@@ -40,6 +42,8 @@ struct SimulationMix {
     var sharingChance = 0.25
     /// How likely a seed has devices with an older schema.
     var schemaChance = 0.3
+    /// How likely some devices of a seed exchange a part only.
+    var selectionChance = 0.2
     /// How likely something happens in a request that changes records; half of it in others.
     var eventChance = 0.12
 

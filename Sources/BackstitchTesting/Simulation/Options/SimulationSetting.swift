@@ -71,6 +71,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         checksLiveness = generator.chance(0.15)
         chooseProcesses(&generator, mix)
         chooseSchemas(&generator, mix)
+        chooseSelections(&generator, mix)
     }
 
     /// Lets some devices be processes on the stores of others; at least two stores stay.
@@ -91,6 +92,18 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         for index in devices.indices where generator.chance(0.5) { devices[index].schema = .old }
         for index in devices.indices {
             devices[index].schema = devices[devices.home(of: index)].schema
+        }
+    }
+
+    private mutating func chooseSelections(
+        _ generator: inout SeededGenerator, _ mix: SimulationMix
+    ) {
+        guard generator.chance(mix.selectionChance), events.contains(.selection) else { return }
+        for index in devices.indices {
+            devices[index].selection = generator.pick(SimulatedSelection.allCases)
+        }
+        for index in devices.indices {
+            devices[index].selection = devices[devices.home(of: index)].selection
         }
     }
 

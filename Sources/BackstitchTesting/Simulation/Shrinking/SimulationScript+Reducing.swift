@@ -30,6 +30,7 @@ extension SimulationScript {
             { $0.isAtomic = false },
             { for index in $0.devices.indices { $0.devices[index].schema = .current } },
             { for index in $0.devices.indices { $0.devices[index].home = nil } },
+            { for index in $0.devices.indices { $0.devices[index].selection = .all } },
             { $0.recordsPerPass = 10_000 },
             { $0.operationsPerRequest = limits.operationsPerRequest },
             { $0.recordsPerPage = limits.recordsPerPage },

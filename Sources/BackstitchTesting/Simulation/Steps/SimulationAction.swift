@@ -2,6 +2,12 @@
 public enum SimulationAction: Hashable, Sendable, Codable {
     /// The device saves or deletes records in one transaction.
     case edit
+    /// The device saves or deletes records in a transaction that the service is never to hear of.
+    case editLocally
+    /// The device takes some records off itself.
+    case evict
+    /// The device takes some records that it took off itself back.
+    case fetchAgain
     /// The device runs a sync round, unless it is offline.
     case exchange
     /// The device ends in a transaction of its own, before the commit after so many.

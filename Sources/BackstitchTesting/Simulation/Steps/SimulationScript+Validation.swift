@@ -18,9 +18,12 @@ extension SimulationScript {
             guard let home = device.home else { continue }
             try Self.require(home, 0...max(0, index - 1), "The home of device \(index)")
             let isShared = index > 0 && setting.devices[home].home == nil
-            guard isShared, setting.devices[home].schema == device.schema else {
+            guard isShared, setting.devices[home].schema == device.schema,
+                setting.devices[home].selection == device.selection
+            else {
                 throw SimulationScriptError(
-                    description: "Device \(index) can't share the store of \(home). Name an earlier "
+                    description:
+                        "Device \(index) can't share the store of \(home). Name an earlier "
                         + "device with a store of its own and the same schema.")
             }
         }

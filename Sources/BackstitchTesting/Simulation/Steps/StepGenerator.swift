@@ -54,7 +54,15 @@ struct StepGenerator {
         case .fault: fault()
         case .service: service()
         case .renewal: renewal()
+        case .locality: locality()
         }
+    }
+
+    private mutating func locality() -> SimulationAction {
+        let choices: [SimulationAction] = [.editLocally, .evict, .evict, .fetchAgain]
+        let action = generator.pick(choices)
+        let event: SimulationFault = action == .editLocally ? .localOnlyEdit : .eviction
+        return setting.events.contains(event) ? action : .check
     }
 
     private mutating func renewal() -> SimulationAction {

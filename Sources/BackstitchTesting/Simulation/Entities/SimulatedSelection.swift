@@ -1,0 +1,26 @@
+import Backstitch
+import Foundation
+
+/// What a device exchanges while a simulation goes on; in the end it is everything.
+public enum SimulatedSelection: String, Hashable, Sendable, Codable, CaseIterable {
+    /// Everything.
+    case all
+    /// Folders and notes.
+    case someEntities
+    /// Everything, but of notes only those that are not done.
+    case someNotes
+
+    /// The selection for a version of the schema.
+    func selection(of schema: SimulatedSchema) throws -> SyncSelection {
+        switch (self, schema) {
+        case (.all, _): return .all
+        case (.someEntities, .current):
+            return SyncSelection(SimulatedFolder.self, SimulatedNote.self)
+        case (.someEntities, .old): return SyncSelection(OldFolder.self, OldNote.self)
+        case (.someNotes, .current):
+            return try SyncSelection.all.pushing(#Predicate<SimulatedNote> { !$0.isDone })
+        case (.someNotes, .old):
+            return try SyncSelection.all.pushing(#Predicate<OldNote> { !$0.isDone })
+        }
+    }
+}
