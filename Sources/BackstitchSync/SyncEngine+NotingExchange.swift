@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchStore
+import LMDB
 
 extension SyncEngine {
     /// Notes which fields and entities are exchanged from now on.
@@ -14,7 +15,7 @@ extension SyncEngine {
         new.fetchedFields = try store.read { $0.reader.catalog.requestedFields?.sorted() }
         new.exchangedEntities = selection.entities?.sorted()
         new.holdsBack = selection.isAll ? nil : true
-        let looksBack = !hasCheckedSelection && (old.holdsBack == true || !selection.isAll)
+        let looksBack = looksBack(old)
         let hasMoreFields = Self.isMore(new.fetchedFields, than: old.fetchedFields)
         let hasMore =
             hasMoreFields || Self.isMore(new.exchangedEntities, than: old.exchangedEntities)
@@ -32,7 +33,14 @@ extension SyncEngine {
             if looksBack { try context.setOutboxFloor(0) }
             try context.setZoneState(state, name)
         }
-        hasCheckedSelection = true
+        hasLookedBack.withLock { $0 = true }
+    }
+
+    /// Whether operations before the outbox's floor may have to be pushed: what another selection
+    /// held back, or the same one with another version of the schema.
+    nonisolated func looksBack(_ state: ZoneState) -> Bool {
+        guard state.holdsBack == true || !configuration.selection.isAll else { return false }
+        return !hasLookedBack.withLock { $0 }
     }
 
     /// Whether names have one that others lack; nil stands for all.

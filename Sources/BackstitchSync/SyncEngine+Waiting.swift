@@ -14,13 +14,15 @@ extension SyncEngine {
     /// How many records and operations wait, by what keeps them.
     ///
     /// Reads the log from the oldest unsynced operation on, and the rows of entities that the
-    /// configuration's selection narrows.
+    /// configuration's selection narrows. Before the first round with a selection, or after one, it
+    /// reads the whole log.
     /// - Throws: `StoreError` where the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
-        let selection = configuration.selection
-        return try store.read { transaction in
+        try store.read { transaction in
             let reader = transaction.reader
-            return try reader.countOutbox(selection: selection.bound(to: reader))
+            return try reader.countOutbox(
+                selection: configuration.selection.bound(to: reader),
+                fromStart: looksBack(try reader.zoneState(configuration.zoneName)))
         }
     }
 

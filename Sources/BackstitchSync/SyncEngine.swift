@@ -47,7 +47,7 @@ public actor SyncEngine {
     var rounds = 0
     var hasCheckedAccount = false
     /// Whether what a selection held back was put in front of the outbox again.
-    var hasCheckedSelection = false
+    let hasLookedBack = Locked(false)
     private(set) var isStopped = false
     /// Whether this engine may exchange.
     private var hasLease = false

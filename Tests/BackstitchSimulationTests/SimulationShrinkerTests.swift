@@ -11,7 +11,7 @@ import Testing
         let failure = try #require(run.failures.first)
         let script = SimulationScript(seed: failure.seed, options: options)
         let shrunk = try #require(await SimulationShrinker.shrink(script, options: options))
-        #expect(shrunk.script.steps.count <= 4)
+        #expect(shrunk.script.steps.count <= 5)
         #expect(shrunk.script.setting.devices.count <= 2)
         #expect(shrunk.runs <= SimulationShrinker.runsMax)
         let again = await shrunk.script.run(options: options)

@@ -67,10 +67,10 @@ import Testing
         try await phone.note("a", "note")
         try await phone.save(TaskList(id: "l", title: "list"))
         try await phone.sync()
-        cloud.endZone(scenarioZone, as: .deleted)
         let other = try Device(cloud, "other")
         try await other.save(TaskList(id: "m", title: "theirs"))
         try await other.sync()
+        phone.service.failNext(.zoneChanges, with: .zoneNotFound)
         try await phone.sync()
         let whole = phone.restarted { $0.selection = .all }
         try await whole.sync()

@@ -210,12 +210,14 @@ extension TableReader {
     }
 
     /// Counts what waits. Reads the log from the oldest unsynced operation on.
+    ///
+    /// - Parameter fromStart: Whether operations before the outbox's floor may wait too.
     package func countOutbox(
-        selection: BoundSelection = BoundSelection()
+        selection: BoundSelection = BoundSelection(), fromStart: Bool = false
     ) throws -> OutboxCounts {
         var counts = OutboxCounts()
         var records: Set<RecordPlace> = []
-        try visitOperations(from: try outboxFloor + 1) { operation in
+        try visitOperations(from: fromStart ? 1 : outboxFloor + 1) { operation in
             guard operation.kind.changesContent, !operation.isTombstone else { return true }
             guard let row = try row(operation.entity, keyBytes: operation.keyBytes),
                 try isUnsynced(operation, row), !row.flags.contains(.isParked)
