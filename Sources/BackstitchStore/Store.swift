@@ -105,9 +105,10 @@ public final class Store: Sendable {
     ///   - isLocalOnly: Whether what the write saves and deletes stays on this device. It is never
     ///     pushed, and stays until the service has a newer version of the record. A record that the
     ///     service has and that is deleted so is evicted; one that begins so is pushed as a whole
-    ///     with its first other edit, and one that the service lost is uploaded as it is here; what
-    ///     must never leave the device is an attribute that is `.localOnly`. Fails with `unsynced`
-    ///     for records whose changes are still to be pushed.
+    ///     with its first other edit. One that the service lost is uploaded as it is here, and so is
+    ///     one that wins a conflict as a whole; what must never leave the device is an attribute
+    ///     that is `.localOnly`. Fails with `unsynced` for records whose changes are still to be
+    ///     pushed.
     /// - Throws: what the closure throws; `invalidValue` for an author or a context that is too long;
     ///   `closed`, `full`, `io` or `outcomeUnknown`.
     @discardableResult

@@ -112,6 +112,23 @@ import Testing
         try await phone.store.write { _ = try $0.evict(Note.ID(name)) }
     }
 
+    @Test func `a record that begins over an evicted one and ends at once brings it back`()
+        async throws
+    {
+        try await phone.note("a", "one")
+        try await phone.sync()
+        try await evict("a")
+        try await phone.note("a", "two")
+        try await phone.delete(Note.ID("a"))
+        try await phone.sync()
+        #expect(try phone.titles() == ["a": "one"])
+        try await phone.expectEqualToFresh(cloud)
+        try await evict("a")
+        try await saveLocally("a", "mine")
+        try await phone.sync()
+        #expect(try phone.titles() == ["a": "mine"])
+    }
+
     @Test func `an evicted record stays on the service and comes when it is asked for`()
         async throws
     {

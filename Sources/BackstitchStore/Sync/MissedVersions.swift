@@ -14,9 +14,22 @@ package struct MissedVersion {
 extension WriteContext {
     /// Notes that the service has another version of a record than the one that is known here.
     func noteMissedVersion(of key: RecordKey, _ server: ServerState) throws {
+        var modified: Int64?
+        if case .present(let version, _, _) = server { modified = version.modifiedMilliseconds }
+        try noteMissedVersion(of: key, modifiedMilliseconds: modified)
+    }
+
+    /// Notes that the service has the version of a record that was evicted, where a record of the
+    /// same name begins that the service is to hear of.
+    func noteEvictedVersion(of key: RecordKey, modifiedMilliseconds: Int64) throws {
+        if isLocalOnly { return }
+        try noteMissedVersion(of: key, modifiedMilliseconds: modifiedMilliseconds)
+    }
+
+    private func noteMissedVersion(of key: RecordKey, modifiedMilliseconds: Int64?) throws {
         var value: [UInt8] = []
-        if case .present(let version, _, _) = server {
-            withUnsafeBytes(of: version.modifiedMilliseconds.bigEndian) { value += $0 }
+        if let modifiedMilliseconds {
+            withUnsafeBytes(of: modifiedMilliseconds.bigEndian) { value += $0 }
         }
         try setMeta(MetaName.missedPrefix + key.name.description, value)
     }

@@ -29,7 +29,7 @@ package final class WriteContext {
     /// What the running write is for; its first operation carries it.
     private var purpose = ""
     /// Whether what the running write saves stays on this device.
-    private var isLocalOnly = false
+    private(set) var isLocalOnly = false
     private(set) var operationCount = 0
     /// Whether the write changed anything otherwise than by operations.
     var hasWrittenDirectly = false

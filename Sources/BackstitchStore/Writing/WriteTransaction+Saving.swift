@@ -65,9 +65,7 @@ extension WriteTransaction {
                     "There is no \(binding.name) record \(key) to update. Use save or insert.")
             }
             try context.checkName(key, of: binding.number)
-            try context.insertBody(
-                origin: .local, entity: binding.number, key: key,
-                previous: row?.lastSequence ?? 0)
+            try context.begin(binding.number, key, over: row)
             context.noteUniques(of: binding.number, key, isNew: true)
             return .inserted
         }
@@ -99,6 +97,18 @@ extension WriteContext {
                 )
             }
         }
+    }
+
+    /// Appends an insert of the application's.
+    ///
+    /// - Parameter row: What is left of an earlier record of the name.
+    func begin(_ entity: EntityNumber, _ key: RecordKey, over row: RowView?) throws {
+        let previous = row?.lastSequence ?? 0
+        if let row, row.flags.contains(.isEvicted) {
+            // Should this end before it is pushed, the one on the service is to come back.
+            try noteEvictedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
+        }
+        try insertBody(origin: .local, entity: entity, key: key, previous: previous)
     }
 
     /// Appends an insert of the fields in the body buffer.

@@ -36,8 +36,7 @@ extension WriteTransaction {
         let row = try reader.row(table.number, key)
         guard let row, !row.isDeleted else {
             try context.checkName(key, of: table.number)
-            try context.insertBody(
-                origin: .local, entity: table.number, key: key, previous: row?.lastSequence ?? 0)
+            try context.begin(table.number, key, over: row)
             return .inserted
         }
         let previous = row.lastSequence

@@ -58,7 +58,9 @@ package struct LogAccount {
             guard var result = fields(at: sequence) else { return local }
             let start = base > 0 ? fields(at: base) : nil
             var changed = Set(local.differences(from: start ?? Fields()))
-            for operation in operations where start == nil {
+            // What was there before a delete has no part in what begins anew.
+            let lives = start == nil ? operations.split { fields(at: $0) == nil } : []
+            for operation in lives.last ?? [] {
                 let (before, after) = (fields(at: operation - 1), fields(at: operation))
                 let fields = (after ?? Fields()).differences(from: before ?? Fields())
                 changed.formUnion(
@@ -313,7 +315,10 @@ package struct LogAccount {
         let acknowledgedThrough = max(entry.synced, stamp.acknowledgedThrough)
         if isContent {
             let declared = catalog.table(entry.entity)?.declaredFields ?? []
-            let due = [(entry.synced, before), (acknowledgedThrough, entry.waiting)].map {
+            var bases = [(entry.synced, before), (acknowledgedThrough, entry.waiting)]
+            // A record that began here to stay is pushed as a whole.
+            if entry.changeTag.isEmpty, !entry.kept.isEmpty { bases.append((0, before)) }
+            let due = bases.map {
                 entry.rebased(at: operation.sequence, base: $0, $1, declared: declared)
             }
             // Edits of what the service has anyway are on it.
@@ -324,7 +329,8 @@ package struct LogAccount {
             }
             superseded += entry.waiting.count
             entry.waiting = []
-            entry.kept = []
+            // What stays here does until the service has another version.
+            if !stamp.changeTag.isEmpty, stamp.changeTag != entry.changeTag { entry.kept = [] }
             entry.synced = operation.sequence
         } else {
             entry.synced = acknowledgedThrough
@@ -379,8 +385,8 @@ package struct LogAccount {
         }
         guard let bytes = operation.conflictBytes else { return }
         let report = try ConflictReport(reading: bytes)
-        // An edit that wins over a delete brings all of the record.
-        if report.server == nil, let outcome = report.outcome { noteWritten(entry, outcome) }
+        // What wins as a whole brings all of the record.
+        if let outcome = report.outcome { noteWritten(entry, outcome) }
         checkConflict(operation, report, entry, after: standing)
         let states = entry.states.filter { $0.sequence < operation.sequence }
         let mine = states.last?.fields.map { WireForm.fields($0, table) }
