@@ -213,7 +213,8 @@ extension SimulationWorld {
         }
         for record in records {
             let table = catalog.table(named: record.recordType)
-            if here[record.recordName]?.isEvicted == true {
+            // What was taken off the device, or hidden by something that is to stay there.
+            if let entry = here[record.recordName], entry.isEvicted || entry.staysHere {
                 here[record.recordName] = nil
                 continue
             }
@@ -237,7 +238,7 @@ extension SimulationWorld {
             }
         }
         // What was made to stay on the device is nowhere else.
-        let missing = here.values.filter { !($0.changeTag.isEmpty && !$0.kept.isEmpty) }
+        let missing = here.values.filter { !$0.staysHere }
         for entry in missing.sorted(by: { $0.recordName < $1.recordName }) {
             differences.append("\(entry.recordName) is not on the service")
             differing.append(entry.recordName)

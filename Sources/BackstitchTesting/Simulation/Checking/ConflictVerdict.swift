@@ -116,14 +116,6 @@ struct ConflictVerdict {
     }
 
     private func areSame(_ field: FieldID, _ first: Fields, _ second: Fields) -> Bool {
-        wireForm(field, first) == wireForm(field, second)
-    }
-
-    private func wireForm(_ field: FieldID, _ fields: Fields) -> ServiceValue? {
-        let value = fields.value(field)
-        guard value != .null else { return nil }
-        let attribute = table.attribute(field)
-        return WireForm.canonical(
-            ServiceMapping.serviceValue(value, of: attribute?.schema), attribute)
+        WireForm.areSame(field, first, second, table)
     }
 }

@@ -42,6 +42,8 @@ package struct LogAccount {
         package var fields: Fields? { states.last?.fields }
         package var lastSequence: UInt64 { states.last?.sequence ?? 0 }
         package var isDirty: Bool { isThere && lastSequence > synced }
+        /// Whether it began here to stay.
+        var staysHere: Bool { changeTag.isEmpty && !kept.isEmpty }
 
         func fields(at sequence: UInt64) -> Fields? {
             states.last { $0.sequence <= sequence }?.fields
@@ -52,21 +54,40 @@ package struct LogAccount {
         /// Where it is not, what the operations took away counts only in fields that are declared:
         /// others are the service's.
         func rebased(
-            at sequence: UInt64, base: UInt64, _ operations: [UInt64], declared: Set<FieldID>
+            at sequence: UInt64, base: UInt64, _ operations: [UInt64], _ table: EntityTable
         ) -> Fields? {
             guard let local = fields(at: sequence - 1) else { return nil }
             guard var result = fields(at: sequence) else { return local }
             let start = base > 0 ? fields(at: base) : nil
-            var changed = Set(local.differences(from: start ?? Fields()))
+            var changed = Set(
+                local.differences(from: start ?? Fields()).filter {
+                    !WireForm.areSame($0, local, start ?? Fields(), table)
+                })
             // What was there before a delete has no part in what begins anew.
             let lives = start == nil ? operations.split { fields(at: $0) == nil } : []
             for operation in lives.last ?? [] {
                 let (before, after) = (fields(at: operation - 1), fields(at: operation))
                 let fields = (after ?? Fields()).differences(from: before ?? Fields())
                 changed.formUnion(
-                    fields.filter { declared.contains($0) || local.value($0) != .null })
+                    fields.filter {
+                        table.declaredFields.contains($0) || local.value($0) != .null
+                    })
             }
             for field in changed { result[field] = local.value(field) }
+            return result
+        }
+
+        /// With the references that a create leaves out until their targets are there, where the
+        /// service's version is such a create.
+        func closingCircles(
+            _ fields: Fields?, at operation: OperationView, _ table: EntityTable
+        ) -> Fields? {
+            guard var result = fields, let local = self.fields(at: operation.sequence - 1) else {
+                return fields
+            }
+            for field in table.denyingReferences.map(\.field) where result.value(field) == .null {
+                result[field] = local.value(field)
+            }
             return result
         }
     }
@@ -255,8 +276,9 @@ package struct LogAccount {
             fields?.overlay(after)
             fields = fields?.withoutNulls
             // An edit of a record that the service does not know brings all of it.
-            let isWhole = entry.changeTag.isEmpty && !entry.kept.isEmpty
-            if operation.origin == .local { noteWritten(entry, isWhole ? fields ?? after : after) }
+            if operation.origin == .local {
+                noteWritten(entry, entry.staysHere ? fields ?? after : after)
+            }
         case .delete:
             if fields == nil { note(step.sequence, entry, "deletes what does not exist") }
             fields = nil
@@ -314,13 +336,14 @@ package struct LogAccount {
         acknowledged += before.count - entry.waiting.count
         let acknowledgedThrough = max(entry.synced, stamp.acknowledgedThrough)
         if isContent {
-            let declared = catalog.table(entry.entity)?.declaredFields ?? []
             var bases = [(entry.synced, before), (acknowledgedThrough, entry.waiting)]
             // A record that began here to stay is pushed as a whole.
-            if entry.changeTag.isEmpty, !entry.kept.isEmpty { bases.append((0, before)) }
-            let due = bases.map {
-                entry.rebased(at: operation.sequence, base: $0, $1, declared: declared)
+            if entry.staysHere { bases.append((0, before)) }
+            let table = catalog.table(entry.entity)
+            var due = bases.map { base, operations in
+                table.flatMap { entry.rebased(at: operation.sequence, base: base, operations, $0) }
             }
+            if let table { due += due.map { entry.closingCircles($0, at: operation, table) } }
             // Edits of what the service has anyway are on it.
             if !entry.waiting.isEmpty, operation.conflictBytes == nil, !areSame(due, entry) {
                 entry.owed = Owed(
@@ -398,7 +421,7 @@ package struct LogAccount {
         if !entry.changeTag.isEmpty, let version = version(entry.changeTag),
             let difference = WireForm.difference(
                 report.server.map { WireForm.fields($0, table) } ?? [:],
-                WireForm.fields(version, table))
+                WireForm.fields(version, table), without: hidden)
         {
             note(operation.sequence, entry, "its report has another version: \(difference)")
         }

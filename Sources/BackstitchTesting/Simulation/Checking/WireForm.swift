@@ -36,6 +36,22 @@ package enum WireForm {
         return ServiceMapping.serviceValue(stored, of: schema)
     }
 
+    /// Whether two versions of a record have the same in a field.
+    static func areSame(
+        _ field: FieldID, _ first: Fields, _ second: Fields, _ table: EntityTable
+    ) -> Bool {
+        value(field, first, table) == value(field, second, table)
+    }
+
+    private static func value(
+        _ field: FieldID, _ fields: Fields, _ table: EntityTable
+    ) -> ServiceValue? {
+        let value = fields.value(field)
+        guard value != .null else { return nil }
+        let attribute = table.attribute(field)
+        return canonical(ServiceMapping.serviceValue(value, of: attribute?.schema), attribute)
+    }
+
     /// What is different, for a person to read; nil where nothing is.
     package static func difference(
         _ first: [String: ServiceValue], _ second: [String: ServiceValue],
