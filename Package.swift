@@ -71,7 +71,8 @@ let package = Package(
             name: "BackstitchHub",
             dependencies: [
                 "BackstitchCore", "CloudKitWire", "CMicroHTTPD", "LMDB", "WireCrypto", "XXHash",
-            ]),
+            ],
+            exclude: ["OpenAPI"]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),

@@ -2,6 +2,7 @@ import BackstitchTesting
 import CloudKitWire
 import Foundation
 import LMDB
+import Testing
 import WireCrypto
 
 @testable import BackstitchHub
@@ -75,6 +76,7 @@ final class HubFixture: Sendable {
             method: "POST", target: target(endpoint, in: database, as: user), headers: headers,
             body: body)
         let response = await hub.respond(to: request)
+        response.check(against: request, mayBeWrong: true)
         guard case .bytes(let bytes) = response.body else { return (response.status, []) }
         return (response.status, bytes)
     }

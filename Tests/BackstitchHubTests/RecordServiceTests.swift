@@ -20,12 +20,13 @@ private final class DirectClient: HTTPClient {
     init(_ hub: Hub) { self.hub = hub }
 
     func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPReply {
-        let response = await hub.respond(
-            to: HubRequest(
-                method: request.method,
-                target: String(request.url.dropFirst("http://127.0.0.1".count)),
-                headers: request.headers.map { HubRequest.Header($0.name, $0.value) },
-                body: request.body))
+        let arrived = HubRequest(
+            method: request.method,
+            target: String(request.url.dropFirst("http://127.0.0.1".count)),
+            headers: request.headers.map { HubRequest.Header($0.name, $0.value) },
+            body: request.body)
+        let response = await hub.respond(to: arrived)
+        response.check(against: arrived, mayBeWrong: false)
         let isLost = lostReplies.withLock { count in
             defer { count = max(0, count - 1) }
             return count > 0
@@ -80,7 +81,8 @@ struct RecordServiceTests {
     func conformanceOverHTTP(check: RecordServiceConformance.Check) async throws {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
-        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let service = try CloudKitRecordService(
+            fixture.configuration(url: server.url), client: CheckedClient(try CurlClient()))
         #expect(await Self.conformance(service).run(check) == [])
         await server.stop()
     }
