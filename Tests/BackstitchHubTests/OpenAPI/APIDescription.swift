@@ -115,7 +115,10 @@ struct APIDescription: Sendable {
         _ method: String, _ target: String, request: [UInt8], status: Int,
         headers: [String: String], reply: [UInt8]
     ) -> [String] {
-        guard status == 200 else { return problems(failure: status, headers, reply) }
+        guard status == 200 else {
+            let isHead = method == "HEAD" && reply.isEmpty
+            return isHead ? [] : problems(failure: status, headers, reply)
+        }
         guard let operation = operation(method, target), let replies = operation.replies else {
             return ["\(method) \(target.prefix { $0 != "?" }): is answered and not described"]
         }
