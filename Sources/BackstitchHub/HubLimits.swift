@@ -12,6 +12,10 @@ public struct HubLimits: Hashable, Sendable {
     public var recordBytes = 1_000_000
     /// The most bytes of a body that is no asset.
     public var bodyBytes = 16 << 20
+    /// The most bytes that the private database of a user takes up, assets included; nil for no limit.
+    public var privateDatabaseBytes: Int64?
+    /// The most bytes that the public database of a container takes up; nil for no limit.
+    public var publicDatabaseBytes: Int64?
     /// The most bytes of an asset.
     public var assetBytes = 50 << 20
     /// How long the address of an upload or download is good, in milliseconds.

@@ -110,6 +110,20 @@ final class HubFixture: Sendable {
         return reply.records
     }
 
+    /// What is wrong with the space that databases are said to take up, by a count of all records.
+    func wrongSpace() throws -> [String] {
+        try hub.storage.read { transaction in
+            try transaction.rows(under: HubKey(.database), as: DatabaseRow.self)
+                .map(\.row).flatMap { database -> [String] in
+                    let zones = try transaction.zones(database)
+                    let bytes = try zones.map { try transaction.recordBytes(of: $0) }
+                    let isRight =
+                        database.bytes == bytes.reduce(0, +) && zones.map(\.bytes) == bytes
+                    return isRight ? [] : ["\(database) \(zones) \(bytes)"]
+                }
+        }
+    }
+
     /// A record for an operation.
     static func record(
         _ name: String, tag: String? = nil, _ fields: [String: WireValue] = [:]

@@ -85,7 +85,11 @@ extension HubWriting {
     /// Deletes a zone. Its records go bit by bit, with later writes.
     func deleteZone(_ zone: ZoneRow, _ access: DatabaseAccess) throws {
         var database = try openDatabase(access)
-        var zone = zone
+        try countBytes(of: &database, access)
+        guard var zone: ZoneRow = try row(ZoneRow.key(database: database.number, zone.zoneName))
+        else { return }
+        database.bytes = (database.bytes ?? 0) - (zone.bytes ?? 0)
+        zone.bytes = 0
         zone.isDeleted = true
         try noteChange(of: &zone, in: &database, access)
         try put(HubKey(.endedZone).adding(zone.number), [])

@@ -20,14 +20,19 @@ extension Hub {
             let token = configuration.clock.secret(32).hexadecimal
             return (name: name, field: place.fieldName, token: token)
         }
-        let now = now
+        let (now, limits) = (now, configuration.limits)
         try await storage.write { transaction in
+            var database = try transaction.openDatabase(access)
+            try transaction.countBytes(of: &database, access)
+            let bytesLeft = limits.bytesLeft(in: database, isPublic: access.isPublic)
+            guard bytesLeft != 0 else { throw Self.noSpace }
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
             try Self.removeOldUploads(near: places.map(\.token), now: now, transaction)
             for place in places {
-                let row = UploadRow(
+                var row = UploadRow(
                     zone: zone.number, recordName: place.name, fieldName: place.field,
                     expires: expires)
+                row.bytesMax = bytesLeft
                 try transaction.put(UploadRow.key(token: place.token), row)
             }
         }
@@ -37,6 +42,8 @@ extension Hub {
         }
         return .json(UploadTokensResponse(tokens: tokens).body())
     }
+
+    private static let noSpace = WireError(.quotaExceeded, "The space is used up.")
 
     /// Removes addresses and receipts that no longer count. Keys are hashes: those that follow the keys
     /// of new tokens are a fair sample, so that in the end all are looked at.
@@ -91,6 +98,7 @@ extension Hub {
         guard byteCount <= configuration.limits.assetBytes else {
             throw WireError(.quotaExceeded, "The file is too large.")
         }
+        guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
         if let path = temporary { try assets.keep(path, checksum: checksum) }
         let receipt = configuration.clock.secret(32).hexadecimal
         try await storage.write { transaction in

@@ -15,6 +15,8 @@ struct UploadRow: HubRow, Hashable, Sendable {
     var checksum: String?
     /// Its size in bytes.
     var size: Int64?
+    /// The most bytes that may come: the space that was left; nil for no limit.
+    var bytesMax: Int64?
 
     /// The address of an upload ends in a token; the receipt is another. Neither is kept.
     static func key(token: String) -> HubKey { HubKey(.upload).adding(Digest.sha256("t" + token)) }
@@ -36,6 +38,7 @@ struct UploadRow: HubRow, Hashable, Sendable {
         expires = try json.integer("expires") ?? 0
         checksum = try json.text("checksum")
         size = try json.integer("size")
+        bytesMax = try json.integer("bytesMax")
     }
 
     func write(to json: inout JSONWriter) {
@@ -45,6 +48,7 @@ struct UploadRow: HubRow, Hashable, Sendable {
         json.member("expires", integer: expires)
         json.member("checksum", checksum)
         json.member("size", integer: size)
+        json.member("bytesMax", integer: bytesMax)
     }
 }
 

@@ -150,7 +150,7 @@ struct HostileWorld: Sendable {
             .listZones, LookupZonesRequest(zones: []))
         let subscriptions: SubscriptionsResponse = try await fixture.call(
             .listSubscriptions, LookupZonesRequest(zones: []))
-        var found: [String] = []
+        var found = try fixture.wrongSpace()
         let hidden = own.records.first?.value
         if hidden?.fields["text"] != WireField(.string("treasure-text"))
             || hidden?.fields.count != 5
