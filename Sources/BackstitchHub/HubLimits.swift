@@ -24,6 +24,12 @@ public struct HubLimits: Hashable, Sendable {
     public var signatureMilliseconds: Int64 = 10 * 60 * 1_000
     /// How long a tombstone is kept, in milliseconds; devices that were away for longer fetch all.
     public var tombstoneMilliseconds: Int64 = 180 * 24 * 3_600 * 1_000
+    /// How long a file is kept after the last record, receipt and address of it ended, in
+    /// milliseconds.
+    public var unusedAssetMilliseconds: Int64 = 60 * 60 * 1_000
+    /// How long the holder of a session that ended is told so; from then on its token is one that was
+    /// never given, in milliseconds.
+    public var endedSessionMilliseconds: Int64 = 30 * 24 * 3_600 * 1_000
     /// How long the answer to a named request is kept for the case that it comes again, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000

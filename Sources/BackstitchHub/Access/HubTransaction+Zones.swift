@@ -18,7 +18,8 @@ extension HubReading {
     ///
     /// - Throws: `ZONE_NOT_FOUND`, also for zones of other users.
     func zone(_ id: WireZoneID, _ access: DatabaseAccess) throws -> ZoneRow {
-        guard access.owns(id), let database = try database(access),
+        // No key is longer than that of the longest name.
+        guard id.isValid, access.owns(id), let database = try database(access),
             let zone: ZoneRow = try row(ZoneRow.key(database: database.number, id.zoneName)),
             !zone.isDeleted
         else { throw WireError(.zoneNotFound, "Zone does not exist") }
@@ -99,6 +100,11 @@ extension HubWriting {
             try delete(key)
         }
     }
+}
+
+extension WireZoneID {
+    /// Whether the name is one that a zone can have.
+    var isValid: Bool { zoneName == Self.defaultZoneName || ServiceNames.isRecordName(zoneName) }
 }
 
 extension DatabaseAccess {

@@ -1,4 +1,5 @@
 import Glibc
+import LMDB
 import WireCrypto
 
 /// The files of assets: one for each content, named by its SHA-256, in a folder of the hub's own.
@@ -7,6 +8,8 @@ import WireCrypto
 struct AssetFiles: Sendable {
     /// The folder.
     let folder: String
+    /// How many uploads of a content are being kept.
+    private let uploads = Locked<[String: Int]>([:])
 
     init(folder: String) throws(HubFailure) {
         self.folder = folder
@@ -44,6 +47,28 @@ struct AssetFiles: Sendable {
             let reason = String(cString: strerror(errno))
             unlink(path)
             throw HubFailure("An upload can't be kept: \(reason). Check the disk.")
+        }
+    }
+
+    /// Runs a closure in which a content is kept and noted, and is not removed.
+    func holding<R>(_ checksum: String, _ body: () async throws -> R) async rethrows -> R {
+        uploads.withLock { $0[checksum, default: 0] += 1 }
+        defer {
+            uploads.withLock { uploads in
+                let count = (uploads[checksum] ?? 1) - 1
+                uploads[checksum] = count > 0 ? count : nil
+            }
+        }
+        return try await body()
+    }
+
+    /// Removes a content.
+    ///
+    /// - Returns: Whether it is gone; false while it is being uploaded.
+    func remove(_ checksum: String) -> Bool {
+        guard let path = path(checksum) else { return true }
+        return uploads.withLock { uploads in
+            uploads[checksum] == nil && (unlink(path) == 0 || errno == ENOENT)
         }
     }
 

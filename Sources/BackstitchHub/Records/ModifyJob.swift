@@ -20,6 +20,7 @@ struct ModifyJob: Sendable {
     /// Milliseconds since 1970.
     let now: Int64
     let limits: HubLimits
+    let assets: AssetFiles
     /// Where the answer is kept; nil where the request has no name.
     let ledgerKey: HubKey?
     let bodyHash: [UInt8]
@@ -48,7 +49,7 @@ struct ModifyJob: Sendable {
             let growth = try plan.growth()
             zone.bytes = (zone.bytes ?? 0) + growth
             database.bytes = (database.bytes ?? 0) + growth
-            try ZoneWriter(transaction: transaction, now: now, limits: limits)
+            try ZoneWriter(transaction: transaction, now: now, limits: limits, assets: assets)
                 .write(plan, to: &zone)
             try transaction.noteChange(of: &zone, in: &database, access)
         }

@@ -52,19 +52,25 @@ struct UploadRow: HubRow, Hashable, Sendable {
     }
 }
 
-/// How often the records of all zones refer to a file.
+/// How often the records of all zones refer to a file, and until when it is kept at least.
 struct AssetRow: HubRow, Hashable, Sendable {
     static let title = "an asset"
 
-    var references: Int64
+    var references: Int64 = 0
+    /// Milliseconds since 1970.
+    var keepUntil: Int64 = 0
 
     static func key(checksum: String) -> HubKey { HubKey(.asset).adding(checksum) }
 
-    init(references: Int64) { self.references = references }
+    init() {}
 
     init(json: JSONObject) throws(WireFormatError) {
         references = try json.integer("references") ?? 0
+        keepUntil = try json.integer("keepUntil") ?? 0
     }
 
-    func write(to json: inout JSONWriter) { json.member("references", integer: references) }
+    func write(to json: inout JSONWriter) {
+        json.member("references", integer: references)
+        json.member("keepUntil", integer: keepUntil)
+    }
 }

@@ -34,12 +34,16 @@ struct HostileMaker {
 
     // MARK: Addresses
 
+    private var longName: String { String(repeating: "k", count: 600) }
+
     private mutating func target(_ endpoint: Endpoint) -> String {
         let fixture = world.fixture
         let database = pick([WireDatabase.private, .private, .private, .public, .shared])
         if happens(onceIn: 8) {
             let path = WirePath(
-                container: pick([HubFixture.container, "iCloud.other", "..", "%2e%2e", "a%2Fb"]),
+                container: pick([
+                    HubFixture.container, "iCloud.other", "..", "%2e%2e", "a%2Fb", longName,
+                ]),
                 environment: pick(["development", "production", "Development", ""]),
                 database: database, endpoint: endpoint)
             return path.text + "?" + credentials()
@@ -134,7 +138,7 @@ struct HostileMaker {
                 HubRequest.Header(
                     pick(["Accept-Encoding", "Range", "If-None-Match", "X-Forwarded-For", "Cookie"]
                     ),
-                    pick(["gzip", "bytes=0-", "*", "::1", "gzip;q=0, *;q=1", "\"", ";;;"])))
+                    pick(["identity", "bytes=0-", "*", "::1", "gzip;q=0", "\"", ";;;"])))
         }
         return headers
     }
