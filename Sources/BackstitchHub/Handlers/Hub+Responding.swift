@@ -23,7 +23,7 @@ extension Hub {
                 "Access-Control-Expose-Headers",
                 "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
         ]
-        return response
+        return response.coded(for: request.headers)
     }
 
     private func respond(to request: HubRequest, _ call: inout String) async -> HubResponse {
