@@ -112,6 +112,44 @@ struct RecordServiceTests {
         }
     }
 
+    @Test("a record that is too large is told from a user without space")
+    func tooLarge() async throws {
+        var limits = HubLimits()
+        limits.privateDatabaseBytes = 1_000_300
+        let fixture = try await HubFixture(limits: limits)
+        let service = try CloudKitRecordService(
+            fixture.configuration(), client: DirectClient(fixture.hub))
+        let zone = ZoneID("z")
+        try await service.createZone(zone)
+        let create = RecordModification.create(
+            recordName: "a", recordType: "T",
+            fields: ["t": .string(String(repeating: "x", count: 999_900))])
+        let created = try await service.modifyRecords([create], in: zone, atomic: false)
+        guard case .saved(let tag, _)? = created.first else {
+            Issue.record("\(created)")
+            return
+        }
+        func update(_ count: Int) async throws -> ServiceError.Code? {
+            let update = RecordModification.update(
+                recordName: "a", recordType: "T", changeTag: tag,
+                fields: ["u": .string(String(repeating: "x", count: count))])
+            let results = try await service.modifyRecords([update], in: zone, atomic: false)
+            guard case .failed(let error)? = results.first else { return nil }
+            return error.code
+        }
+        #expect(try await update(500) == .limitExceeded)
+        let other = RecordModification.create(
+            recordName: "b", recordType: "T",
+            fields: ["t": .string(String(repeating: "x", count: 300))])
+        let second = try await service.modifyRecords([other], in: zone, atomic: false)
+        guard case .failed(let error)? = second.first else {
+            Issue.record("\(second)")
+            return
+        }
+        #expect(error.code == .quotaExceeded)
+        #expect(try await update(10) == nil)
+    }
+
     @Test("two stores come to hold the same through a hub over HTTP")
     func engines() async throws {
         let fixture = try await HubFixture()
