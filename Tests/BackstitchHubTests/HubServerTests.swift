@@ -68,6 +68,12 @@ struct HubServerTests {
         for (request, status) in Self.cases {
             let reply = try await exchange(server, Array(request.utf8))
             #expect(reply.hasPrefix("HTTP/1.1 \(status) "), "\(request.prefix(200))")
+            let answer = try #require(RawConnection.replies(in: Array(reply.utf8)).first)
+            let description = try APIDescription.hub.get()
+            guard status != 200 else { continue }
+            let problems = description.problems(
+                failure: answer.status, answer.headers, answer.body)
+            #expect(problems == [], "\(request.prefix(200))")
         }
         await server.stop()
     }

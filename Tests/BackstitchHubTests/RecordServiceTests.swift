@@ -140,7 +140,7 @@ struct RecordServiceTests {
         #expect(try await update(500) == .limitExceeded)
         let other = RecordModification.create(
             recordName: "b", recordType: "T",
-            fields: ["t": .string(String(repeating: "x", count: 300))])
+            fields: ["t": .string(String(repeating: "x", count: 600))])
         let second = try await service.modifyRecords([other], in: zone, atomic: false)
         guard case .failed(let error)? = second.first else {
             Issue.record("\(second)")

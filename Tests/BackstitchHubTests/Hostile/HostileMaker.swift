@@ -122,7 +122,8 @@ struct HostileMaker {
         if happens(onceIn: 6) {
             headers.append(HubRequest.Header("X-Backstitch-Push-Token", pick(world.tokens)))
         }
-        if happens(onceIn: 10) {
+        if happens(onceIn: 16) { headers += world.signedHeaders }
+        if happens(onceIn: 16) {
             let day = SignedDate.text(milliseconds: world.fixture.time.withLock { $0 })
             headers += [
                 HubRequest.Header(WireHeader.keyID, pick(["", "0", pick(world.checksums)])),

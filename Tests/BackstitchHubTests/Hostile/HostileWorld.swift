@@ -2,6 +2,7 @@ import BackstitchCore
 import CloudKitWire
 import Foundation
 import Testing
+import WireCrypto
 
 @testable import BackstitchHub
 
@@ -17,6 +18,8 @@ struct HostileWorld: Sendable {
     let fixture: HubFixture
     let strangerAPIToken: String
     let expiredWebToken: String
+    /// Headers of a key of the hub's, signed for another request.
+    let signedHeaders: [HubRequest.Header]
     /// Opaque texts, of Ada's and of Bob's own.
     private(set) var tokens: [String] = []
     private(set) var checksums: [String] = []
@@ -35,6 +38,17 @@ struct HostileWorld: Sendable {
             "Bob", container: HubFixture.container, environment: "development",
             lifetimeMilliseconds: 0
         ).webAuthToken
+        let key = SigningKey.generate()
+        let keyID = try await hub.addServerKey(
+            key.publicPEM, container: HubFixture.container, environment: "development")
+        let date = SignedDate.text(milliseconds: hub.now)
+        let message = RequestSignature.message(date: date, body: [], path: "/database/1/x")
+        signedHeaders = [
+            HubRequest.Header(WireHeader.keyID, keyID),
+            HubRequest.Header(WireHeader.signedDate, date),
+            HubRequest.Header(
+                WireHeader.signature, Data(try key.sign(message)).base64EncodedString()),
+        ]
         try await plant()
         try await settleBob()
     }
@@ -52,9 +66,14 @@ struct HostileWorld: Sendable {
             ])
         var hidden = treasure
         hidden.recordType = "TreasureType"
+        // The hub keeps the answer for the case that the request comes again.
+        let named = [
+            HubRequest.Header(WireHeader.requestID, "a"),
+            HubRequest.Header(WireHeader.extensions, "request-id"),
+        ]
         let saved = try await fixture.modify(
             .init(.create, hidden), .init(.create, HubFixture.record("treasure-record")),
-            zone: "secret")
+            zone: "secret", headers: named)
         tokens += [receipt, saved.first?.value?.recordChangeTag].compactMap { $0 }
         file = try await upload([1, 2, 3], as: fixture.ada, "secret", "other")
         tokens += [file.receipt].compactMap { $0 }

@@ -68,7 +68,12 @@ struct HostileRun {
         // The server waits for the rest of a request that was cut off; what it says soon is judged.
         for reply in RawConnection.replies(in: connection.rest(patienceMilliseconds: 20)) {
             statuses[reply.status, default: 0] += 1
-            note(reply, "\(String(decoding: bytes.prefix(400), as: UTF8.self))")
+            let about = "\(String(decoding: bytes.prefix(400), as: UTF8.self))"
+            note(reply, about)
+            guard reply.status > 200 else { continue }
+            let problems = description.problems(
+                failure: reply.status, reply.headers, reply.body)
+            if !problems.isEmpty { failures.append("\(problems) \(reply.status) \(about)") }
         }
     }
 

@@ -138,7 +138,8 @@ struct APIDescription: Sendable {
         return found + checker.problems(json, schema, at: "reply")
     }
 
-    private func problems(
+    /// What is wrong with the answer to a request that failed as a whole.
+    func problems(
         failure status: Int, _ headers: [String: String], _ reply: [UInt8]
     ) -> [String] {
         guard Self.type(headers) == "application/json" else {
