@@ -66,7 +66,8 @@ struct HubExpiryTests {
         try await write()
         #expect(!isThere)
         #expect(try rows(.asset) == 0)
-        #expect(try rows(.expiry) == 2)  // The sessions of the fixture's users, and none else.
+        // The sessions of the fixture's users, and none else.
+        #expect(try rows(.expiry) == 2)
     }
 
     @Test("a file stays as long as a record holds it, and a time after")
@@ -136,19 +137,6 @@ struct HubExpiryTests {
         #expect(!isThere)
     }
 
-    @Test("a file that is being uploaded is not removed")
-    func underWay() async throws {
-        _ = try await upload()
-        fixture.advance(milliseconds: Self.day)
-        try await fixture.hub.assets.holding(Self.checksum) {
-            try await write()
-            #expect(isThere)
-        }
-        fixture.advance(milliseconds: Self.day)
-        try await write()
-        #expect(!isThere)
-    }
-
     @Test("a session that ended asks to sign in, and is forgotten in the end")
     func sessions() async throws {
         func status() async -> Int {
@@ -164,7 +152,8 @@ struct HubExpiryTests {
         fixture.advance(milliseconds: HubLimits().endedSessionMilliseconds)
         _ = try await fixture.hub.signIn(
             "Ada", container: HubFixture.container, environment: "development")
-        #expect(try rows(.webToken) == tokens - 1)  // One more, and Ada's and Bob's first ones gone.
+        // One more, and Ada's and Bob's first ones gone.
+        #expect(try rows(.webToken) == tokens - 1)
         #expect(await status() == 401)
     }
 }

@@ -1,5 +1,4 @@
 import Glibc
-import LMDB
 import WireCrypto
 
 /// The files of assets: one for each content, named by its SHA-256, in a folder of the hub's own.
@@ -8,8 +7,6 @@ import WireCrypto
 struct AssetFiles: Sendable {
     /// The folder.
     let folder: String
-    /// How many uploads of a content are being kept.
-    private let uploads = Locked<[String: Int]>([:])
 
     init(folder: String) throws(HubFailure) {
         self.folder = folder
@@ -50,26 +47,12 @@ struct AssetFiles: Sendable {
         }
     }
 
-    /// Runs a closure in which a content is kept and noted, and is not removed.
-    func holding<R>(_ checksum: String, _ body: () async throws -> R) async rethrows -> R {
-        uploads.withLock { $0[checksum, default: 0] += 1 }
-        defer {
-            uploads.withLock { uploads in
-                let count = (uploads[checksum] ?? 1) - 1
-                uploads[checksum] = count > 0 ? count : nil
-            }
-        }
-        return try await body()
-    }
-
-    /// Removes a content.
+    /// Removes a content; nothing happens where it is not there.
     ///
-    /// - Returns: Whether it is gone; false while it is being uploaded.
+    /// - Returns: Whether it is gone.
     func remove(_ checksum: String) -> Bool {
         guard let path = path(checksum) else { return true }
-        return uploads.withLock { uploads in
-            uploads[checksum] == nil && (unlink(path) == 0 || errno == ENOENT)
-        }
+        return unlink(path) == 0 || errno == ENOENT
     }
 
     private static func sync(_ path: String) -> Bool {

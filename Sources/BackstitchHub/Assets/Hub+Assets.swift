@@ -81,18 +81,16 @@ extension Hub {
         guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
         let receipt = configuration.clock.secret(32).hexadecimal
         let (sweep, end) = (sweep, row.expires + configuration.limits.unusedAssetMilliseconds)
-        try await assets.holding(checksum) {
-            // First, so that a file of which nothing else is noted goes again.
-            try await storage.write { try $0.keepAsset(checksum, until: end) }
-            if let path = temporary { try assets.keep(path, checksum: checksum) }
-            try await storage.write { transaction in
-                var uploaded = row
-                uploaded.checksum = checksum
-                uploaded.size = Int64(byteCount)
-                try transaction.put(uploaded, at: UploadRow.key(receipt: receipt))
-                try transaction.delete(key)
-                try sweep(transaction)
-            }
+        // First, so that the file stays for now, and goes where nothing else comes to be noted.
+        try await storage.write { try $0.keepAsset(checksum, until: end) }
+        if let path = temporary { try assets.keep(path, checksum: checksum) }
+        try await storage.write { transaction in
+            var uploaded = row
+            uploaded.checksum = checksum
+            uploaded.size = Int64(byteCount)
+            try transaction.put(uploaded, at: UploadRow.key(receipt: receipt))
+            try transaction.delete(key)
+            try sweep(transaction)
         }
         let file = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
         return .json(UploadedFileResponse(file: file).body())
