@@ -82,7 +82,7 @@ struct HostileMaker {
             "/asset/1/%2e%2e/\(expires)/\(signature)/a", "/asset/1/\(ada)%00/1/2/3",
             "/asset/1/incoming/\(expires)/\(signature)/a", "/asset/\(ada)", "/asset/1/\(ada)/",
             "/asset//1/\(ada)/\(expires)/\(signature)/a", "/asset", "/assets/\(ada)",
-            damaged(world.adaDownload.replacing("${f}", with: "a")),
+            damagedDownload(),
             "/upload/1/\(pick(world.tokens))", "/upload/1/", "/upload", "/upload/2/a/b",
             "/upload/1/..%2f..%2f\(ada)", damaged(world.bobUpload), world.bobUpload,
             "/courier/1/\(ada)", "/courier/1/zz", "/courier/1/", "/courier/2/00",
@@ -96,6 +96,13 @@ struct HostileMaker {
         return HubRequest(
             method: method, target: target, headers: headers(),
             body: hasBody ? Array(text().utf8) : [])
+    }
+
+    /// Ada's address with a mistake before the name of the file, which anybody may choose.
+    private mutating func damagedDownload() -> String {
+        let stem = world.adaDownload.replacing("/${f}", with: "")
+        let damaged = damaged(stem)
+        return (damaged == stem ? String(stem.dropLast()) : damaged) + "/a"
     }
 
     private mutating func damaged(_ text: String) -> String {
