@@ -57,6 +57,7 @@ let package = Package(
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
             providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "XXHash"),
         .target(name: "LMDB", dependencies: ["CLMDB", "XXHash"]),
         .target(name: "BackstitchCore", dependencies: ["XXHash"]),
@@ -70,8 +71,10 @@ let package = Package(
         .target(
             name: "BackstitchHub",
             dependencies: [
-                "BackstitchCore", "CloudKitWire", "CMicroHTTPD", "LMDB", "WireCrypto", "XXHash",
-            ]),
+                "BackstitchCore", "CloudKitWire", "CMicroHTTPD", "CZlib", "LMDB", "WireCrypto",
+                "XXHash",
+            ],
+            exclude: ["OpenAPI"]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),

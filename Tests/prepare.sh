@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the libraries that Backstitch needs beside the Swift toolchain, with their headers: liblmdb
-# for the store, and for the hub and its client libmicrohttpd, libcurl and libcrypto.
+# for the store, and for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib.
 set -eu
 missing=
 need() {
@@ -13,6 +13,7 @@ need lmdb.h liblmdb-dev
 need microhttpd.h libmicrohttpd-dev
 need curl/curl.h libcurl4-openssl-dev
 need openssl/evp.h libssl-dev
+need zlib.h zlib1g-dev
 if [ -z "$missing" ]; then exit 0; fi
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "Install these or your system's equivalents, then run this again:$missing" >&2

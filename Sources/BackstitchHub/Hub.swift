@@ -75,6 +75,15 @@ public final class Hub: Sendable {
     /// The time in milliseconds since 1970.
     var now: Int64 { configuration.clock.milliseconds() }
 
+    /// Removes what is due at this time, in a transaction that writes something else.
+    var sweep: @Sendable (any HubWriting) throws -> Void {
+        let (assets, limits, now) = (assets, configuration.limits, now)
+        return { transaction in
+            try ExpirySweep(transaction: transaction, assets: assets, limits: limits, now: now)
+                .run()
+        }
+    }
+
     /// The start of the addresses in replies.
     var baseURL: String { configuration.publicURL ?? serverURL.withLock { $0 } }
 

@@ -12,6 +12,10 @@ public struct HubLimits: Hashable, Sendable {
     public var recordBytes = 1_000_000
     /// The most bytes of a body that is no asset.
     public var bodyBytes = 16 << 20
+    /// The most bytes that the private database of a user takes up, assets included; nil for no limit.
+    public var privateDatabaseBytes: Int64?
+    /// The most bytes that the public database of a container takes up; nil for no limit.
+    public var publicDatabaseBytes: Int64?
     /// The most bytes of an asset.
     public var assetBytes = 50 << 20
     /// How long the address of an upload or download is good, in milliseconds.
@@ -20,6 +24,12 @@ public struct HubLimits: Hashable, Sendable {
     public var signatureMilliseconds: Int64 = 10 * 60 * 1_000
     /// How long a tombstone is kept, in milliseconds; devices that were away for longer fetch all.
     public var tombstoneMilliseconds: Int64 = 180 * 24 * 3_600 * 1_000
+    /// How long a file is kept after the last record, receipt and address of it ended, in
+    /// milliseconds.
+    public var unusedAssetMilliseconds: Int64 = 60 * 60 * 1_000
+    /// How long the holder of a session that ended is told so; from then on its token is one that was
+    /// never given, in milliseconds.
+    public var endedSessionMilliseconds: Int64 = 30 * 24 * 3_600 * 1_000
     /// How long the answer to a named request is kept for the case that it comes again, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000

@@ -39,6 +39,9 @@ extension CloudKitRecordService {
     public func zoneChanges(
         in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
+        guard limit > 0 else {
+            throw ServiceError(.invalidRequest, reason: "a page has one record or more")
+        }
         let feed = ZoneFeedRequest(
             zoneID: WireZoneID(zone), syncToken: token,
             resultsLimit: Int64(min(limit, currentLimits.recordsPerPage)),

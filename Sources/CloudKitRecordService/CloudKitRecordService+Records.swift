@@ -40,20 +40,19 @@ extension CloudKitRecordService {
         let reply: RecordsResponse = try await connection.call(
             .modifyRecords, database, request, requestID: UUID().uuidString)
         try batch.take(reply)
-        try await completeConflicts(in: &batch, zone)
+        try await completeFailures(in: &batch, zone)
         return batch.results
     }
 
-    /// Looks up the records of conflicts where the reply lacks them.
-    private func completeConflicts(
+    /// Looks up the records of failures that say more with them.
+    private func completeFailures(
         in batch: inout ModifyBatch, _ zone: ZoneID
     ) async throws(ServiceError) {
         let names = batch.namesToLookUp
         guard !names.isEmpty else { return }
-        let found = try await lookUpRecords(names, in: zone)
-        for (name, result) in zip(names, found) {
-            guard case .found(let record) = result else { continue }
-            batch.complete(name, with: record)
+        for (name, item) in zip(names, try await items(names, in: zone)) {
+            guard case .value(let record) = item, !record.isDeleted else { continue }
+            try batch.complete(name, with: record, recordBytesMax: currentLimits.recordBytes)
         }
     }
 
@@ -62,13 +61,9 @@ extension CloudKitRecordService {
         _ recordNames: [String], in zone: ZoneID
     ) async throws(ServiceError) -> [LookupResult] {
         try check(count: recordNames.count)
-        let request = LookupRecordsRequest(
-            records: recordNames.map { .init(recordName: $0) }, zoneID: WireZoneID(zone))
-        let reply: RecordsResponse = try await connection.call(.lookupRecords, database, request)
-        guard reply.records.count == recordNames.count else { throw Self.wrongCount }
         var results: [LookupResult] = []
-        results.reserveCapacity(reply.records.count)
-        for item in reply.records {
+        results.reserveCapacity(recordNames.count)
+        for item in try await items(recordNames, in: zone) {
             switch item {
             case .value(let record) where record.isDeleted: results.append(.notFound)
             case .value(let record): results.append(.found(try ServiceRecord(record)))
@@ -78,6 +73,16 @@ extension CloudKitRecordService {
             }
         }
         return results
+    }
+
+    private func items(
+        _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [WireItem<WireRecord>] {
+        let request = LookupRecordsRequest(
+            records: recordNames.map { .init(recordName: $0) }, zoneID: WireZoneID(zone))
+        let reply: RecordsResponse = try await connection.call(.lookupRecords, database, request)
+        guard reply.records.count == recordNames.count else { throw Self.wrongCount }
+        return reply.records
     }
 
     private func check(count: Int) throws(ServiceError) {

@@ -63,21 +63,35 @@ struct ModifyBatch {
         }
     }
 
-    /// The names of the records of conflicts that came without them.
+    /// The names of the records of conflicts that came without them, and of those that may have
+    /// grown too large.
     var namesToLookUp: [String] {
         places.enumerated().compactMap { index, place in
-            guard case .failed(let error) = answers[place], error.serverRecord == nil,
-                error.code == .conflict || error.code == .alreadyExists
-            else { return nil }
+            guard case .failed(let error) = answers[place] else { return nil }
+            let isConflict = error.code == .conflict || error.code == .alreadyExists
+            let mayBeTooLarge = error.code == .quotaExceeded && operations[index].kind == .update
+            guard isConflict && error.serverRecord == nil || mayBeTooLarge else { return nil }
             return operations[index].record.recordName
         }
     }
 
-    mutating func complete(_ name: String, with record: ServiceRecord) {
+    /// Completes the failures of a record by what the service has of it.
+    ///
+    /// A service has one code for a user whose space is used up and for a record that is too large.
+    /// The latter concerns no other record, so that it is told as `limitExceeded`.
+    mutating func complete(_ name: String, with record: WireRecord, recordBytesMax: Int)
+        throws(ServiceError)
+    {
         for (index, place) in places.enumerated()
         where operations[index].record.recordName == name {
             guard case .failed(var error) = answers[place] else { continue }
-            error.serverRecord = record
+            if error.code == .quotaExceeded {
+                let bytes = operations[index].byteCount(over: record)
+                guard bytes > recordBytesMax else { continue }
+                error.code = .limitExceeded
+            } else {
+                error.serverRecord = try ServiceRecord(record)
+            }
             answers[place] = .failed(error)
         }
     }

@@ -90,6 +90,7 @@ package struct WirePath: Hashable, Sendable {
         }
         container = String(parts[3])
         environment = String(parts[4])
+        guard ["development", "production"].contains(environment) else { return nil }
         guard let endpoint = Endpoint(rawValue: parts[first...].joined(separator: "/")),
             endpoint.isOfDevice == (database == nil)
         else { return nil }

@@ -13,12 +13,14 @@ private final class KillableHub {
     private let folder: String
     private var child: ChildProcess
 
-    init(folder: String) throws {
+    init(folder: String, options: [String] = []) throws {
         self.folder = folder
-        child = try Runner.start([
-            "hub", "--dev", "--user", "Ada", "--user", "Bob", "--listen", "127.0.0.1:0", "--data",
-            folder,
-        ])
+        child = try Runner.start(
+            [
+                "hub", "--dev", "--user", "Ada", "--user", "Bob", "--listen", "127.0.0.1:0",
+                "--data",
+                folder,
+            ] + options)
         document = try JSON.value(HubDocument.self, Self.line(of: child.output))
     }
 
@@ -140,6 +142,29 @@ private final class KillableHub {
         return saved
     }
 
+    @Test func `a user whose space is used up is told so, and others are not`() async throws {
+        let hub = try KillableHub(folder: fixture.root + "/hub", options: ["--quota", "1000"])
+        let zone = ZoneID("z")
+        let create = RecordModification.create(
+            recordName: "a", recordType: "T",
+            fields: ["t": .string(String(repeating: "x", count: 800))])
+        let second = RecordModification.create(
+            recordName: "b", recordType: "T",
+            fields: ["t": .string(String(repeating: "x", count: 800))])
+        for user in 0...1 {
+            let service = try hub.service(user: user)
+            try await service.createZone(zone)
+            let results = try await service.modifyRecords(
+                [create, second], in: zone, atomic: false)
+            guard case .saved? = results.first, case .failed(let error)? = results.last else {
+                Issue.record("\(results)")
+                continue
+            }
+            #expect(error.code == .quotaExceeded)
+        }
+        #expect(try hub.stop() == .exit(code: 0))
+    }
+
     @Test func `credentials are made, told once, and revoked`() throws {
         let folder = fixture.root + "/hub"
         let token = try Runner.run("hub", "token", "--data", folder)
@@ -156,6 +181,8 @@ private final class KillableHub {
     @Test(arguments: [
         (["hub"], "--data"), (["hub", "dance"], "dance"), (["hub", "token"], "--data"),
         (["hub", "--dev", "--listen", "nowhere"], "HOST:PORT"),
+        (["hub", "--dev", "--quota", "0"], "--quota"),
+        (["hub", "--dev", "--public-quota", "much"], "--public-quota"),
         (["hub", "--dev", "--listen", "0.0.0.0:0"], "certificate"),
         (["sync", "x"], "--zone"), (["sync", "x", "--zone", "z"], "--api-token"),
     ])

@@ -77,7 +77,7 @@ struct HubAccessTests {
         #expect(anonymous.status == 421)
         fixture.advance(milliseconds: Hub.webTokenMilliseconds)
         let late = await fixture.send(.lookupRecords, as: fixture.ada, body: Self.lookup.body())
-        #expect(late.status == 401)
+        #expect(late.status == 421)
     }
 
     @Test("who fails too often has to wait, and a revoked credential counts no more")

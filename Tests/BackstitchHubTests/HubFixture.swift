@@ -2,6 +2,7 @@ import BackstitchTesting
 import CloudKitWire
 import Foundation
 import LMDB
+import Testing
 import WireCrypto
 
 @testable import BackstitchHub
@@ -66,26 +67,32 @@ final class HubFixture: Sendable {
         return target
     }
 
-    /// Sends a request and answers status and body.
+    /// Sends a request, checks it and the reply against the description, and answers status and body.
+    ///
+    /// - Parameter mayBeWrong: Whether the request is meant to be refused.
     func send(
         _ endpoint: Endpoint, in database: WireDatabase = .private,
-        as user: Hub.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8]
+        as user: Hub.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8],
+        mayBeWrong: Bool = true
     ) async -> (status: Int, body: [UInt8]) {
         let request = HubRequest(
             method: "POST", target: target(endpoint, in: database, as: user), headers: headers,
             body: body)
         let response = await hub.respond(to: request)
+        response.check(against: request, mayBeWrong: mayBeWrong)
         guard case .bytes(let bytes) = response.body else { return (response.status, []) }
         return (response.status, bytes)
     }
 
-    /// Sends a request as Ada and reads the reply.
+    /// Sends a request as Ada, unless told otherwise, and reads the reply.
     func call<Reply: WireBody>(
         _ endpoint: Endpoint, in database: WireDatabase = .private, _ request: some WireBody,
-        headers: [HubRequest.Header] = [], as user: Hub.SignedInUser? = nil
+        headers: [HubRequest.Header] = [], as user: Hub.SignedInUser? = nil,
+        mayBeWrong: Bool = false
     ) async throws -> Reply {
         let (status, body) = await send(
-            endpoint, in: database, as: user ?? ada, headers: headers, body: request.body())
+            endpoint, in: database, as: user ?? ada, headers: headers, body: request.body(),
+            mayBeWrong: mayBeWrong)
         guard status == 200 else { throw try WireError(body: body) }
         return try Reply(body: body)
     }
@@ -106,6 +113,20 @@ final class HubFixture: Sendable {
             operations: operations, zoneID: zone.map { WireZoneID($0) }, isAtomic: atomic)
         let reply: RecordsResponse = try await call(.modifyRecords, request, headers: headers)
         return reply.records
+    }
+
+    /// What is wrong with the space that databases are said to take up, by a count of all records.
+    func wrongSpace() throws -> [String] {
+        try hub.storage.read { transaction in
+            try transaction.rows(under: HubKey(.database), as: DatabaseRow.self)
+                .map(\.row).flatMap { database -> [String] in
+                    let zones = try transaction.zones(database)
+                    let bytes = try zones.map { try transaction.recordBytes(of: $0) }
+                    let isRight =
+                        database.bytes == bytes.reduce(0, +) && zones.map(\.bytes) == bytes
+                    return isRight ? [] : ["\(database) \(zones) \(bytes)"]
+                }
+        }
     }
 
     /// A record for an operation.

@@ -1,7 +1,6 @@
 import CloudKitWire
 import Dispatch
 import Foundation
-import Glibc
 import Testing
 
 @testable import BackstitchHub
@@ -24,32 +23,9 @@ private func exchange(
 private func blockingExchange(
     _ server: HubServer, _ bytes: [UInt8], goesAway: Bool
 ) throws -> String {
-    let port = try #require(UInt16(server.url.split(separator: ":").last ?? ""))
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let status = withUnsafeBytes(of: &address) { bytes in
-        connect(
-            descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
-            socklen_t(bytes.count))
-    }
-    try #require(status == 0)
-    // A server that neither answers nor closes fails the test, and does not hang it.
-    var patience = timeval(tv_sec: 900, tv_usec: 0)
-    setsockopt(
-        descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-    _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-    if goesAway { return "" }
-    var reply: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4_096)
-    while true {
-        let count = recv(descriptor, &buffer, buffer.count, 0)
-        guard count > 0 else { return String(decoding: reply, as: UTF8.self) }
-        reply += buffer[..<count]
-    }
+    let connection = try RawConnection(url: server.url)
+    connection.send(bytes)
+    return goesAway ? "" : String(decoding: connection.rest(), as: UTF8.self)
 }
 
 @Suite("The server of a hub")
@@ -92,6 +68,12 @@ struct HubServerTests {
         for (request, status) in Self.cases {
             let reply = try await exchange(server, Array(request.utf8))
             #expect(reply.hasPrefix("HTTP/1.1 \(status) "), "\(request.prefix(200))")
+            let answer = try #require(RawConnection.replies(in: Array(reply.utf8)).first)
+            let description = try APIDescription.hub.get()
+            guard status != 200 else { continue }
+            let problems = description.problems(
+                failure: answer.status, answer.headers, answer.body)
+            #expect(problems == [], "\(request.prefix(200))")
         }
         await server.stop()
     }

@@ -23,14 +23,15 @@ private struct ZoneModel: ZoneView {
 
     /// Plans operations, and carries the plan out.
     mutating func run(
-        _ operations: WireRecordOperation..., atomic: Bool = false, now: Int64 = 100
+        _ operations: WireRecordOperation..., atomic: Bool = false, now: Int64 = 100,
+        bytesLeft: Int64? = nil
     ) throws -> ModifyPlan {
         let sequence = records.values.map(\.sequence).max() ?? 0
         let planner = ModifyPlanner(
             view: self,
             context: ModifyContext(
                 isPublic: false, user: "_u", now: now, tagSuffix: "abcd", sequence: sequence,
-                limits: HubLimits()))
+                limits: HubLimits(), bytesLeft: bytesLeft))
         let plan = try planner.plan(operations, isAtomic: atomic)
         for write in plan.writes {
             #expect(write.before == records[write.after.recordName])
@@ -136,6 +137,35 @@ struct ModifyPlannerTests {
         #expect(second.writes[0].assetsBefore == ["sum"] && second.writes[0].assetsAfter == ["sum"])
         let third = try zone.run(Self.delete("a"))
         #expect(third.writes[0].assetsBefore == ["sum"] && third.writes[0].assetsAfter.isEmpty)
+    }
+
+    @Test("what would not fit into the space is refused, and deletes make room for what follows")
+    func space() throws {
+        var zone = ZoneModel()
+        func record(_ name: String, _ count: Int) -> WireRecord {
+            HubFixture.record(name, ["t": .string(String(repeating: "x", count: count))])
+        }
+        let first = try zone.run(.init(.create, record("a", 100)), bytesLeft: 150)
+        let size = try first.growth()
+        #expect(size > 100 && size < 150)
+        let full = WireErrorCode.quotaExceeded
+        let refused = try zone.run(
+            .init(.create, record("b", 100)), .init(.create, record("c", 1)),
+            .init(.forceUpdate, record("a", 99)), bytesLeft: size - 1)
+        #expect(refused.results.map(\.code) == [full, nil, nil])
+        let room = try zone.run(
+            .init(.create, record("b", 100)), .init(.forceDelete, record("a", 0)),
+            .init(.create, record("d", 99)), bytesLeft: 0)
+        #expect(room.results.map(\.code) == [full, nil, nil])
+        #expect(try room.growth() == 0)
+        let atomic = try zone.run(
+            .init(.create, record("x", 0)), .init(.create, record("y", 0)), atomic: true,
+            bytesLeft: 40)
+        #expect(atomic.results.map(\.code) == [.atomicError, full] && atomic.writes.isEmpty)
+        let file = WireRecordOperation(
+            .create, HubFixture.record("e", ["f": .asset(WireAsset(receipt: "paid"))]))
+        let held = try zone.run(file)
+        #expect(try held.growth() == Int64(held.writes[0].after.fieldsJSON.count) + 2)
     }
 
     @Test("a stored record is read as it was written, and damage is noticed")

@@ -20,12 +20,13 @@ private final class DirectClient: HTTPClient {
     init(_ hub: Hub) { self.hub = hub }
 
     func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPReply {
-        let response = await hub.respond(
-            to: HubRequest(
-                method: request.method,
-                target: String(request.url.dropFirst("http://127.0.0.1".count)),
-                headers: request.headers.map { HubRequest.Header($0.name, $0.value) },
-                body: request.body))
+        let arrived = HubRequest(
+            method: request.method,
+            target: String(request.url.dropFirst("http://127.0.0.1".count)),
+            headers: request.headers.map { HubRequest.Header($0.name, $0.value) },
+            body: request.body)
+        let response = await hub.respond(to: arrived)
+        response.check(against: arrived, mayBeWrong: false)
         let isLost = lostReplies.withLock { count in
             defer { count = max(0, count - 1) }
             return count > 0
@@ -80,7 +81,8 @@ struct RecordServiceTests {
     func conformanceOverHTTP(check: RecordServiceConformance.Check) async throws {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
-        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let service = try CloudKitRecordService(
+            fixture.configuration(url: server.url), client: CheckedClient(try CurlClient()))
         #expect(await Self.conformance(service).run(check) == [])
         await server.stop()
     }
@@ -108,6 +110,44 @@ struct RecordServiceTests {
         await #expect(throws: ServiceError.self) {
             try await service.modifyRecords([other], in: zone, atomic: false)
         }
+    }
+
+    @Test("a record that is too large is told from a user without space")
+    func tooLarge() async throws {
+        var limits = HubLimits()
+        limits.privateDatabaseBytes = 1_000_300
+        let fixture = try await HubFixture(limits: limits)
+        let service = try CloudKitRecordService(
+            fixture.configuration(), client: DirectClient(fixture.hub))
+        let zone = ZoneID("z")
+        try await service.createZone(zone)
+        let create = RecordModification.create(
+            recordName: "a", recordType: "T",
+            fields: ["t": .string(String(repeating: "x", count: 999_900))])
+        let created = try await service.modifyRecords([create], in: zone, atomic: false)
+        guard case .saved(let tag, _)? = created.first else {
+            Issue.record("\(created)")
+            return
+        }
+        func update(_ count: Int) async throws -> ServiceError.Code? {
+            let update = RecordModification.update(
+                recordName: "a", recordType: "T", changeTag: tag,
+                fields: ["u": .string(String(repeating: "x", count: count))])
+            let results = try await service.modifyRecords([update], in: zone, atomic: false)
+            guard case .failed(let error)? = results.first else { return nil }
+            return error.code
+        }
+        #expect(try await update(500) == .limitExceeded)
+        let other = RecordModification.create(
+            recordName: "b", recordType: "T",
+            fields: ["t": .string(String(repeating: "x", count: 600))])
+        let second = try await service.modifyRecords([other], in: zone, atomic: false)
+        guard case .failed(let error)? = second.first else {
+            Issue.record("\(second)")
+            return
+        }
+        #expect(error.code == .quotaExceeded)
+        #expect(try await update(10) == nil)
     }
 
     @Test("two stores come to hold the same through a hub over HTTP")

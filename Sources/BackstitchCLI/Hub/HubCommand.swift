@@ -17,6 +17,10 @@ struct HubCommand: Command {
         "allow-plain-http", nil, "Serves other machines without encryption, behind a proxy.")
     static let publicURL = Syntax.Option(
         "public-url", "URL", "Where clients reach the hub, if not where it listens.")
+    static let quota = Syntax.Option(
+        "quota", "BYTES", "The most bytes of each user's private database; no limit unless given.")
+    static let publicQuota = Syntax.Option(
+        "public-quota", "BYTES", "The most bytes of the public database; no limit unless given.")
     static let dev = Syntax.Option(
         "dev", nil, "Makes what is missing, and writes the credentials as one line of JSON.")
     static let user = Syntax.Option(
@@ -33,7 +37,8 @@ struct HubCommand: Command {
                 name: "ACTION", summary: "serve (default), token, user, key, revoke or epoch.")
         ],
         options: [
-            listen, data, container, environment, certificate, key, plain, publicURL, dev, user,
+            listen, data, container, environment, certificate, key, plain, publicURL, quota,
+            publicQuota, dev, user,
             label, publicKey, secret, .json,
         ],
         notes: """

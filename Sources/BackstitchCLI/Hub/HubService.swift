@@ -42,6 +42,8 @@ struct HubService {
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
         configuration.publicURL = arguments.text(HubCommand.publicURL)
+        configuration.limits.privateDatabaseBytes = try arguments.number(HubCommand.quota)
+        configuration.limits.publicDatabaseBytes = try arguments.number(HubCommand.publicQuota)
         configuration.log = { [console] in console.complain($0) }
         if let folder = arguments.text(HubCommand.data) {
             return (try await Hub(at: folder, configuration: configuration), nil)

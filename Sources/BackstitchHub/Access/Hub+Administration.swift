@@ -71,6 +71,7 @@ extension Hub {
         let token = Data(configuration.clock.secret(32)).base64EncodedString()
         let newName = "_" + configuration.clock.secret(16).hexadecimal
         let expires = now + lifetimeMilliseconds
+        let (sweep, forgotten) = (sweep, expires + configuration.limits.endedSessionMilliseconds)
         let userRecordName = try await storage.write { transaction in
             let realm = try transaction.realm(container, environment)
             var user =
@@ -82,6 +83,8 @@ extension Hub {
                 WebTokenRow.key(token),
                 WebTokenRow(
                     realm: realm.number, userRecordName: user.userRecordName, expires: expires))
+            try transaction.noteExpiry(of: WebTokenRow.key(token), at: forgotten)
+            try sweep(transaction)
             return user.userRecordName
         }
         return SignedInUser(name: name, userRecordName: userRecordName, webAuthToken: token)

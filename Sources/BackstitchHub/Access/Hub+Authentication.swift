@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import WireCrypto
@@ -14,7 +15,8 @@ extension Hub {
 
     /// Checks the credentials of a request.
     ///
-    /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` after too many failures.
+    /// - Throws: `AUTHENTICATION_FAILED`, `AUTHENTICATION_REQUIRED` where a session has ended, or
+    ///   `THROTTLED` after too many failures.
     func authenticate(
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath
     ) throws -> Authentication {
@@ -39,6 +41,7 @@ extension Hub {
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
         _ transaction: any HubReading
     ) throws -> Authentication? {
+        guard ServiceNames.isRecordName(path.container) else { return nil }
         let key = RealmRow.key(container: path.container, environment: path.environment)
         guard let realm: RealmRow = try transaction.row(key) else { return nil }
         if let keyID = request.header(WireHeader.keyID) {
@@ -55,8 +58,12 @@ extension Hub {
         // Clients often leave the plus signs of a token as they are, which then read as blanks.
         let webToken = text.replacing(" ", with: "+")
         guard let row: WebTokenRow = try transaction.row(WebTokenRow.key(webToken)),
-            row.realm == realm.number, row.expires > now
+            row.realm == realm.number
         else { return nil }
+        guard row.expires > now else {
+            // Who has a token that counted may know that it did; nobody guesses one.
+            throw WireError(.authenticationRequired, "The session has ended. Sign in again.")
+        }
         return Authentication(realm: realm, principal: .user(row.userRecordName))
     }
 

@@ -18,7 +18,8 @@ extension HubReading {
     ///
     /// - Throws: `ZONE_NOT_FOUND`, also for zones of other users.
     func zone(_ id: WireZoneID, _ access: DatabaseAccess) throws -> ZoneRow {
-        guard access.owns(id), let database = try database(access),
+        // No key is longer than that of the longest name.
+        guard id.isValid, access.owns(id), let database = try database(access),
             let zone: ZoneRow = try row(ZoneRow.key(database: database.number, id.zoneName)),
             !zone.isDeleted
         else { throw WireError(.zoneNotFound, "Zone does not exist") }
@@ -85,7 +86,11 @@ extension HubWriting {
     /// Deletes a zone. Its records go bit by bit, with later writes.
     func deleteZone(_ zone: ZoneRow, _ access: DatabaseAccess) throws {
         var database = try openDatabase(access)
-        var zone = zone
+        try countBytes(of: &database, access)
+        guard var zone: ZoneRow = try row(ZoneRow.key(database: database.number, zone.zoneName))
+        else { return }
+        database.bytes = (database.bytes ?? 0) - (zone.bytes ?? 0)
+        zone.bytes = 0
         zone.isDeleted = true
         try noteChange(of: &zone, in: &database, access)
         try put(HubKey(.endedZone).adding(zone.number), [])
@@ -95,6 +100,11 @@ extension HubWriting {
             try delete(key)
         }
     }
+}
+
+extension WireZoneID {
+    /// Whether the name is one that a zone can have.
+    var isValid: Bool { zoneName == Self.defaultZoneName || ServiceNames.isRecordName(zoneName) }
 }
 
 extension DatabaseAccess {

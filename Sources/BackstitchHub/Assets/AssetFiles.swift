@@ -47,6 +47,14 @@ struct AssetFiles: Sendable {
         }
     }
 
+    /// Removes a content; nothing happens where it is not there.
+    ///
+    /// - Returns: Whether it is gone.
+    func remove(_ checksum: String) -> Bool {
+        guard let path = path(checksum) else { return true }
+        return unlink(path) == 0 || errno == ENOENT
+    }
+
     private static func sync(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }

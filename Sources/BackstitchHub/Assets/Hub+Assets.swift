@@ -20,16 +20,21 @@ extension Hub {
             let token = configuration.clock.secret(32).hexadecimal
             return (name: name, field: place.fieldName, token: token)
         }
-        let now = now
+        let (limits, sweep) = (configuration.limits, sweep)
         try await storage.write { transaction in
+            var database = try transaction.openDatabase(access)
+            try transaction.countBytes(of: &database, access)
+            let bytesLeft = limits.bytesLeft(in: database, isPublic: access.isPublic)
+            guard bytesLeft != 0 else { throw Self.noSpace }
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
-            try Self.removeOldUploads(near: places.map(\.token), now: now, transaction)
             for place in places {
-                let row = UploadRow(
+                var row = UploadRow(
                     zone: zone.number, recordName: place.name, fieldName: place.field,
                     expires: expires)
-                try transaction.put(UploadRow.key(token: place.token), row)
+                row.bytesMax = bytesLeft
+                try transaction.put(row, at: UploadRow.key(token: place.token))
             }
+            try sweep(transaction)
         }
         let tokens = places.map {
             WireUploadToken(
@@ -38,25 +43,7 @@ extension Hub {
         return .json(UploadTokensResponse(tokens: tokens).body())
     }
 
-    /// Removes addresses and receipts that no longer count. Keys are hashes: those that follow the keys
-    /// of new tokens are a fair sample, so that in the end all are looked at.
-    private static func removeOldUploads(
-        near tokens: [String], now: Int64, _ transaction: any HubWriting
-    ) throws {
-        let perToken = 8
-        var old: [HubKey] = []
-        for token in tokens {
-            var seen = 0
-            try transaction.scan(HubKey(.upload), from: UploadRow.key(token: token)) { key, value in
-                seen += 1
-                if try UploadRow(stored: Array(value)).expires <= now {
-                    old.append(HubKey(bytes: key))
-                }
-                return seen < perToken
-            }
-        }
-        for key in old { try transaction.delete(key) }
-    }
+    private static let noSpace = WireError(.quotaExceeded, "The space is used up.")
 
     /// Whether an address is one that the hub gave out for an upload, so that nobody else fills its
     /// disk.
@@ -91,14 +78,19 @@ extension Hub {
         guard byteCount <= configuration.limits.assetBytes else {
             throw WireError(.quotaExceeded, "The file is too large.")
         }
-        if let path = temporary { try assets.keep(path, checksum: checksum) }
+        guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
         let receipt = configuration.clock.secret(32).hexadecimal
+        let (sweep, end) = (sweep, row.expires + configuration.limits.unusedAssetMilliseconds)
+        // First, so that the file stays for now, and goes where nothing else comes to be noted.
+        try await storage.write { try $0.keepAsset(checksum, until: end) }
+        if let path = temporary { try assets.keep(path, checksum: checksum) }
         try await storage.write { transaction in
             var uploaded = row
             uploaded.checksum = checksum
             uploaded.size = Int64(byteCount)
-            try transaction.put(UploadRow.key(receipt: receipt), uploaded)
+            try transaction.put(uploaded, at: UploadRow.key(receipt: receipt))
             try transaction.delete(key)
+            try sweep(transaction)
         }
         let file = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
         return .json(UploadedFileResponse(file: file).body())
@@ -133,6 +125,7 @@ extension Hub {
         _ = try author(of: access)
         try checkCount(request.places.count)
         let expires = now + configuration.limits.addressMilliseconds
+        let end = expires + configuration.limits.unusedAssetMilliseconds
         let receipts = request.places.map { _ in configuration.clock.secret(32).hexadecimal }
         let items = try await storage.write { transaction in
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
@@ -148,7 +141,8 @@ extension Hub {
                     expires: expires)
                 row.checksum = asset.fileChecksum
                 row.size = asset.size
-                try transaction.put(UploadRow.key(receipt: receipt), row)
+                try transaction.put(row, at: UploadRow.key(receipt: receipt))
+                try transaction.keepAsset(asset.fileChecksum ?? "", until: end)
                 asset.receipt = receipt
                 return .value(asset)
             }

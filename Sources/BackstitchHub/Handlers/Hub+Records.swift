@@ -8,7 +8,7 @@ extension Hub {
         let request = try namedRequest(call)
         let job = ModifyJob(
             request: request, access: access, author: author, now: now,
-            limits: configuration.limits, ledgerKey: ledgerKey(call, access),
+            limits: configuration.limits, assets: assets, ledgerKey: ledgerKey(call, access),
             bodyHash: call.requestID == nil ? [] : Digest.sha256(call.body))
         let (limits, baseURL, extensions) = (configuration.limits, baseURL, call.extensions)
         let outcome = try await storage.write { transaction in

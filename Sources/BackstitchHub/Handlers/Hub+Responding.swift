@@ -23,12 +23,12 @@ extension Hub {
                 "Access-Control-Expose-Headers",
                 "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
         ]
-        return response
+        return response.coded(for: request.headers)
     }
 
     private func respond(to request: HubRequest, _ call: inout String) async -> HubResponse {
         guard let target = RequestTarget(request.target) else {
-            return .failure(WireError(.badRequest, "The address can't be read."))
+            return failure(WireError(.badRequest, "The address can't be read."))
         }
         do {
             switch (request.method, target.path.first) {
@@ -51,7 +51,7 @@ extension Hub {
             default: break
             }
             guard let path = WirePath("/" + target.path.joined(separator: "/")) else {
-                return .failure(WireError(.notFound, "There is nothing at this address."))
+                throw WireError(.notFound, "There is nothing at this address.")
             }
             call = path.endpoint.rawValue
             switch request.method {
@@ -59,7 +59,7 @@ extension Hub {
             case "GET" where path.endpoint.takesGet: break
             case "OPTIONS": return Self.preflight
             default:
-                return .failure(WireError(.badRequest, "Call \(path.endpoint.rawValue) by POST."))
+                throw WireError(.badRequest, "Call \(path.endpoint.rawValue) by POST.")
             }
             return try await respond(to: request, target, path)
         } catch let error as WireError {

@@ -45,13 +45,15 @@ extension Hub {
 
     /// Whom a call asks for; nobody where it asks for the caller or for all.
     private func lookupInfos(_ call: HubCall) throws(WireError) -> [WireLookupInfo] {
+        let infos: [WireLookupInfo]
         switch call.path.endpoint {
-        case .discoverUsers where !call.body.isEmpty, .lookupUsersByEmail, .lookupUsersByID:
-            let infos = try call.decode(LookupUsersRequest.self).infos
-            try checkCount(infos.count)
-            return infos
+        case .discoverUsers: infos = try call.decode(DiscoverUsersRequest.self).infos
+        case .lookupUsersByEmail, .lookupUsersByID:
+            infos = try call.decode(LookupUsersRequest.self).infos
         default: return []
         }
+        try checkCount(infos.count)
+        return infos
     }
 }
 

@@ -1,4 +1,3 @@
-import BackstitchCore
 import CloudKitWire
 
 extension Hub {
@@ -62,15 +61,15 @@ extension Hub {
             guard access.owns(id) else {
                 throw WireError(.accessDenied, "The zone is another user's.")
             }
-            var database = try transaction.openDatabase(access)
-            let known: ZoneRow? = try transaction.row(
-                ZoneRow.key(database: database.number, id.zoneName))
-            if let known, !known.isDeleted { return known }
-            guard ServiceNames.isRecordName(id.zoneName) else {
+            guard id.isValid else {
                 throw WireError(
                     .badRequest,
                     "A zone name has 1 to 255 ASCII characters and starts with no underscore.")
             }
+            var database = try transaction.openDatabase(access)
+            let known: ZoneRow? = try transaction.row(
+                ZoneRow.key(database: database.number, id.zoneName))
+            if let known, !known.isDeleted { return known }
             return try transaction.makeZone(id.zoneName, in: &database, access)
         case .delete:
             var zone = try transaction.zone(id, access)

@@ -20,6 +20,7 @@ struct ModifyJob: Sendable {
     /// Milliseconds since 1970.
     let now: Int64
     let limits: HubLimits
+    let assets: AssetFiles
     /// Where the answer is kept; nil where the request has no name.
     let ledgerKey: HubKey?
     let bodyHash: [UInt8]
@@ -31,19 +32,24 @@ struct ModifyJob: Sendable {
         _ transaction: any HubWriting, encode: (ModifyPlan, StateRow) -> [UInt8]
     ) throws -> Outcome {
         if let body = try knownAnswer(transaction) { return .repeated(body: body) }
+        var database = try transaction.openDatabase(access)
+        try transaction.countBytes(of: &database, access)
         var zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
         let state = try transaction.state()
         let planner = ModifyPlanner(
             view: StoredZoneView(transaction: transaction, zone: zone.number, now: now),
             context: ModifyContext(
                 isPublic: access.isPublic, user: author, now: now, tagSuffix: state.tagSuffix,
-                sequence: zone.sequence, limits: limits))
+                sequence: zone.sequence, limits: limits,
+                bytesLeft: limits.bytesLeft(in: database, isPublic: access.isPublic)))
         // The reference makes requests to custom zones atomic unless they say otherwise.
         let isAtomic = !zone.isDefault && (request.isAtomic ?? true)
         let plan = try planner.plan(request.operations, isAtomic: isAtomic)
         if !plan.writes.isEmpty {
-            var database = try transaction.openDatabase(access)
-            try ZoneWriter(transaction: transaction, now: now, limits: limits)
+            let growth = try plan.growth()
+            zone.bytes = (zone.bytes ?? 0) + growth
+            database.bytes = (database.bytes ?? 0) + growth
+            try ZoneWriter(transaction: transaction, now: now, limits: limits, assets: assets)
                 .write(plan, to: &zone)
             try transaction.noteChange(of: &zone, in: &database, access)
         }

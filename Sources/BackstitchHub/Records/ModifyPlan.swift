@@ -37,6 +37,8 @@ struct ModifyContext: Sendable {
     /// The zone's position before the request.
     var sequence: UInt64
     var limits: HubLimits
+    /// How many bytes may still come into the database; nil for no limit.
+    var bytesLeft: Int64?
 }
 
 /// What an operation would do if nothing else was in its way.

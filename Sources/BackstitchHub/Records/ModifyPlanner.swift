@@ -36,6 +36,7 @@ struct ModifyPlanner<View: ZoneView> {
                 errors[index] = error
             }
         }
+        try refuseGrowth(of: drafts, &errors)
         while true {
             if isAtomic, !errors.isEmpty { return failedPlan(operations, errors) }
             var attempt = ModifyAttempt(view: view, cache: cache)
@@ -46,6 +47,24 @@ struct ModifyPlanner<View: ZoneView> {
             let culprits = try attempt.culprits()
             if culprits.isEmpty { return try plan(operations, drafts, errors, attempt) }
             errors.merge(culprits) { old, _ in old }
+        }
+    }
+
+    /// Refuses what makes the database larger than it may be, one operation after the other. Deletes
+    /// make room for what follows them.
+    private func refuseGrowth(of drafts: [ModifyDraft?], _ errors: inout [Int: WireError]) throws {
+        guard let bytesLeft = context.bytesLeft else { return }
+        var total: Int64 = 0
+        for (index, draft) in drafts.enumerated() {
+            guard let draft else { continue }
+            let before = try draft.before?.spaceBytes() ?? 0
+            let growth = try (draft.after?.spaceBytes() ?? 0) - before
+            guard growth > 0, total + growth > bytesLeft else {
+                total += growth
+                continue
+            }
+            errors[index] = WireError(
+                .quotaExceeded, "The space is used up: \(growth) bytes more, \(bytesLeft) left.")
         }
     }
 

@@ -9,6 +9,7 @@ struct ZoneWriter {
     /// Milliseconds since 1970.
     let now: Int64
     let limits: HubLimits
+    let assets: AssetFiles
 
     /// Writes all changes of a plan, and moves the zone's position on.
     func write(_ plan: ModifyPlan, to zone: inout ZoneRow) throws {
@@ -16,6 +17,7 @@ struct ZoneWriter {
         zone.sequence += UInt64(plan.writes.count)
         try removeOldTombstones(of: &zone)
         try removeEndedZones()
+        try ExpirySweep(transaction: transaction, assets: assets, limits: limits, now: now).run()
     }
 
     private func write(_ write: ModifyPlan.Write, _ zone: UInt32) throws {
@@ -54,8 +56,13 @@ struct ZoneWriter {
 
     private func count(_ checksum: String, by change: Int64) throws {
         let key = AssetRow.key(checksum: checksum)
-        let row: AssetRow = try transaction.row(key) ?? AssetRow(references: 0)
-        try transaction.put(key, AssetRow(references: row.references + change))
+        var row: AssetRow = try transaction.row(key) ?? AssetRow()
+        row.references += change
+        try transaction.put(key, row)
+        guard row.references <= 0 else { return }
+        // Addresses that were told of it are good for a time.
+        let end = now + limits.addressMilliseconds + limits.unusedAssetMilliseconds
+        try transaction.keepAsset(checksum, until: end)
     }
 
     // MARK: Removing in passing

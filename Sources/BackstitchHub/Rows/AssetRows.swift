@@ -15,6 +15,8 @@ struct UploadRow: HubRow, Hashable, Sendable {
     var checksum: String?
     /// Its size in bytes.
     var size: Int64?
+    /// The most bytes that may come: the space that was left; nil for no limit.
+    var bytesMax: Int64?
 
     /// The address of an upload ends in a token; the receipt is another. Neither is kept.
     static func key(token: String) -> HubKey { HubKey(.upload).adding(Digest.sha256("t" + token)) }
@@ -36,6 +38,7 @@ struct UploadRow: HubRow, Hashable, Sendable {
         expires = try json.integer("expires") ?? 0
         checksum = try json.text("checksum")
         size = try json.integer("size")
+        bytesMax = try json.integer("bytesMax")
     }
 
     func write(to json: inout JSONWriter) {
@@ -45,22 +48,29 @@ struct UploadRow: HubRow, Hashable, Sendable {
         json.member("expires", integer: expires)
         json.member("checksum", checksum)
         json.member("size", integer: size)
+        json.member("bytesMax", integer: bytesMax)
     }
 }
 
-/// How often the records of all zones refer to a file.
+/// How often the records of all zones refer to a file, and until when it is kept at least.
 struct AssetRow: HubRow, Hashable, Sendable {
     static let title = "an asset"
 
-    var references: Int64
+    var references: Int64 = 0
+    /// Milliseconds since 1970.
+    var keepUntil: Int64 = 0
 
     static func key(checksum: String) -> HubKey { HubKey(.asset).adding(checksum) }
 
-    init(references: Int64) { self.references = references }
+    init() {}
 
     init(json: JSONObject) throws(WireFormatError) {
         references = try json.integer("references") ?? 0
+        keepUntil = try json.integer("keepUntil") ?? 0
     }
 
-    func write(to json: inout JSONWriter) { json.member("references", integer: references) }
+    func write(to json: inout JSONWriter) {
+        json.member("references", integer: references)
+        json.member("keepUntil", integer: keepUntil)
+    }
 }

@@ -14,14 +14,18 @@ struct ZoneRow: HubRow, Hashable, Sendable {
     var floor: UInt64 = 0
     /// The position of the last change in the database's list of changed zones.
     var databaseSequence: UInt64 = 0
+    /// What the records take up, and the files that they hold; nil where it was not counted yet.
+    var bytes: Int64?
 
     static func key(database: UInt32, _ zoneName: String) -> HubKey {
         HubKey(.zone).adding(database).adding(zoneName)
     }
 
+    /// A zone without records.
     init(number: UInt32, zoneName: String) {
         self.number = number
         self.zoneName = zoneName
+        bytes = 0
     }
 
     init(json: JSONObject) throws(WireFormatError) {
@@ -31,6 +35,7 @@ struct ZoneRow: HubRow, Hashable, Sendable {
         sequence = try json.number64("sequence")
         floor = try json.number64("floor")
         databaseSequence = try json.number64("databaseSequence")
+        bytes = try json.integer("bytes")
     }
 
     func write(to json: inout JSONWriter) {
@@ -40,6 +45,7 @@ struct ZoneRow: HubRow, Hashable, Sendable {
         json.member("sequence", integer: Int64(sequence))
         json.member("floor", integer: Int64(floor))
         json.member("databaseSequence", integer: Int64(databaseSequence))
+        json.member("bytes", integer: bytes)
     }
 
     /// Whether it is the zone that every database has, which has no feed and is not atomic.

@@ -12,11 +12,20 @@ final class ConnectionTable: @unchecked Sendable {
         var descriptor: Int32
         /// In seconds of the steady clock; nil while the hub answers.
         var deadline: Int?
+        /// Whether a reply is on its way.
+        var isReplying = false
     }
 
     private struct State {
         var entries: [OpaquePointer: Entry] = [:]
         var answering = 0
+        var replying = 0
+
+        mutating func endReply(_ connection: OpaquePointer) {
+            guard entries[connection]?.isReplying == true else { return }
+            entries[connection]?.isReplying = false
+            replying -= 1
+        }
     }
 
     private let limits: HTTPLimits
@@ -26,6 +35,9 @@ final class ConnectionTable: @unchecked Sendable {
 
     /// How many requests are being answered.
     var answeringCount: Int { state.withLock { $0.answering } }
+
+    /// How many replies were begun and are not sent to their end.
+    var replyingCount: Int { state.withLock { $0.replying } }
 
     func noteStart(_ connection: OpaquePointer) {
         let descriptor = backstitch_connection_descriptor(connection)
@@ -38,7 +50,10 @@ final class ConnectionTable: @unchecked Sendable {
 
     func noteEnd(_ connection: OpaquePointer) {
         let key = ConnectionKey(pointer: connection)
-        state.withLock { _ = $0.entries.removeValue(forKey: key.pointer) }
+        state.withLock { state in
+            state.endReply(key.pointer)
+            state.entries[key.pointer] = nil
+        }
     }
 
     func noteBody(_ connection: OpaquePointer, isUpload: Bool) {
@@ -49,12 +64,19 @@ final class ConnectionTable: @unchecked Sendable {
 
     func noteReply(_ connection: OpaquePointer) {
         set(connection, Self.now + limits.transferSeconds, 0)
+        let key = ConnectionKey(pointer: connection)
+        state.withLock { state in
+            state.entries[key.pointer]?.isReplying = true
+            state.replying += state.entries[key.pointer] == nil ? 0 : 1
+        }
     }
 
     /// Notes that a connection that waited for its answer goes on.
     func noteResumption() { state.withLock { $0.answering -= 1 } }
 
     func noteCompletion(_ connection: OpaquePointer) {
+        let key = ConnectionKey(pointer: connection)
+        state.withLock { $0.endReply(key.pointer) }
         set(connection, Self.now + limits.headSeconds, 0)
     }
 
@@ -78,7 +100,7 @@ final class ConnectionTable: @unchecked Sendable {
         }
     }
 
-    private static var now: Int {
+    static var now: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return time.tv_sec

@@ -46,7 +46,7 @@ public struct HTTPLimits: Hashable, Sendable {
     public var bodySeconds = 120
     /// How long the body of an upload, or the reading of a reply, may take, in seconds.
     public var transferSeconds = 600
-    /// How long what is under way may take when the server is stopped, in seconds.
+    /// How long replies that were begun may take when the server is stopped, in seconds.
     public var stopSeconds = 20
     /// The threads that read and write.
     public var threads = 2

@@ -145,6 +145,10 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             try? await Task.sleep(nanoseconds: 5_000_000)
             handler.willStop()
         }
+        let deadline = ConnectionTable.now + limits.stopSeconds
+        while connections.replyingCount > 0, ConnectionTable.now < deadline {
+            try? await Task.sleep(nanoseconds: 5_000_000)
+        }
         timer?.cancel()
         MHD_stop_daemon(daemon)
         if socket >= 0 { close(socket) }

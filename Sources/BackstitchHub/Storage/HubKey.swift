@@ -27,6 +27,7 @@ package struct HubKey: Hashable, Sendable {
         case upload = 0x1A
         case asset = 0x1B
         case endedZone = 0x1C
+        case expiry = 0x1D
     }
 
     /// The most bytes of a key.

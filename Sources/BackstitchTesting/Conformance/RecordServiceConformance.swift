@@ -41,6 +41,32 @@ public struct RecordServiceConformance: Sendable {
         case setUp = "set-up"
         /// Calls to a zone that is not there.
         case unknownZone = "unknown zone"
+        /// Values of all types, there and back.
+        case values = "values"
+        /// Values that can't be kept.
+        case refusedValues = "refused values"
+        /// Tags that are not the record's, and the record that comes with a conflict.
+        case conflicts = "conflicts"
+        /// Records deleted twice and created again, and what their names may be.
+        case lives = "lives"
+        /// Names looked up: found or not, in order, twice, too many.
+        case lookups = "lookups"
+        /// Operations of all kinds in one request, with one culprit and with several.
+        case batches = "batches"
+        /// Records and requests at the limits of bytes.
+        case sizes = "sizes"
+        /// Pages with some fields.
+        case desiredFields = "desired fields"
+        /// Tokens that were cut, lengthened and changed, and the order of the feed.
+        case damagedTokens = "damaged tokens"
+        /// Zones deleted and created again.
+        case zoneLives = "zone lives"
+        /// Zones of others, and names that zones may have.
+        case foreignZones = "foreign zones"
+        /// Cascades over lists, moves and what holds them up.
+        case cascades = "cascades"
+        /// References and their targets in one request.
+        case referencesOfBatches = "references of batches"
     }
 
     let service: any RecordService
@@ -72,22 +98,7 @@ public struct RecordServiceConformance: Sendable {
         var probe = ConformanceProbe(service: service, zone: freshZone(), check: check)
         do throws(ServiceError) {
             if check != .unknownZone { try await service.createZone(probe.zone) }
-            switch check {
-            case .tags: try await probe.checkTags()
-            case .fields: try await probe.checkFields()
-            case .atomicity: try await probe.checkAtomicity()
-            case .paging: try await probe.checkPaging()
-            case .writesWhilePaging: try await probe.checkWritesWhilePaging()
-            case .tokens: try await probe.checkTokens(otherZone: freshZone())
-            case .deletions: try await probe.checkDeletions()
-            case .echoes: try await probe.checkEchoes()
-            case .references: try await probe.checkReferences()
-            case .limits: try await probe.checkLimits()
-            case .duplicates: try await probe.checkDuplicates()
-            case .names: try await probe.checkNames()
-            case .setUp: try await probe.checkSetUp()
-            case .unknownZone: try await probe.checkUnknownZone()
-            }
+            try await run(check, &probe)
         } catch {
             probe.failures.append("\(check.rawValue): a call failed with \(error)")
         }

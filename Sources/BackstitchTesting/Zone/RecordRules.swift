@@ -41,10 +41,13 @@ struct RecordRules: Sendable {
 }
 
 extension ServiceValue {
-    /// Whether the value is one that a service can keep: finite numbers, lists of one type.
+    /// Whether the value is one that a service can keep: finite numbers, places on earth, names of
+    /// records, lists of one type.
     var isWellFormed: Bool {
         switch self {
         case .double(let number): number.isFinite
+        case .location(let location): location.isValid
+        case .reference(let reference): ServiceNames.isRecordName(reference.recordName)
         case .list(let elements):
             elements.allSatisfy {
                 SimulatedFieldKind($0)?.isList == false && $0.isWellFormed

@@ -45,6 +45,14 @@ extension WireRecordOperation {
         self.init(kind, record)
     }
 
+    /// The size of the record that an update leads to, in bytes.
+    func byteCount(over old: WireRecord) -> Int {
+        var merged = old
+        merged.fields.merge(record.fields) { $1 }
+        merged.fields = merged.fields.filter { $0.value.value != nil }
+        return WireRecordOperation(.update, merged).byteCount
+    }
+
     /// The size that the limits count, in bytes.
     var byteCount: Int {
         (record.recordName?.utf8.count ?? 0) + (record.recordType?.utf8.count ?? 0)

@@ -4,7 +4,8 @@ import CloudKitWire
 extension WireValue {
     /// A value for the wire; nil for null.
     ///
-    /// - Throws: `invalidRequest` for numbers and lists that the protocol can't spell.
+    /// - Throws: `invalidRequest` for numbers, places and lists that the protocol can't spell: a
+    ///   service would refuse the whole request for them.
     init?(_ value: ServiceValue, field: String) throws(ServiceError) {
         switch value {
         case .null: return nil
@@ -21,6 +22,9 @@ extension WireValue {
             self = .reference(
                 WireReference(recordName: reference.recordName, action: reference.action.rawValue))
         case .location(let location):
+            guard location.isValid else {
+                throw ServiceError(.invalidRequest, reason: "'\(field)' is no place on earth")
+            }
             self = .location(
                 WireLocation(latitude: location.latitude, longitude: location.longitude))
         case .list(let elements):

@@ -25,7 +25,7 @@ package struct WireLookupInfo: Hashable, Sendable, WireBody {
     }
 }
 
-/// The body of `users/discover` (`lookupInfos`) and of `users/lookup/…` (`users`).
+/// The body of `users/lookup/…`: `users`, or `lookupInfos` as in `users/discover`.
 package struct LookupUsersRequest: Hashable, Sendable, WireBody {
     package var infos: [WireLookupInfo]
 
@@ -34,6 +34,22 @@ package struct LookupUsersRequest: Hashable, Sendable, WireBody {
     package init(json: JSONObject) throws(WireFormatError) {
         let name = json.value("users") == nil ? "lookupInfos" : "users"
         infos = try json.requiredObjects(name, WireLookupInfo.init(json:))
+    }
+
+    package func write(to json: inout JSONWriter) {
+        json.member("lookupInfos", bodies: infos)
+    }
+}
+
+/// The body of `users/discover`: nobody in particular where it names none.
+package struct DiscoverUsersRequest: Hashable, Sendable, WireBody {
+    package var infos: [WireLookupInfo]
+
+    package init(infos: [WireLookupInfo]) { self.infos = infos }
+
+    package init(json: JSONObject) throws(WireFormatError) {
+        let isAboutAll = json.value("users") == nil && json.value("lookupInfos") == nil
+        infos = isAboutAll ? [] : try LookupUsersRequest(json: json).infos
     }
 
     package func write(to json: inout JSONWriter) {

@@ -1,0 +1,125 @@
+import BackstitchCore
+import BackstitchSync
+
+extension ConformanceProbe {
+    mutating func checkBatches() async throws(ServiceError) {
+        expect(try await modify([]).isEmpty, "a request of nothing")
+        expect(try await modify([], atomic: true).isEmpty, "an atomic request of nothing")
+        let tag = try await create("a", ["x": .int64(1)])
+        let mixed: [RecordModification] = [
+            .create(recordName: "b", recordType: "T", fields: [:]),
+            .update(recordName: "a", recordType: "T", changeTag: tag, fields: ["x": .int64(2)]),
+            .delete(recordName: "none", changeTag: tag),
+        ]
+        let atomic = try await modify(mixed, atomic: true)
+        expect(atomic.first, failed: .batchFailed, "a create beside a failure")
+        expect(atomic.dropFirst().first, failed: .batchFailed, "an update beside a failure")
+        expect(atomic.last, failed: .unknownItem, "the failure")
+        let token = try await pages(since: nil, limit: 100).last?.token
+        let loose = try await modify(mixed)
+        expect(loose.count == 3 && loose.prefix(2).allSatisfy(\.isSaved), "all others are done")
+        expect(loose.last, failed: .unknownItem, "the failure of a loose batch")
+        let page = try await pages(since: token, limit: 100)
+        expect(
+            page.flatMap { $0.records.map(\.recordName) } == ["b", "a"],
+            "the feed has the order of the operations")
+
+        let culprits: [RecordModification] = [
+            .create(recordName: "a", recordType: "T", fields: [:]),
+            .create(recordName: "c", recordType: "T", fields: [:]),
+            .update(recordName: "a b", recordType: "T", changeTag: tag, fields: [:]),
+        ]
+        let blamed = try await modify(culprits, atomic: true)
+        expect(blamed.first, failed: .alreadyExists, "the first of two culprits")
+        expect(blamed.dropFirst().first, failed: .batchFailed, "the innocent between them")
+        expect(blamed.last, failed: .unknownItem, "the second of two culprits")
+        expect(try await record("c") == nil, "a failed atomic batch creates nothing")
+
+        let current = try await record("a")?.changeTag ?? ""
+        let good: [RecordModification] = [
+            .update(
+                recordName: "a", recordType: "T", changeTag: current, fields: ["x": .int64(3)]),
+            .create(recordName: "c", recordType: "T", fields: [:]),
+        ]
+        expect(
+            try await modify(good, atomic: true).allSatisfy(\.isSaved), "an atomic batch is done")
+        expect(try await record("a")?.fields == ["x": .int64(3)], "and all of it")
+        for other in [good[1], .delete(recordName: "a", changeTag: current)] {
+            let twice = [
+                other,
+                .update(
+                    recordName: other.recordName, recordType: "T", changeTag: current, fields: [:]),
+            ]
+            let probe = self
+            await expect(throws: .invalidRequest, "operations of two kinds for one record") {
+                () async throws(ServiceError) in _ = try await probe.modify(twice)
+            }
+        }
+    }
+
+    mutating func checkSizes() async throws(ServiceError) {
+        let limits = await service.limits
+        let names = "full".utf8.count + "T".utf8.count + "text".utf8.count
+        let most = String(repeating: "x", count: limits.recordBytes - names)
+        let tag = try await create("full", ["text": .string(most)])
+        expect(
+            try await modify(
+                .create(recordName: "over", recordType: "T", fields: ["text": .string(most + "x")])),
+            failed: .limitExceeded, "a record with one byte too many")
+        expect(
+            try await modify(
+                .update(
+                    recordName: "full", recordType: "T", changeTag: tag,
+                    fields: ["y": .int64(1)])),
+            failed: .limitExceeded, "an update that makes a record too large")
+        expect(
+            try await record("full")?.fields.keys.sorted() == ["text"],
+            "a refused update leaves the record as it was")
+        let smaller = try await modify(
+            .update(
+                recordName: "full", recordType: "T", changeTag: tag,
+                fields: ["text": .null, "y": .int64(1)]))
+        expect(smaller.isSaved, "an update that makes a record smaller")
+        let count = limits.requestBytes / limits.recordBytes + 1
+        guard count <= limits.operationsPerRequest else { return }
+        let half = ServiceValue.string(String(repeating: "x", count: limits.recordBytes - 100))
+        let many = (0..<count).map {
+            RecordModification.create(recordName: "m\($0)", recordType: "T", fields: ["t": half])
+        }
+        do throws(ServiceError) {
+            for result in try await modify(many) {
+                expect(result, failed: .limitExceeded, "a request with too many bytes, by record")
+            }
+        } catch {
+            expect(error.code == .limitExceeded, "a request with too many bytes: found \(error)")
+        }
+        expect(try await record("m0") == nil, "a request with too many bytes writes nothing")
+    }
+
+    mutating func checkDesiredFields() async throws(ServiceError) {
+        let fields: [String: ServiceValue] = ["x": .int64(1), "y": .string("y"), "Z": .list([])]
+        _ = try await create("a", fields)
+        _ = try await create("gone")
+        _ = try await delete("gone")
+        let wishes: [(Set<String>, [String])] = [
+            ([], []), (["x"], ["x"]), (["x", "Z"], ["Z", "x"]), (["none"], []), (["X", "z"], []),
+            (["x", "none"], ["x"]), (["x", "y", "Z"], ["Z", "x", "y"]),
+        ]
+        for (wish, expected) in wishes {
+            let page = try await page(since: nil, fields: wish)
+            expect(
+                page.records.first?.fields.keys.sorted() == expected,
+                "the fields \(wish.sorted()) and no others")
+            expect(page.records.first?.requestedFields == wish, "the wish \(wish.sorted()) is told")
+            expect(page.deletions.map(\.recordName) == ["gone"], "deletions come with any fields")
+        }
+        expect(try await page(since: nil).records.first?.requestedFields == nil, "no wish, all")
+        expect(try await record("a")?.fields == fields, "lookups have all fields")
+    }
+}
+
+extension ModificationResult {
+    fileprivate var isSaved: Bool {
+        if case .saved = self { true } else { false }
+    }
+}

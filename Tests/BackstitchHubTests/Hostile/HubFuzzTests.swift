@@ -1,0 +1,171 @@
+import BackstitchTesting
+import Dispatch
+import Foundation
+import Testing
+
+@testable import BackstitchHub
+
+/// Sends hostile requests and collects what is wrong with the answers.
+struct HostileRun {
+    var maker: HostileMaker
+    private(set) var failures: [String] = []
+    /// How often each status was the answer.
+    private(set) var statuses: [Int: Int] = [:]
+    private let description: APIDescription
+
+    init(world: HostileWorld, seed: UInt64) throws {
+        maker = HostileMaker(random: SeededGenerator(seed: seed), world: world)
+        description = try APIDescription.hub.get()
+    }
+
+    /// Hands requests to the hub, without a network.
+    mutating func run(count: Int) async {
+        let hub = maker.world.fixture.hub
+        for _ in 0..<count where failures.count < 10 {
+            let request = maker.request()
+            let response = await hub.respond(to: request)
+            let body: [UInt8]
+            switch response.body {
+            case .bytes(let bytes): body = bytes
+            case .file(let path):
+                body = FileManager.default.contents(atPath: path).map(Array.init) ?? []
+            }
+            let headers = Dictionary(
+                response.headers.map { ($0.name.lowercased(), $0.value) }
+            ) { $1 }
+            judge(
+                request, RawConnection.Reply(status: response.status, headers: headers, body: body))
+        }
+    }
+
+    /// Sends requests over HTTP, and among them bytes that are none. It blocks.
+    mutating func run(count: Int, url: String) throws {
+        var connection = try RawConnection(url: url)
+        for _ in 0..<count where failures.count < 10 {
+            guard !maker.happens(onceIn: 8) else {
+                try sendBroken(maker.brokenBytes(), url)
+                continue
+            }
+            let request = maker.request()
+            let bytes = maker.bytes(of: request)
+            connection.send(bytes)
+            if let reply = connection.reply(hasBody: request.method != "HEAD") {
+                judge(request, reply)
+                if reply.headers["connection"] == "close" {
+                    connection = try RawConnection(url: url)
+                }
+            } else {
+                // Refused before it was read to its end: the answer may have got lost.
+                connection = try RawConnection(url: url)
+            }
+        }
+    }
+
+    private mutating func sendBroken(_ bytes: [UInt8], _ url: String) throws {
+        let connection = try RawConnection(url: url)
+        connection.send(bytes)
+        connection.finish()
+        // The server waits for the rest of a request that was cut off; what it says soon is judged.
+        for reply in RawConnection.replies(in: connection.rest(patienceMilliseconds: 20)) {
+            statuses[reply.status, default: 0] += 1
+            let about = "\(String(decoding: bytes.prefix(400), as: UTF8.self))"
+            note(reply, about)
+            guard reply.status > 200 else { continue }
+            let problems = description.problems(
+                failure: reply.status, reply.headers, reply.body)
+            if !problems.isEmpty { failures.append("\(problems) \(reply.status) \(about)") }
+        }
+    }
+
+    private mutating func judge(_ request: HubRequest, _ reply: RawConnection.Reply) {
+        statuses[reply.status, default: 0] += 1
+        let body = String(decoding: request.bytes.prefix(4_000), as: UTF8.self)
+        let about = "\(request.method) \(request.target.prefix(500))\n\(body)"
+        note(reply, about)
+        let problems = description.problems(
+            request.method, request.target, request: request.bytes, status: reply.status,
+            headers: reply.headers, reply: reply.body)
+        if !problems.isEmpty { failures.append("\(problems.prefix(4)) \(reply.status) \(about)") }
+    }
+
+    private mutating func note(_ reply: RawConnection.Reply, _ about: String) {
+        let text = String(decoding: reply.body, as: UTF8.self)
+        if (500...503).contains(reply.status), reply.status != 501 {
+            failures.append("\(reply.status): \(text.prefix(400)) \(about)")
+        }
+        for secret in HostileWorld.secrets where text.utf8.firstRange(of: secret.utf8) != nil {
+            failures.append("'\(secret)' is told: \(text.prefix(800)) \(about)")
+        }
+    }
+}
+
+@Suite("A hub under hostile requests")
+struct HubFuzzTests {
+    /// How many requests each seed makes; `BACKSTITCH_FUZZ_REQUESTS` asks for more.
+    private static let count =
+        ProcessInfo.processInfo.environment["BACKSTITCH_FUZZ_REQUESTS"].flatMap(Int.init) ?? 250
+
+    @Test(
+        "no request fails the hub, or shows or changes what is another user's",
+        arguments: 1...4 as ClosedRange<UInt64>)
+    func direct(seed: UInt64) async throws {
+        let world = try await HostileWorld(seed: seed)
+        var run = try HostileRun(world: world, seed: seed)
+        await run.run(count: Self.count)
+        #expect(run.failures == [], "seed \(seed)")
+        #expect(try await world.damage() == [], "seed \(seed)")
+        #expect((run.statuses[200] ?? 0) > Self.count / 10, "\(run.statuses)")
+    }
+
+    @Test("nor does anything that comes over HTTP", arguments: 11...12 as ClosedRange<UInt64>)
+    func overHTTP(seed: UInt64) async throws {
+        let world = try await HostileWorld(seed: seed)
+        let server = try HubServer(world.fixture.hub)
+        let start = try HostileRun(world: world, seed: seed)
+        let run = try await withCheckedThrowingContinuation { continuation in
+            // The hub answers on the threads of tasks, which this loop must not take.
+            DispatchQueue.global().async {
+                continuation.resume(
+                    with: Result {
+                        var run = start
+                        try run.run(count: Self.count, url: server.url)
+                        return run
+                    })
+            }
+        }
+        await server.stop()
+        #expect(run.failures == [], "seed \(seed)")
+        #expect(try await world.damage() == [], "seed \(seed)")
+        #expect((run.statuses[200] ?? 0) > Self.count / 10, "\(run.statuses)")
+        if Self.count > 1_000 { print("seed \(seed): \(run.statuses.sorted { $0.key < $1.key })") }
+    }
+
+    @Test(
+        "a request that comes byte by byte is not waited for",
+        arguments: [
+            "GET /healthz HTTP/1.1\r\nX-Slow: ",
+            "POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 100000\r\n\r\n",
+        ])
+    func slow(start: String) async throws {
+        let fixture = try await HubFixture()
+        var configuration = HubServer.Configuration()
+        configuration.limits.headSeconds = 0
+        configuration.limits.bodySeconds = 0
+        let server = try HubServer(fixture.hub, configuration: configuration)
+        let reply = try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(
+                    with: Result {
+                        let connection = try RawConnection(url: server.url)
+                        connection.send(Array(start.utf8))
+                        while !connection.hasNews(milliseconds: 20) {
+                            connection.send([UInt8(ascii: "a")])
+                        }
+                        return connection.rest()
+                    })
+            }
+        }
+        #expect(reply.isEmpty)
+        await server.stop()
+    }
+}

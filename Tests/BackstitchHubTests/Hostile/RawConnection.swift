@@ -1,0 +1,121 @@
+import Glibc
+import Testing
+
+/// A connection to a server, of bytes. Its calls block: use it on a thread of its own.
+final class RawConnection {
+    private let descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    /// A reply as it came.
+    struct Reply {
+        var status: Int
+        /// Names in lower case.
+        var headers: [String: String]
+        var body: [UInt8]
+    }
+
+    /// Connects to a server of this machine.
+    init(url: String) throws {
+        let port = try #require(UInt16(url.split(separator: ":").last ?? ""))
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let status = withUnsafeBytes(of: &address) { bytes in
+            connect(
+                descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+                socklen_t(bytes.count))
+        }
+        // A server that neither answers nor closes fails the test, and does not hang it.
+        var patience = timeval(tv_sec: 900, tv_usec: 0)
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience,
+            socklen_t(MemoryLayout<timeval>.size))
+        try #require(status == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends bytes; what the server does not take any more is dropped.
+    func send(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(
+                    descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+
+    /// Says that nothing more comes.
+    func finish() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Whether the server has sent something, or closed, within a time.
+    func hasNews(milliseconds: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, milliseconds) > 0
+    }
+
+    /// All that comes until the server closes the connection, or until nothing more came in a time.
+    func rest(patienceMilliseconds: Int32 = -1) -> [UInt8] {
+        while hasNews(milliseconds: patienceMilliseconds), receive() {}
+        defer { buffer = [] }
+        return buffer
+    }
+
+    private func receive() -> Bool {
+        var part = [UInt8](repeating: 0, count: 16_384)
+        let count = recv(descriptor, &part, part.count, 0)
+        guard count > 0 else { return false }
+        buffer += part[..<count]
+        return true
+    }
+
+    /// The next reply; nil where the connection ends before one is whole.
+    ///
+    /// - Parameter hasBody: Whether a body follows the head, as always but for HEAD.
+    func reply(hasBody: Bool = true) -> Reply? {
+        while true {
+            if let (reply, length) = Self.reply(in: buffer, hasBody: hasBody) {
+                buffer.removeFirst(length)
+                return reply
+            }
+            guard receive() else { return nil }
+        }
+    }
+
+    /// The replies that bytes are.
+    static func replies(in bytes: [UInt8]) -> [Reply] {
+        var replies: [Reply] = []
+        var rest = bytes
+        while let (reply, length) = reply(in: rest, hasBody: true) {
+            replies.append(reply)
+            rest.removeFirst(length)
+        }
+        return replies
+    }
+
+    private static func reply(in bytes: [UInt8], hasBody: Bool) -> (Reply, length: Int)? {
+        let end = Array("\r\n\r\n".utf8)
+        guard let start = bytes.firstRange(of: end) else { return nil }
+        let lines = String(decoding: bytes[..<start.lowerBound], as: UTF8.self)
+            .split(separator: "\r\n")
+        let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            headers[parts[0].lowercased()] = String(parts[1].drop { $0 == " " })
+        }
+        let count = hasBody ? headers["content-length"].flatMap { Int($0) } ?? 0 : 0
+        guard bytes.count >= start.upperBound + count else { return nil }
+        let body = Array(bytes[start.upperBound..<(start.upperBound + count)])
+        return (
+            Reply(status: status ?? 0, headers: headers, body: body), start.upperBound + count
+        )
+    }
+}

@@ -1,0 +1,159 @@
+import CloudKitWire
+import Foundation
+import Testing
+import WireCrypto
+
+@testable import BackstitchHub
+
+@Suite("What a hub removes by itself")
+struct HubExpiryTests {
+    private static let day: Int64 = 24 * 3_600 * 1_000
+    private static let content: [UInt8] = Array("content".utf8)
+    private static let checksum = Digest.sha256(content).hexadecimal
+
+    private let fixture: HubFixture
+
+    init() async throws {
+        fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+    }
+
+    /// Uploads the content for a record.
+    private func upload(_ record: String = "a") async throws -> WireAsset {
+        let places = AssetsRequest(
+            places: [WireAssetPlace(recordName: record, fieldName: "f")], zoneID: WireZoneID("z"),
+            isUpload: true)
+        let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, places)
+        let url = try #require(uploads.tokens.first).url
+        let response = await fixture.hub.respond(
+            to: HubRequest(method: "POST", target: HostileWorld.path(url), body: Self.content))
+        guard case .bytes(let body) = response.body else { return WireAsset() }
+        return try UploadedFileResponse(body: body).file
+    }
+
+    private func create(_ name: String, _ asset: WireAsset) async throws {
+        let saved = try await fixture.modify(
+            .init(.create, HubFixture.record(name, ["f": .asset(asset)])))
+        try #require(saved.first?.code == nil)
+    }
+
+    /// Writes something, so that the hub looks at what is due.
+    private func write() async throws {
+        _ = try await fixture.modify(.init(.forceUpdate, HubFixture.record("other")))
+    }
+
+    private var isThere: Bool { fixture.hub.assets.holds(Self.checksum) }
+
+    private func rows(_ table: HubKey.Table) throws -> Int {
+        try fixture.hub.storage.read { transaction in
+            var count = 0
+            try transaction.scan(HubKey(table), from: nil) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+    }
+
+    @Test("a file that no record came to hold goes, with its addresses and receipts")
+    func unused() async throws {
+        _ = try await upload()
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds)
+        try await write()
+        #expect(isThere)
+        #expect(try rows(.upload) == 0)
+        fixture.advance(milliseconds: HubLimits().unusedAssetMilliseconds)
+        try await write()
+        #expect(!isThere)
+        #expect(try rows(.asset) == 0)
+        // The sessions of the fixture's users, and none else.
+        #expect(try rows(.expiry) == 2)
+    }
+
+    @Test("a file stays as long as a record holds it, and a time after")
+    func held() async throws {
+        try await create("a", upload("a"))
+        try await create("b", upload("b"))
+        fixture.advance(milliseconds: Self.day)
+        try await write()
+        #expect(isThere)
+        _ = try await fixture.modify(.init(.forceDelete, WireRecord(recordName: "a")))
+        fixture.advance(milliseconds: Self.day)
+        try await write()
+        #expect(isThere)
+        _ = try await fixture.modify(.init(.forceDelete, WireRecord(recordName: "b")))
+        try await write()
+        #expect(isThere)
+        fixture.advance(milliseconds: Self.day)
+        try await write()
+        #expect(!isThere)
+        try await create("a", upload("a"))
+        #expect(isThere)
+    }
+
+    @Test("an upload of a content that is about to go keeps it")
+    func again() async throws {
+        let (address, grace) = (
+            HubLimits().addressMilliseconds, HubLimits().unusedAssetMilliseconds
+        )
+        _ = try await upload("a")
+        fixture.advance(milliseconds: address + grace - 1)
+        let asset = try await upload("b")
+        fixture.advance(milliseconds: address - 1)
+        try await write()
+        #expect(isThere)
+        try await create("b", asset)
+        fixture.advance(milliseconds: Self.day)
+        try await write()
+        #expect(isThere)
+    }
+
+    @Test("a receipt for a file that a record held keeps it")
+    func rereferenced() async throws {
+        try await create("a", upload())
+        fixture.advance(milliseconds: Self.day)
+        let places = AssetsRequest(
+            places: [WireAssetPlace(recordName: "a", fieldName: "f")], zoneID: WireZoneID("z"),
+            isUpload: false)
+        let reply: AssetsResponse = try await fixture.call(.rereferenceAssets, places)
+        let asset = try #require(reply.assets.first?.value)
+        _ = try await fixture.modify(.init(.forceDelete, WireRecord(recordName: "a")))
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds - 1)
+        try await write()
+        try await create("a", asset)
+        #expect(isThere)
+    }
+
+    @Test("the files of a zone that was deleted go with its records")
+    func zones() async throws {
+        try await create("a", upload())
+        let zone = ModifyZonesRequest(operations: [.init(.delete, WireZoneID("z"))])
+        let _: ZonesResponse = try await fixture.call(.modifyZones, zone)
+        try await fixture.makeZones("z")
+        for _ in 0..<4 {
+            try await write()
+            fixture.advance(milliseconds: Self.day)
+        }
+        #expect(!isThere)
+    }
+
+    @Test("a session that ended asks to sign in, and is forgotten in the end")
+    func sessions() async throws {
+        func status() async -> Int {
+            await fixture.send(.listZones, as: fixture.ada, body: []).status
+        }
+        #expect(await status() == 200)
+        fixture.advance(milliseconds: Hub.webTokenMilliseconds)
+        #expect(await status() == 421)
+        let again = try await fixture.hub.signIn(
+            "Ada", container: HubFixture.container, environment: "development")
+        #expect(again.userRecordName == fixture.ada.userRecordName)
+        let tokens = try rows(.webToken)
+        fixture.advance(milliseconds: HubLimits().endedSessionMilliseconds)
+        _ = try await fixture.hub.signIn(
+            "Ada", container: HubFixture.container, environment: "development")
+        // One more, and Ada's and Bob's first ones gone.
+        #expect(try rows(.webToken) == tokens - 1)
+        #expect(await status() == 401)
+    }
+}

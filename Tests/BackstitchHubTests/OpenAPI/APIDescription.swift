@@ -1,0 +1,158 @@
+import BackstitchCore
+import CloudKitWire
+import Foundation
+
+/// The hub's description of its calls, `Sources/BackstitchHub/OpenAPI/openapi.json`.
+struct APIDescription: Sendable {
+    /// One call by one method.
+    struct Operation: Sendable {
+        var method: String
+        var path: String
+        /// The body of a request, where it is JSON.
+        var request: JSONSchema?
+        /// What a reply of status 200 may be, by content type; nil where there is none.
+        var replies: [String: JSONSchema]?
+        var replyHeaders: [String] = []
+        var replyMayBeEmpty = false
+
+        fileprivate var parts: [Substring] { Self.parts(path[...]) }
+
+        fileprivate static func parts(_ path: Substring) -> [Substring] {
+            path.split(separator: "/", omittingEmptySubsequences: false)
+        }
+    }
+
+    let json: JSONValue
+    let operations: [Operation]
+    let checker: SchemaChecker
+    private let statuses: [String: Int]
+    private let textStatuses: Set<Int>
+    /// The operations by method, and then by the number of parts of their paths.
+    private let index: [String: [Int: [Operation]]]
+
+    /// The description, read once.
+    static let hub = Result { try APIDescription() }
+
+    private init() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Sources/BackstitchHub/OpenAPI/openapi.json")
+        let json = try JSONParser.parse(Array(Data(contentsOf: file)))
+        self.json = json
+        let components = json["components"]
+        var schemas: [String: JSONSchema] = [:]
+        for member in components["schemas"].members {
+            schemas[member.name] = try JSONSchema(member.value, at: member.name)
+        }
+        checker = SchemaChecker(schemas: schemas)
+        var statuses: [String: Int] = [:]
+        for member in components["schemas"]["ErrorCode"]["x-http-status"].members {
+            statuses[member.name] = member.value.count
+        }
+        self.statuses = statuses
+        let failure = components["responses"]["Failure"]
+        textStatuses = Set(failure["x-text-statuses"].elements.map(\.count))
+        let operations = try json["paths"].members.flatMap { path in
+            try path.value.members.filter { $0.name != "parameters" }.map {
+                try Self.operation($0, path.name, components)
+            }
+        }
+        self.operations = operations
+        index = Dictionary(grouping: operations, by: \.method).mapValues {
+            Dictionary(grouping: $0, by: \.parts.count)
+        }
+    }
+
+    private static func operation(
+        _ member: JSONValue.Member, _ path: String, _ components: JSONValue
+    ) throws -> Operation {
+        let place = "\(path) \(member.name)"
+        var operation = Operation(method: member.name.uppercased(), path: path)
+        let body = member.value["requestBody"]["content"]["application/json"]["schema"]
+        if body != .null { operation.request = try JSONSchema(body, at: place) }
+        var done = member.value["responses"]["200"]
+        if let name = done["$ref"].text.split(separator: "/").last {
+            done = components["responses"][String(name)]
+        }
+        guard done != .null else { return operation }
+        operation.replies = [:]
+        for content in done["content"].members {
+            operation.replies?[content.name] = try JSONSchema(content.value["schema"], at: place)
+        }
+        operation.replyHeaders = done["headers"].members.map(\.name)
+        operation.replyMayBeEmpty = done["x-may-be-empty"] == .bool(true)
+        return operation
+    }
+
+    /// The operation that a request calls; nil where none is described.
+    func operation(_ method: String, _ target: String) -> Operation? {
+        let path = target.prefix { $0 != "?" }
+        let parts = Operation.parts(path)
+        return index[method]?[parts.count]?.first { operation in
+            zip(operation.parts, parts).allSatisfy { template, part in
+                switch template {
+                case "{environment}": part == "development" || part == "production"
+                case "{database}": WireDatabase(rawValue: String(part)) != nil
+                default: template.hasPrefix("{") || template == part
+                }
+            }
+        }
+    }
+
+    // MARK: Checking
+
+    /// What is wrong with the body of a request.
+    func problems(request body: [UInt8], of operation: Operation) -> [String] {
+        guard let schema = operation.request else { return [] }
+        guard let json = body.isEmpty ? .object([]) : try? JSONParser.parse(body) else {
+            return ["the request is no JSON"]
+        }
+        return checker.problems(json.withoutNulls, schema, at: "request")
+    }
+
+    /// What is wrong with an exchange. A request that was answered as it wishes has to be described,
+    /// and so has every reply.
+    func problems(
+        _ method: String, _ target: String, request: [UInt8], status: Int,
+        headers: [String: String], reply: [UInt8]
+    ) -> [String] {
+        guard status == 200 else {
+            let isHead = method == "HEAD" && reply.isEmpty
+            return isHead ? [] : problems(failure: status, headers, reply)
+        }
+        guard let operation = operation(method, target), let replies = operation.replies else {
+            return ["\(method) \(target.prefix { $0 != "?" }): is answered and not described"]
+        }
+        var found = problems(request: request, of: operation)
+        for name in operation.replyHeaders where headers[name.lowercased()] == nil {
+            found.append("the reply lacks the header \(name)")
+        }
+        guard let type = Self.type(headers) else {
+            return replies.isEmpty ? found : found + ["the reply lacks a Content-Type"]
+        }
+        guard let schema = replies[type] else {
+            return found + ["the reply is \(type), and not one of \(replies.keys.sorted())"]
+        }
+        if reply.isEmpty, operation.replyMayBeEmpty || method == "HEAD" { return found }
+        guard type == "application/json" else { return found }
+        guard let json = try? JSONParser.parse(reply) else { return found + ["it is no JSON"] }
+        return found + checker.problems(json, schema, at: "reply")
+    }
+
+    /// What is wrong with the answer to a request that failed as a whole.
+    func problems(
+        failure status: Int, _ headers: [String: String], _ reply: [UInt8]
+    ) -> [String] {
+        guard Self.type(headers) == "application/json" else {
+            return textStatuses.contains(status) ? [] : ["text with the status \(status)"]
+        }
+        guard let json = try? JSONParser.parse(reply), let schema = checker.schemas["ServerError"]
+        else { return ["the failure is no JSON"] }
+        let expected = statuses[json["serverErrorCode"].text]
+        let wrong = expected == status ? [] : ["\(json["serverErrorCode"].text) with \(status)"]
+        return wrong + checker.problems(json, schema, at: "failure")
+    }
+
+    private static func type(_ headers: [String: String]) -> String? {
+        headers["content-type"]?.split(separator: ";").first.map(String.init)
+    }
+}
