@@ -45,19 +45,25 @@ enum CatalogCoding {
     }
 
     static func encode(_ catalog: Catalog) throws -> [UInt8] {
-        try memo.bytes(of: catalog) { catalog in
-            var bytes = Array("{\"entities\":[".utf8)
-            for (index, entity) in catalog.entities.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                bytes += try entities.bytes(of: entity) { try $0.sortedJSON() }
-            }
-            let head = Head(
-                copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
-                storeID: catalog.storeID)
-            bytes += "],".utf8
-            bytes += try head.sortedJSON().dropFirst()
-            return bytes
+        // What reading refuses must not be known by its bytes.
+        guard catalog.formatVersion <= Catalog.formatVersion, catalog.isWellFormed else {
+            return try encodeAnew(catalog)
         }
+        return try memo.bytes(of: catalog, encode: encodeAnew)
+    }
+
+    private static func encodeAnew(_ catalog: Catalog) throws -> [UInt8] {
+        var bytes = Array("{\"entities\":[".utf8)
+        for (index, entity) in catalog.entities.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes += try entities.bytes(of: entity) { try $0.sortedJSON() }
+        }
+        let head = Head(
+            copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
+            storeID: catalog.storeID)
+        bytes += "],".utf8
+        bytes += try head.sortedJSON().dropFirst()
+        return bytes
     }
 
     static func decode(_ bytes: [UInt8]) throws -> Catalog {
