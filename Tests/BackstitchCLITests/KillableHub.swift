@@ -1,0 +1,60 @@
+import Backstitch
+import ChildProcess
+import CloudKitRecordService
+import Foundation
+import Glibc
+
+@testable import BackstitchCLI
+
+/// A hub in a process of its own, which can be killed and started again at the same port.
+final class KillableHub {
+    let document: HubDocument
+    private let folder: String
+    private var child: ChildProcess
+
+    init(folder: String, options: [String] = []) throws {
+        self.folder = folder
+        child = try Runner.start(
+            [
+                "hub", "--dev", "--user", "Ada", "--user", "Bob", "--listen", "127.0.0.1:0",
+                "--data",
+                folder,
+            ] + options)
+        document = try JSON.value(HubDocument.self, Self.line(of: child.output))
+    }
+
+    /// Reads the line that says that the hub listens.
+    private static func line(of output: FileHandle) throws -> [UInt8] {
+        var line = Data()
+        while line.last != UInt8(ascii: "\n") {
+            let part = output.availableData
+            if part.isEmpty { break }
+            line.append(part)
+        }
+        return Array(line)
+    }
+
+    /// Kills the process without a warning, and starts another one.
+    func killAndRestart() throws {
+        kill(child.identifier, SIGKILL)
+        _ = try child.wait()
+        let address = String(document.url.dropFirst("http://".count))
+        child = try Runner.start(["hub", "--listen", address, "--data", folder])
+        _ = try Self.line(of: child.output)
+    }
+
+    /// Asks the hub to end, and answers its exit code.
+    func stop() throws -> ChildProcess.Ending {
+        kill(child.identifier, SIGTERM)
+        return try child.wait()
+    }
+
+    func service(user: Int = 0) throws -> CloudKitRecordService {
+        try CloudKitRecordService(
+            CloudKitConfiguration(
+                url: document.url, container: document.container,
+                credentials: .user(
+                    apiToken: document.apiToken,
+                    webAuthToken: WebAuthToken(document.users[user].webAuthToken))))
+    }
+}
