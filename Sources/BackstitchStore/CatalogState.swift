@@ -43,7 +43,9 @@ final class CatalogState: Sendable {
             return known.snapshot
         }
         let stored = Array(bytes)
-        let snapshot = CatalogSnapshot(try CatalogCoding.decode(stored))
+        let catalog = try CatalogCoding.decode(stored)
+        let isKnown = catalog == known.snapshot.catalog
+        let snapshot = isKnown ? known.snapshot : CatalogSnapshot(catalog)
         self.known.withLock {
             // A long read may see an older catalog than others saw since.
             guard commit >= $0.transaction ?? 0 else { return }

@@ -13,7 +13,9 @@ extension SimulationWorld {
             devices[index].offlineUntil = 0
         }
         cloud.performLateRequests()
-        for index in devices.indices { try await reopen(index, selection: .all) }
+        for index in devices.indices where devices[index].selection != .all {
+            try await reopen(index, selection: .all)
+        }
         var retries = 0
         for round in 1...Self.settlingRoundsMax {
             step += 1

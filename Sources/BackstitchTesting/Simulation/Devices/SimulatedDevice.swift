@@ -14,7 +14,8 @@ struct SimulatedDevice {
     let service: SimulatedRecordService
     let clock: DeviceClock
     private var configuration: SyncConfiguration
-    private var selection: SimulatedSelection
+    /// What it exchanges.
+    private(set) var selection: SimulatedSelection
     let bug: PlantedBug?
     /// The version of the schema that its application has.
     private(set) var schema: SimulatedSchema
