@@ -10,7 +10,15 @@ extension SimulationWorld {
         }
         try check(index)
         for process in processes { devices[process].end() }
-        for process in processes { try await reopen(process, schema) }
+        let before = devices[index].schema
+        do {
+            for process in processes { try await reopen(process, schema) }
+        } catch let error as StoreError where error.code == .invalidSchema {
+            // Records came that lack what this version can't do without: it has to wait.
+            for process in processes { try await reopen(process, before) }
+            note("\(SimulatedDevice.name(index)) can't take the schema \(schema.rawValue)")
+            return
+        }
         count(.schemaChange)
         note("\(SimulatedDevice.name(index)) takes the schema \(schema.rawValue)")
         try check(index)
