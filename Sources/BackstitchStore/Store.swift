@@ -102,8 +102,8 @@ public final class Store: Sendable {
     ///   - author: What the operations carry as their author; nil takes the configuration's.
     ///   - context: What the write is for, such as a request's id or a reason, in at most 4 KiB. It is
     ///     kept once for the transaction, and read back from the log and from change sets.
-    ///   - isLocalOnly: Whether what the write saves and deletes stays on this device. It is never
-    ///     pushed, and stays until the service has a newer version of the record. A record that the
+    ///   - isLocalOnly: Whether what the write saves and deletes stays on this device. It is no
+    ///     edit to be pushed, and stays until the service has a newer version of the record. A record that the
     ///     service has and that is deleted so is evicted; one that begins so is pushed as a whole
     ///     with its first other edit. One that the service lost is uploaded as it is here, and so is
     ///     one that wins a conflict as a whole; what must never leave the device is an attribute

@@ -20,7 +20,8 @@ import Testing
 
     init() throws { fixture = try StoreFixture() }
 
-    @Test func `no change is lost or done twice though the hub is killed under load`()
+    @Test(.timeLimit(.minutes(15)))
+    func `no change is lost or done twice though the hub is killed under load`()
         async throws
     {
         let kills = ProcessInfo.processInfo.environment["HUB_KILLS"].flatMap(Int.init) ?? 4

@@ -50,6 +50,7 @@ import Testing
             "m", type: "TaskList", fields: ["title": .string("theirs")], in: scenarioZone)
         try await phone.sync()
         let whole = phone.restarted { $0.selection = .all }
+        #expect(try whole.engine.pending().pendingRecords == 1)
         try await whole.sync()
         #expect(try Set(whole.all(TaskList.self).map(\.title)) == ["list", "theirs"])
         #expect(

@@ -5,6 +5,9 @@ import LMDB
 /// The open connections and by when each has to get on.
 ///
 /// libmicrohttpd closes connections that are idle, but not those that send a byte now and then.
+///
+/// Invariant: all that changes is behind a lock. Pointers to connections are names there, and not
+/// `Sendable` for the compiler.
 final class ConnectionTable: @unchecked Sendable {
     // Every access to the state holds the lock; descriptors are those of open connections, because
     // the library tells of the end of one before it closes it.

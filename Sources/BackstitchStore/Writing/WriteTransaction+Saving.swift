@@ -65,7 +65,7 @@ extension WriteTransaction {
                     "There is no \(binding.name) record \(key) to update. Use save or insert.")
             }
             try context.checkName(key, of: binding.number)
-            try context.begin(binding.number, key, over: row)
+            try context.insertAnew(binding.number, key, over: row)
             context.noteUniques(of: binding.number, key, isNew: true)
             return .inserted
         }
@@ -102,7 +102,7 @@ extension WriteContext {
     /// Appends an insert of the application's.
     ///
     /// - Parameter row: What is left of an earlier record of the name.
-    func begin(_ entity: EntityNumber, _ key: RecordKey, over row: RowView?) throws {
+    func insertAnew(_ entity: EntityNumber, _ key: RecordKey, over row: RowView?) throws {
         let previous = row?.lastSequence ?? 0
         if let row, row.flags.contains(.isEvicted) {
             // Should this end before it is pushed, the one on the service is to come back.

@@ -36,7 +36,7 @@ extension WriteTransaction {
         let row = try reader.row(table.number, key)
         guard let row, !row.isDeleted else {
             try context.checkName(key, of: table.number)
-            try context.begin(table.number, key, over: row)
+            try context.insertAnew(table.number, key, over: row)
             return .inserted
         }
         let previous = row.lastSequence

@@ -24,7 +24,7 @@ extension SimulationScript {
                 throw SimulationScriptError(
                     description:
                         "Device \(index) can't share the store of \(home). Name an earlier "
-                        + "device with a store of its own and the same schema.")
+                        + "device with a store of its own, the same schema and the same selection.")
             }
         }
         try Self.require(setting.operationsPerRequest, 1...1_000_000, "operationsPerRequest")
