@@ -57,6 +57,7 @@ let package = Package(
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
             providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "XXHash"),
         .target(name: "LMDB", dependencies: ["CLMDB", "XXHash"]),
@@ -97,7 +98,8 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchHub", "BackstitchTesting", "CloudKitRecordService", "LMDB",
+                "Backstitch", "BackstitchHub", "BackstitchTesting", "CMalloc",
+                "CloudKitRecordService", "LMDB",
             ]),
         .testTarget(
             name: "CloudKitWireTests",

@@ -17,11 +17,7 @@ public enum RecordName: Hashable, Sendable {
     ///
     /// The limits of a name are not checked here but when a record is saved.
     public init(_ string: String) {
-        if string.utf8.count == 36, let uuid = UUID(uuidString: string), uuid.uuidString == string {
-            self = .uuid(uuid)
-        } else {
-            self = .text(string)
-        }
+        self = UUID(canonicalText: string).map { .uuid($0) } ?? .text(string)
     }
 
     /// What is wrong with the name, or nil when it can be saved.
@@ -44,7 +40,7 @@ extension RecordName: CustomStringConvertible {
     /// The name as the service spells it.
     public var description: String {
         switch self {
-        case .uuid(let uuid): uuid.uuidString
+        case .uuid(let uuid): uuid.canonicalText
         case .text(let text): text
         }
     }

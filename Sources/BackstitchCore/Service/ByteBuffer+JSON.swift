@@ -48,7 +48,8 @@ extension ByteBuffer {
         }
     }
 
-    private static func writeHex(_ byte: UInt8, to target: UnsafeMutableRawPointer) {
+    /// Writes the two upper-case digits of a byte.
+    static func writeHex(_ byte: UInt8, to target: UnsafeMutableRawPointer) {
         let digits = hexDigits.utf8Start
         target.storeBytes(of: digits[Int(byte >> 4)], as: UInt8.self)
         target.storeBytes(of: digits[Int(byte & 15)], toByteOffset: 1, as: UInt8.self)
@@ -81,19 +82,11 @@ extension ByteBuffer {
             append(jsonText: name.description)
             return
         }
-        // Two quotes, four dashes, 32 digits.
-        let target = extend(by: 38)
-        target.initializeMemory(as: UInt8.self, repeating: UInt8(ascii: "-"), count: 38)
+        let target = extend(by: UUID.textByteCount + 2)
         target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
-        target.storeBytes(of: UInt8(ascii: "\""), toByteOffset: 37, as: UInt8.self)
-        withUnsafeBytes(of: uuid.uuid) { bytes in
-            var offset = 1
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 { offset += 1 }
-                Self.writeHex(bytes[index], to: target + offset)
-                offset += 2
-            }
-        }
+        target.storeBytes(
+            of: UInt8(ascii: "\""), toByteOffset: UUID.textByteCount + 1, as: UInt8.self)
+        uuid.writeText(to: target + 1)
     }
 
     /// Appends a value in the form that the service has for it.

@@ -18,7 +18,7 @@ package enum ServiceMapping {
             let text = decimal.description
             if attribute?.isLossless == true { return .string(text) }
             return Double(text).map { .double($0) } ?? .string(text)
-        case .uuid(let uuid): return .string(uuid.uuidString)
+        case .uuid(let uuid): return .string(uuid.canonicalText)
         case .reference(let key):
             return .reference(
                 ServiceReference(

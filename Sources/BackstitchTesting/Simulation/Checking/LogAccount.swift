@@ -162,15 +162,11 @@ package struct LogAccount {
 
     /// Whether a record has fields that may be due, as far as the service can tell.
     private func areSame(_ candidates: [Fields?], _ entry: Entry) -> Bool {
-        candidates.contains { areSame($0, entry) }
-    }
-
-    private func areSame(_ fields: Fields?, _ entry: Entry) -> Bool {
-        guard let fields, let own = entry.fields, let table = catalog.table(entry.entity) else {
-            return (fields == nil) == (entry.fields == nil)
+        guard let own = entry.fields, let table = catalog.table(entry.entity) else {
+            return candidates.contains { ($0 == nil) == (entry.fields == nil) }
         }
-        return WireForm.difference(WireForm.fields(fields, table), WireForm.fields(own, table))
-            == nil
+        let form = WireForm.fields(own, table)
+        return candidates.contains { $0.map { WireForm.fields($0, table) == form } ?? false }
     }
 
     private mutating func change(_ operation: OperationView, _ entry: inout Entry) throws {
@@ -234,6 +230,21 @@ package struct LogAccount {
         }
     }
 
+    /// What a record may be once the edits that wait are brought back on what the service said.
+    private func due(
+        _ operation: OperationView, _ entry: Entry, before: [UInt64],
+        acknowledgedThrough: UInt64
+    ) -> [Fields?] {
+        var bases = [(entry.synced, before), (acknowledgedThrough, entry.waiting)]
+        // A record that began here to stay is pushed as a whole.
+        if entry.staysHere { bases.append((0, before)) }
+        guard let table = catalog.table(entry.entity) else { return bases.map { _ in nil } }
+        let due = bases.map { base, operations in
+            entry.rebased(at: operation.sequence, base: base, operations, table)
+        }
+        return due + due.map { entry.closingCircles($0, at: operation, table) }
+    }
+
     /// Takes in what the service said of a record.
     private mutating func settle(
         _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry,
@@ -246,19 +257,15 @@ package struct LogAccount {
         acknowledged += before.count - entry.waiting.count
         let acknowledgedThrough = max(entry.synced, stamp.acknowledgedThrough)
         if isContent {
-            var bases = [(entry.synced, before), (acknowledgedThrough, entry.waiting)]
-            // A record that began here to stay is pushed as a whole.
-            if entry.staysHere { bases.append((0, before)) }
-            let table = catalog.table(entry.entity)
-            var due = bases.map { base, operations in
-                table.flatMap { entry.rebased(at: operation.sequence, base: base, operations, $0) }
-            }
-            if let table { due += due.map { entry.closingCircles($0, at: operation, table) } }
             // Edits of what the service has anyway are on it.
-            if !entry.waiting.isEmpty, operation.conflictBytes == nil, !areSame(due, entry) {
-                entry.owed = Owed(
-                    sequences: entry.waiting, transaction: operation.transaction, fields: due)
-                owing = Place(entity: entry.entity, key: try operation.key)
+            if !entry.waiting.isEmpty, operation.conflictBytes == nil {
+                let due = due(
+                    operation, entry, before: before, acknowledgedThrough: acknowledgedThrough)
+                if !areSame(due, entry) {
+                    entry.owed = Owed(
+                        sequences: entry.waiting, transaction: operation.transaction, fields: due)
+                    owing = Place(entity: entry.entity, key: try operation.key)
+                }
             }
             superseded += entry.waiting.count
             entry.waiting = []

@@ -57,6 +57,7 @@ package enum WireForm {
         _ first: [String: ServiceValue], _ second: [String: ServiceValue],
         without hidden: Set<String> = []
     ) -> String? {
+        guard first != second else { return nil }
         let names = Set(first.keys).union(second.keys).subtracting(hidden).sorted()
         let different = names.filter { first[$0] != second[$0] }
         guard !different.isEmpty else { return nil }
