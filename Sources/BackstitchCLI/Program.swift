@@ -15,6 +15,9 @@ struct Program {
         ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(), DemoCommand(),
     ]
 
+    /// What only this program calls, and no help lists.
+    private static let hiddenCommands: [any Command] = [DemoDeviceCommand()]
+
     static func main() async {
         // A reader that goes away is noticed by what `write` returns.
         signal(SIGPIPE, SIG_IGN)
@@ -46,7 +49,7 @@ struct Program {
         default:
             break
         }
-        guard let command = commands.first(where: { $0.name == first }) else {
+        guard let command = (commands + hiddenCommands).first(where: { $0.name == first }) else {
             let kind = first.hasPrefix("-") ? "option" : "command"
             console.complain(
                 """

@@ -137,18 +137,6 @@ import Testing
         let result = try Runner.run(words)
         #expect(result.code == 2 && result.complaint.contains(name))
     }
-
-    @Test func `the demo runs through a hub in a process of its own`() throws {
-        let path = fixture.root + "/index"
-        let stanzas = (0..<60).map {
-            "Package: tool\($0)\nVersion: 1\nArchitecture: all\nDescription: A tool\n\n"
-        }
-        try stanzas.joined().write(toFile: path, atomically: true, encoding: .utf8)
-        let result = try Runner.run("demo", "--hub", "--json", "--input", path)
-        #expect(result.code == 0 && result.complaint == "")
-        #expect(result.output.contains(#""converged":true"#))
-        #expect(result.output.contains(#""lostOperations":0"#))
-    }
 }
 
 extension CloudKitRecordService {

@@ -33,6 +33,23 @@ import Testing
         #expect(RecordName(lower).description == lower)
     }
 
+    @Test func `a UUID's text is that of Foundation, and nothing else is read as one`() throws {
+        for _ in 0..<1_000 {
+            let uuid = UUID()
+            let text = uuid.uuidString
+            #expect(uuid.canonicalText == text)
+            #expect(UUID(canonicalText: text) == uuid)
+            // Each byte, replaced by what can't stand there.
+            var bytes = Array(text.utf8)
+            let index = Int.random(in: 0..<bytes.count)
+            let isDash = bytes[index] == UInt8(ascii: "-")
+            bytes[index] = isDash ? UInt8(ascii: "0") : Array("-/:@Gag \0".utf8).randomElement()!
+            #expect(UUID(canonicalText: String(decoding: bytes, as: UTF8.self)) == nil)
+            #expect(UUID(canonicalText: String(text.dropLast())) == nil)
+            #expect(UUID(canonicalText: text + "0") == nil)
+        }
+    }
+
     @Test(arguments: ["", "_a", String(repeating: "é", count: 128)])
     func `impossible names say what to do`(name: String) throws {
         let violation = try #require(RecordName(name).violation)

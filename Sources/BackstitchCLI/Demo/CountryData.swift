@@ -2,9 +2,10 @@ import Backstitch
 
 /// The records of ``CountryList``.
 enum CountryData {
+    static let schema = Schema(Country.self, Subdivision.self)
+
     static var data: DemoData<Subdivision> {
-        var data = DemoData<Subdivision>(
-            title: "subdivisions of countries", schema: Schema(Country.self, Subdivision.self))
+        var data = DemoData<Subdivision>(title: "subdivisions of countries", schema: schema)
         data.others = rows(CountryList.countries, columns: 4).map { row in
             Country(
                 id: Country.ID("country:" + row[0]), name: row[3], alpha3: row[1], number: row[2])

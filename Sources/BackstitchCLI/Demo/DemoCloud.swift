@@ -2,15 +2,21 @@ import Backstitch
 import BackstitchTesting
 import CloudKitRecordService
 
-/// The service of the story.
-protocol DemoCloud: Sendable {
+/// The service of the story, and how devices that synchronise with it are made.
+protocol DemoCloud {
     /// What it is, for the story.
     var title: String { get }
-    /// The connection of a device.
+
+    /// A connection of this process.
     func connection(device: String) async throws -> any RecordService
+
+    /// A device that has no records yet.
+    func device<Record: DemoRecord>(
+        _ name: String, at path: String, data: DemoData<Record>
+    ) async throws -> any DemoDevice
 }
 
-/// A service in memory.
+/// A service in memory; the devices are in this process too.
 struct SimulatedDemoCloud: DemoCloud {
     /// Requests have the size that CloudKit allows. Pages are larger than its 200, as a service may
     /// announce: each page is a commit of its own, and their number decides how fast a pull is.
@@ -19,19 +25,24 @@ struct SimulatedDemoCloud: DemoCloud {
     let title = "a service in this process"
 
     func connection(device: String) -> any RecordService { cloud.connection(device: device) }
+
+    func device<Record: DemoRecord>(
+        _ name: String, at path: String, data: DemoData<Record>
+    ) throws -> any DemoDevice {
+        try LocalDemoDevice(name, at: path, data: data, service: connection(device: name))
+    }
 }
 
-/// A hub in a process of its own, over HTTP.
+/// A hub, over HTTP; it and each device are processes of their own.
 struct HubDemoCloud: DemoCloud {
     let process: HubProcess
+    let input: DemoInput
 
     var title: String { "a hub, process \(process.id), at \(process.document.url)" }
 
     func connection(device: String) throws -> any RecordService {
         let document = process.document
-        guard let user = document.users.first else {
-            throw HubProcess.Failure(description: "The hub has no user.")
-        }
+        guard let user = document.users.first else { throw DemoFailure("The hub has no user.") }
         return try CloudKitRecordService(
             CloudKitConfiguration(
                 url: document.url, container: document.container,
@@ -39,5 +50,11 @@ struct HubDemoCloud: DemoCloud {
                 credentials: .user(
                     apiToken: document.apiToken,
                     webAuthToken: WebAuthToken(user.webAuthToken))))
+    }
+
+    func device<Record: DemoRecord>(
+        _ name: String, at path: String, data: DemoData<Record>
+    ) throws -> any DemoDevice {
+        try DemoDeviceProcess(name, at: path, hub: process.document, input: input)
     }
 }

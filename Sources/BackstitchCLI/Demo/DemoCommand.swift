@@ -7,7 +7,7 @@ struct DemoCommand: Command {
     private static let input = Syntax.Option(
         "input", "FILE", "Reads the package index from a file.")
     private static let hub = Syntax.Option(
-        "hub", nil, "Synchronises through a hub, in a process of its own, over HTTP.")
+        "hub", nil, "Synchronises over HTTP: a hub and two devices, each a process of its own.")
     private static let keep = Syntax.Option(
         "keep", "DIR", "Keeps the stores, in DIR/a, DIR/b and DIR/fresh.")
 
@@ -45,10 +45,14 @@ struct DemoCommand: Command {
         let failures: [String]
         let folder = try DemoFolder(keep: arguments.text(Self.keep))
         defer { folder.remove() }
-        let hub = arguments.has(Self.hub) ? try HubProcess(folder: folder.path + "/hub") : nil
+        let hub =
+            arguments.has(Self.hub) ? try await HubProcess(folder: folder.path + "/hub") : nil
         defer { hub?.stop() }
+        let input =
+            reader == nil
+            ? DemoInput.countries : DemoInput.packages(path: arguments.text(Self.input))
         let cloud: any DemoCloud =
-            if let hub { HubDemoCloud(process: hub) } else { SimulatedDemoCloud() }
+            if let hub { HubDemoCloud(process: hub, input: input) } else { SimulatedDemoCloud() }
         if let reader {
             tell(Self.describe(reader, arguments.text(Self.input)))
             (report, failures) = try await tellStory(
@@ -77,6 +81,7 @@ struct DemoCommand: Command {
     ) async throws -> (DemoReport, [String]) {
         var story = try await DemoStory(
             data, cloud: cloud, in: folder.path, console: console, tell: tell)
+        defer { story.end() }
         try await story.run()
         return (story.report, story.failures)
     }
@@ -85,26 +90,16 @@ struct DemoCommand: Command {
 
     /// Reads the index that was asked for; nil where the machine has none.
     private func read(_ path: String?, _ console: Console) throws -> IndexReader? {
-        var reader = IndexReader { problem in
+        let reader = try DemoInput.read(path, console) { problem in
             console.complain(
                 "backstitch demo: line \(problem.line): \(problem.reason); the stanza is left out.")
         }
-        let bar = console.progress("Reading the package index")
-        defer { bar.finish() }
-        if let path {
-            try reader.read(file: path) { bar.update(done: $0, total: $1) }
-        } else {
-            try reader.readMachine { bar.update(done: $0, total: $1) }
-        }
-        if reader.malformed > IndexReader.reportsMax {
+        if let reader, reader.malformed > IndexReader.reportsMax {
             console.complain(
                 "backstitch demo: \((reader.malformed - IndexReader.reportsMax).grouped) more "
                     + "stanzas are left out.")
         }
-        guard reader.index.isEmpty else { return reader }
-        guard let path else { return nil }
-        throw IndexReader.Failure(
-            description: "\(path.printable) has no package in it that can be read.")
+        return reader
     }
 
     private static func describe(_ reader: IndexReader, _ path: String?) -> String {

@@ -5,22 +5,36 @@ import LMDB
 /// A device's connection to the service, on which a device can die before it gets a reply.
 final class DemoConnection: ForwardingService {
     let service: any RecordService
-    private let beforeReplyHook = Locked<(@Sendable () throws(ServiceError) -> Void)?>(nil)
+
+    private struct Hook {
+        var requests: Int
+        let action: @Sendable () throws(ServiceError) -> Void
+    }
+
+    private let hook = Locked<Hook?>(nil)
 
     init(_ service: any RecordService) { self.service = service }
 
-    /// Runs after the service did what a modify request asks, and before the reply arrives; what it
-    /// throws is the answer.
-    var beforeReply: (@Sendable () throws(ServiceError) -> Void)? {
-        get { beforeReplyHook.withLock { $0 } }
-        set { beforeReplyHook.withLock { $0 = newValue } }
+    /// Has something happen after the service did what a number of modify requests asked and one
+    /// more, and before that one's reply arrives; what it throws is the answer.
+    func beforeReply(
+        after requests: Int, _ action: @escaping @Sendable () throws(ServiceError) -> Void
+    ) {
+        hook.withLock { $0 = Hook(requests: requests, action: action) }
     }
+
+    /// Lets all replies arrive again.
+    func forgetReplies() { hook.withLock { $0 = nil } }
 
     func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
         let results = try await service.modifyRecords(modifications, in: zone, atomic: atomic)
-        try beforeReply?()
+        let due = hook.withLock { hook in
+            hook?.requests -= 1
+            return hook.flatMap { $0.requests < 0 ? $0.action : nil }
+        }
+        try due?()
         return results
     }
 

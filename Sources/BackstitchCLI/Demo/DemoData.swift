@@ -16,6 +16,8 @@ struct DemoData<Record: DemoRecord>: Sendable {
 
 /// Makes records of the stanzas of a package index.
 struct PackageIndex {
+    static let schema = Schema(Package.self, Maintainer.self, Section.self)
+
     /// The fields that are read.
     static let fields: Set<String> = [
         "Package", "Version", "Architecture", "Description", "Priority", "Source", "Homepage",
@@ -74,8 +76,7 @@ struct PackageIndex {
 
     /// All that was read.
     var data: DemoData<Package> {
-        var data = DemoData<Package>(
-            title: "packages", schema: Schema(Package.self, Maintainer.self, Section.self))
+        var data = DemoData<Package>(title: "packages", schema: Self.schema)
         data.others += sections.values.sorted { $0.id < $1.id } as [any Entity]
         data.others += maintainers.values.sorted { $0.id < $1.id } as [any Entity]
         // Ids are smaller to move about than packages.

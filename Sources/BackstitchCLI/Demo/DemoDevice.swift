@@ -1,45 +1,68 @@
 import Backstitch
 
-/// A device of the story: a store on disk and a connection to the service.
-struct DemoDevice {
-    static let zoneName = "Catalog"
+/// The zone of the story's records.
+enum DemoZone {
+    static let name = "Catalog"
+}
+
+/// A device of the story.
+protocol DemoDevice: AnyObject {
+    var name: String { get }
+    /// Its store.
+    var path: String { get }
+    /// Where it runs, for the story; nil in this process.
+    var place: String? { get }
+
+    /// Does what is asked.
+    ///
+    /// - Parameter progress: Is told how much is done, and of how much; 0 where nobody knows.
+    func perform(
+        _ order: DemoOrder, progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
+    ) async throws -> DemoAnswer
+
+    /// Pushes and dies on the way, then begins anew from its files.
+    ///
+    /// - Returns: What it knew at its end.
+    func dieWhilePushing(requests: Int) async throws -> DemoAnswer.Waiting
+
+    /// Lets go of its store.
+    func end()
+}
+
+/// A device in this process.
+final class LocalDemoDevice<Record: DemoRecord>: DemoDevice {
+    /// What a device is left with after its end: nothing that it writes counts any more.
+    private struct Killed: Error {}
 
     let name: String
     let path: String
-    let schema: Schema
-    let service: DemoConnection
-    private(set) var store: Store
+    private let worker: DemoWorker<Record>
 
-    init(_ name: String, at path: String, schema: Schema, cloud: any DemoCloud) async throws {
-        self.name = name
-        self.path = path
-        self.schema = schema
-        service = DemoConnection(try await cloud.connection(device: name))
-        store = try Self.open(path, schema, name)
+    var place: String? { nil }
+
+    init(
+        _ name: String, at path: String, data: DemoData<Record>, service: any RecordService
+    ) throws {
+        (self.name, self.path) = (name, path)
+        worker = try DemoWorker(
+            name, at: path, schema: data.schema, service: service, data: { data },
+            die: { store throws(ServiceError) in
+                store.setCommitFault { throw Killed() }
+                throw ServiceError(.network, reason: "the device is gone")
+            })
     }
 
-    private static func open(_ path: String, _ schema: Schema, _ author: String) throws -> Store {
-        try Store(
-            at: path, schema: schema,
-            configuration: StoreConfiguration(durability: .full, author: author))
+    func perform(
+        _ order: DemoOrder, progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
+    ) async throws -> DemoAnswer {
+        try await worker.perform(order, progress: progress)
     }
 
-    /// Lets go of the store and opens it again from its files.
-    mutating func reopen() throws {
-        store.close()
-        store = try Self.open(path, schema, name)
+    func dieWhilePushing(requests: Int) async throws -> DemoAnswer.Waiting {
+        let answer = try await worker.perform(.die(requests: requests)) { _, _ in }
+        try worker.reopen()
+        return answer.waiting
     }
 
-    /// An engine of its own for one round or more, which starts none by itself.
-    func engine(_ policy: ConflictPolicy) -> SyncEngine {
-        SyncEngine(
-            store: store, service: service,
-            configuration: SyncConfiguration(
-                zoneName: Self.zoneName, conflictPolicy: policy, syncOnSave: false))
-    }
-
-    /// What waits to be pushed.
-    func waiting() throws -> OutboxCounts {
-        try store.read { try $0.reader.countOutbox() }
-    }
+    func end() { worker.close() }
 }

@@ -26,8 +26,8 @@ struct DemoFolder {
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/var/tmp"
         var template = Array((parent + "/backstitch-demo-XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else {
-            throw IndexReader.Failure(
-                description: "No folder can be made in \(parent.printable): "
+            throw DemoFailure(
+                "No folder can be made in \(parent.printable): "
                     + String(cString: strerror(errno)) + ".")
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

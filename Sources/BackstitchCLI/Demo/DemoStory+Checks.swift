@@ -2,29 +2,39 @@ import Backstitch
 import Foundation
 
 extension DemoStory {
+    /// A store, and the device that left it.
+    private typealias NamedStore = (name: String, store: Store)
+
     /// Proves that the story ended well.
     mutating func check() async throws {
         tell("")
         tell("6. Checks")
-        try await checkConvergence()
-        try checkAccounts()
-        try await checkStores()
+        let stores = try [first, second].map { device in
+            (name: device.name, store: try Store(at: device.path, schema: data.schema))
+        }
+        defer { for (_, store) in stores { store.close() } }
+        try await checkConvergence(stores)
+        try checkAccounts(stores)
+        try await checkStores(stores)
         for failure in failures { tell("   WRONG: " + failure.printable) }
     }
 
     // MARK: The same everywhere
 
-    private mutating func checkConvergence() async throws {
-        let fresh = try await DemoDevice(
-            "C", at: folder + "/fresh", schema: data.schema, cloud: cloud)
-        defer { fresh.store.close() }
+    private mutating func checkConvergence(_ stores: [NamedStore]) async throws {
+        let connection = DemoConnection(try await cloud.connection(device: "C"))
+        let fresh = try LocalDemoDevice(
+            "C", at: folder + "/fresh", data: data, service: connection)
         _ = try await sync(fresh, .serverWins, total: data.count)
+        fresh.end()
+        let freshStore = try Store(at: fresh.path, schema: data.schema)
+        defer { freshStore.close() }
         var records: [String: ServiceRecord] = [:]
-        for record in try await fresh.service.records(in: ZoneID(DemoDevice.zoneName)) {
+        for record in try await connection.records(in: ZoneID(DemoZone.name)) {
             records[record.recordName] = record
         }
         report.converged = true
-        for device in [first, second, fresh] {
+        for device in stores + [(fresh.name, freshStore)] {
             let (count, difference) = try compare(device, with: records)
             if let difference {
                 report.converged = false
@@ -43,7 +53,7 @@ extension DemoStory {
 
     /// Compares the records of a device with the service's, value by value.
     private func compare(
-        _ device: DemoDevice, with records: [String: ServiceRecord]
+        _ device: NamedStore, with records: [String: ServiceRecord]
     ) throws -> (count: Int, difference: String?) {
         let bar = console.progress("Comparing \(device.name)")
         defer { bar.finish() }
@@ -77,8 +87,8 @@ extension DemoStory {
 
     // MARK: Nothing lost
 
-    private mutating func checkAccounts() throws {
-        for device in [first, second] {
+    private mutating func checkAccounts(_ stores: [NamedStore]) throws {
+        for device in stores {
             let account = try DemoAccount(device.store)
             report.lostOperations += account.lost + account.unsynced
             if !account.addsUp || account.lost > 0 || account.unsynced > 0 {
@@ -98,11 +108,11 @@ extension DemoStory {
 
     // MARK: Whole stores
 
-    private mutating func checkStores() async throws {
+    private mutating func checkStores(_ stores: [NamedStore]) async throws {
         var isConsistent = true
         var entries = 0
         report.rebuildIdentical = true
-        for device in [first, second] {
+        for device in stores {
             try checkInterruption()
             let bar = console.progress("Verifying \(device.name)")
             let verified = try device.store.verify { bar.update(done: $0.done, total: $0.total) }

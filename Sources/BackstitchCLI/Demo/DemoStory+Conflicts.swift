@@ -1,7 +1,5 @@
 import Backstitch
-import BackstitchTesting
 import Foundation
-import LMDB
 
 /// Which of the records something happens to: each belongs to one group, by its place.
 private enum DemoGroup: Int {
@@ -32,17 +30,13 @@ extension DemoStory {
         let replaced = isFirst ? ids(.replacedOnA, max: DemoGroup.deletesMax) : []
         let gone = isFirst ? ids(.deletedOnB, max: DemoGroup.deletesMax) : []
 
-        try await edit(first, both + onA + deletedOnB) { record in
-            record.text = "On A: " + record.text
-            record.rank = "important"
-        }
-        try await delete(first, deletedOnA)
-        try await replace(first, replaced)
-        try await edit(second, both + onB + deletedOnA) { record in
-            record.text = "On B: " + record.text
-            record.reviewedAt = Self.now
-        }
-        try await delete(second, deletedOnB + gone)
+        try await perform(
+            .edit(.onA, records: both + onA + deletedOnB), on: first, "Editing on A")
+        try await perform(.delete(records: deletedOnA), on: first, "Deleting on A")
+        try await perform(.replace(records: replaced), on: first, "Replacing on A")
+        try await perform(
+            .edit(.onB, records: both + onB + deletedOnA), on: second, "Editing on B")
+        try await perform(.delete(records: deletedOnB + gone), on: second, "Deleting on B")
 
         let (_, conflicts) = try await converge(policy)
         if isFirst {
@@ -76,9 +70,9 @@ extension DemoStory {
         for round in 1...10 {
             var moved = 0
             for device in [first, second] {
-                let (report, _) = try await sync(device, policy)
-                conflicts += report.conflicts
-                moved += report.pushedRecords + report.changes.sequences.count
+                let answer = try await sync(device, policy)
+                conflicts += answer.conflicts
+                moved += answer.pushedRecords + answer.operations
             }
             if moved == 0 { return (round, conflicts) }
         }
@@ -86,54 +80,17 @@ extension DemoStory {
         return (10, conflicts)
     }
 
-    private static var now: Date {
-        Date(timeIntervalSince1970: Double(LiveValues.milliseconds()) / 1_000)
-    }
-
-    private func ids(_ group: DemoGroup, max: Int = DemoGroup.editsMax) -> [Record.ID] {
+    private func ids(_ group: DemoGroup, max: Int = DemoGroup.editsMax) -> [String] {
         stride(from: group.rawValue, to: data.records.count, by: DemoGroup.count).prefix(max)
-            .map { data.records[$0].id }
-    }
-
-    /// Changes those of the records that a device has.
-    private func edit(
-        _ device: DemoDevice, _ ids: [Record.ID],
-        _ change: @escaping @Sendable (inout Record) -> Void
-    ) async throws {
-        for part in Self.parts(of: ids.count) {
-            let ids = ids[part]
-            try await device.store.write { transaction in
-                for id in ids {
-                    guard var record = try transaction.find(Record.self, id) else { continue }
-                    change(&record)
-                    try transaction.save(record)
-                }
-            }
-        }
-    }
-
-    private func delete(_ device: DemoDevice, _ ids: [Record.ID]) async throws {
-        try await device.store.write { transaction in
-            for id in ids { try transaction.delete(id) }
-        }
-    }
-
-    /// Deletes records, and makes them again with other values.
-    private func replace(_ device: DemoDevice, _ ids: [Record.ID]) async throws {
-        try await device.store.write { transaction in
-            for id in ids {
-                guard var record = try transaction.find(Record.self, id) else { continue }
-                try transaction.delete(id)
-                record.text = "Made again on A"
-                try transaction.save(record)
-            }
-        }
+            .map { data.records[$0].id.description }
     }
 
     // MARK: One conflict in full
 
     private func showConflict() throws {
-        let conflicts = try second.store.read { try $0.conflicts(limit: 2_000) }
+        let store = try Store(at: second.path, schema: data.schema)
+        defer { store.close() }
+        let conflicts = try store.read { try $0.conflicts(limit: 2_000) }
         guard
             let conflict = conflicts.last(where: {
                 $0.base != nil && $0.local != nil && $0.server != nil && $0.outcome != nil
@@ -166,9 +123,6 @@ extension DemoStory {
 }
 
 extension DemoStory {
-    /// What a device is left with after its end: nothing that it writes counts any more.
-    private struct Killed: Error {}
-
     // MARK: A crash
 
     /// Device A dies in the middle of a push: the service has taken a request, its reply is lost,
@@ -178,45 +132,28 @@ extension DemoStory {
         let edited =
             data.records.count == 1
             ? ids(.editedOnBoth) : ids(.editedOnA) + ids(.editedOnB)
-        try await edit(first, edited) { $0.text = "Late: " + $0.text }
-        let perRequest = await first.service.limits.operationsPerRequest
+        let perRequest = try await sync(first, .serverWins).operationsPerRequest
+        try await perform(.edit(.late, records: edited), on: first, "Editing on A")
         let requests = edited.count / perRequest + 1
-        let countdown = Locked(requests / 2)
-        let store = first.store
-        let service = first.service
-        service.beforeReply = { () throws(ServiceError) in
-            let isLast = countdown.withLock { left in
-                left -= 1
-                return left < 0
-            }
-            guard isLast else { return }
-            store.setCommitFault { throw Killed() }
-            throw ServiceError(.network, reason: "the device is gone")
-        }
-        do {
-            let engine = first.engine(.serverWins)
-            _ = try await engine.sync()
-            failures.append("Device A was to die in the middle of a push and did not.")
-            await engine.stop()
-        } catch is SyncError {
-            // It died.
-        }
-        service.beforeReply = nil
-        let known = try first.waiting()
-        try first.reopen()
-        let waiting = try first.waiting()
-        let (repaired, _) = try await sync(first, .serverWins)
-        let left = try first.waiting()
+        let place = first.place
+        let known = try await first.dieWhilePushing(requests: requests / 2)
+        let waiting = try await perform(.count, on: first, "Counting").waiting
+        let repaired = try await sync(first, .serverWins)
         _ = try await converge(.serverWins)
         if known != waiting { failures.append("A knew more before the crash than after it.") }
-        if left.pendingRecords > 0 { failures.append("A has something to push after the crash.") }
+        if repaired.waiting.records > 0 {
+            failures.append("A has something to push after the crash.")
+        }
         tell("")
         tell("5. Device A edits \(edited.count.counted("record")) and is killed while it pushes.")
+        if let place, let now = first.place {
+            tell("   \(place.capitalized) got a SIGKILL; \(now) is A from here on.")
+        }
         tell(
             "   The service had taken a request whose reply was lost. Opened again, A still has "
-                + "\(waiting.pendingRecords.counted("record")) to push;")
+                + "\(waiting.records.counted("record")) to push;")
         tell(
             "   it recognised its own writes: \(repaired.conflicts.counted("conflict")), "
-                + "\(left.pendingRecords.grouped) left.")
+                + "\(repaired.waiting.records.grouped) left.")
     }
 }

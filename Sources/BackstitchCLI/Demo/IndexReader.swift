@@ -3,11 +3,6 @@ import Glibc
 
 /// Reads a package index, from a file or from what `apt-cache dumpavail` prints.
 struct IndexReader {
-    /// Why nothing could be read.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
     /// The most malformed stanzas that are reported one by one.
     static let reportsMax = 20
     private static let chunkBytes = 1 << 18
@@ -95,8 +90,7 @@ struct IndexReader {
         if malformed <= Self.reportsMax { report(problem) }
     }
 
-    private static func failure(_ name: String, _ code: Int32) -> Failure {
-        Failure(
-            description: "\(name.printable) can't be read: \(String(cString: strerror(code))).")
+    private static func failure(_ name: String, _ code: Int32) -> DemoFailure {
+        DemoFailure("\(name.printable) can't be read: \(String(cString: strerror(code))).")
     }
 }
