@@ -6,7 +6,8 @@ let strict: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
 let package = Package(
     name: "backstitch-benchmarks",
     products: [
-        .executable(name: "backstitch-bench", targets: ["BackstitchBench"])
+        .executable(name: "backstitch-bench", targets: ["BackstitchBench"]),
+        .executable(name: "raw-http", targets: ["RawHTTP"]),
     ],
     dependencies: [.package(name: "backstitch", path: "..")],
     targets: [
@@ -20,6 +21,8 @@ let package = Package(
         .target(
             name: "PeerRocksDB", dependencies: ["PeerInterface"], cSettings: strict,
             linkerSettings: [.linkedLibrary("rocksdb")]),
+        .executableTarget(
+            name: "RawHTTP", cSettings: strict, linkerSettings: [.linkedLibrary("microhttpd")]),
         .target(name: "BenchmarkKit", dependencies: ["PeerInterface"]),
         .executableTarget(
             name: "BackstitchBench",
@@ -28,6 +31,7 @@ let package = Package(
                 .product(name: "Backstitch", package: "backstitch"),
                 // A service that takes what is pushed, so that the log may be compacted.
                 .product(name: "BackstitchTesting", package: "backstitch"),
+                .product(name: "CloudKitRecordService", package: "backstitch"),
             ]),
         .testTarget(
             name: "BenchmarkKitTests", dependencies: ["BenchmarkKit", "PeerInterface"]),

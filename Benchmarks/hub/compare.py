@@ -5,7 +5,11 @@ One client, one connection, the same records, one server after the other, in rou
 spelled before the clock starts; replies are read and parsed within it. Kinto keeps its records in
 memory, the hub on the disk: an answer of the hub means that the records are there after a power cut.
 
-    compare.py --backstitch PROGRAM --kinto PROGRAM [--records N] [--rounds N] [--json]
+With --raw, the requests to the hub are sent once more to the HTTP library that it uses, which takes
+them and answers as many bytes as the hub did, with nothing behind it. The hub's share is what is left
+of its time without that; parsing is in neither.
+
+    compare.py --backstitch PROGRAM [--kinto PROGRAM] [--raw PROGRAM] [--records N] [--rounds N] [--json]
 """
 
 import argparse
@@ -51,17 +55,33 @@ class Connection:
     def __init__(self, port, headers):
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         self.headers = headers
+        # What was sent, and how many bytes came; and the time until they were there.
+        self.exchanges = []
+        self.seconds = 0
 
-    def call(self, method, path, body=None):
+    def fetch(self, method, path, body=None):
         headers = dict(self.headers)
         if body is not None:
             headers["Content-Type"] = "application/json"
+        start = time.monotonic()
         self.http.request(method, path, body, headers)
         reply = self.http.getresponse()
         data = reply.read()
+        self.seconds += time.monotonic() - start
         if reply.status >= 400:
             sys.exit(f"{method} {path}: {reply.status} {data[:300]!r}")
+        self.exchanges.append((body, len(data)))
+        return reply, data
+
+    def call(self, method, path, body=None):
+        reply, data = self.fetch(method, path, body)
         return reply, json.loads(data)
+
+    def forget(self):
+        """The exchanges so far and their seconds, which are counted anew from here."""
+        told = self.exchanges, self.seconds
+        self.exchanges, self.seconds = [], 0
+        return told
 
 
 class Hub:
@@ -195,53 +215,85 @@ class Kinto:
 
 
 def measure(server, count):
-    """Records per second, pushed and pulled."""
+    """Records per second, pushed and pulled; the exchanges of both, and their seconds."""
     bodies = [server.spell(part) for part in parts(records(count))]
+    server.connection.forget()
     start = time.monotonic()
     pushed = sum(server.push(body) for body in bodies)
     between = time.monotonic()
+    push = server.connection.forget()
+    again = time.monotonic()
     pulled = server.pull()
     end = time.monotonic()
+    pull = server.connection.forget()
     if (pushed, pulled) != (count, count):
         sys.exit(f"{server.name} took {pushed} and gave {pulled} of {count} records.")
-    return count / (between - start), count / (end - between)
+    rates = {"push": count / (between - start), "pull": count / (end - again)}
+    return rates, {"push": push, "pull": pull}
+
+
+def shares(program, exchanges):
+    """How much of the hub's time is its own, for what was exchanged with it."""
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    connection = Connection(int(process.stdout.readline()), {})
+    found = {}
+    for work, (sent, seconds) in exchanges.items():
+        for body, size in sent:
+            connection.fetch("POST", f"/{size}", body)
+        found[work] = 1 - connection.forget()[1] / seconds
+    process.stdin.close()
+    process.wait()
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backstitch", required=True)
-    parser.add_argument("--kinto", required=True)
+    parser.add_argument("--kinto")
+    parser.add_argument("--raw")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = {kind.name: {"push": [], "pull": []} for kind in (Hub, Kinto)}
+    kinds = [(Hub, options.backstitch)] + ([(Kinto, options.kinto)] if options.kinto else [])
+    found = {kind.name: {"push": [], "pull": []} for kind, _ in kinds}
+    own = {"push": [], "pull": []}
     for number in range(options.rounds):
-        for kind, program in ((Hub, options.backstitch), (Kinto, options.kinto)):
+        for kind, program in kinds:
             print(f"round {number + 1} of {options.rounds}: {kind.name}", file=sys.stderr)
             with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as folder:
                 server = kind(program, folder)
                 try:
-                    push, pull = measure(server, options.records)
+                    rates, exchanges = measure(server, options.records)
                 finally:
                     server.stop()
-            found[kind.name]["push"].append(push)
-            found[kind.name]["pull"].append(pull)
+            for work, rate in rates.items():
+                found[kind.name][work].append(rate)
+            if kind is Hub and options.raw:
+                for work, share in shares(options.raw, exchanges).items():
+                    own[work].append(share)
     medians = {
         name: {work: statistics.median(rates) for work, rates in works.items()}
         for name, works in found.items()
     }
     for works in medians.values():
         works["both"] = 2 / (1 / works["push"] + 1 / works["pull"])
-    ratios = {work: medians["hub"][work] / medians["kinto"][work] for work in medians["hub"]}
+    ratios = {}
+    if options.kinto:
+        ratios = {work: medians["hub"][work] / medians["kinto"][work] for work in medians["hub"]}
+    own = {work: statistics.median(values) for work, values in own.items() if values}
     if options.json:
         print(json.dumps({
             "records": options.records, "recordsPerSecond": medians, "rounds": found,
-            "ratios": ratios}))
+            "ratios": ratios, "hubShares": own}))
         return
-    for work in ratios:
-        print(f"{work}: hub {medians['hub'][work]:,.0f} records/s, Kinto "
-              f"{medians['kinto'][work]:,.0f}, {ratios[work]:.1f} times")
+    for work, rate in medians["hub"].items():
+        line = f"{work}: hub {rate:,.0f} records/s"
+        if ratios:
+            line += f", Kinto {medians['kinto'][work]:,.0f}, {ratios[work]:.1f} times"
+        if work in own:
+            line += f"; the hub's own share of its time {own[work]:.0%}"
+        print(line)
 
 
 if __name__ == "__main__":

@@ -84,4 +84,6 @@ extension EnvironmentCore {
 extension Database {
     /// LMDB's own list of free pages.
     static let free = Database(handle: 0)
+    /// LMDB's own list of databases.
+    static let main = Database(handle: 1)
 }

@@ -18,6 +18,7 @@ extension EnvironmentCore {
             switch try attempt(body) {
             case .committed(let result):
                 checkReadersSometimes()
+                releaseMemoryAfterGrowth()
                 return result
             case .mapTooSmall:
                 try growMap()

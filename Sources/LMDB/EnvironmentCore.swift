@@ -24,6 +24,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let beforeCommit = Locked<(@Sendable () throws -> Void)?>(nil)
     var isWriting = false
     var commitCount = 0
+    /// The pages that there were when the process let go of them last; nil before the first commit.
+    var pagesAtRelease: Int?
 
     /// Dead readers are looked for every so many commits.
     static let commitsPerReaderCheck = 256

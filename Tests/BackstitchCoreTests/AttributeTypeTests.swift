@@ -38,6 +38,15 @@ private struct Settings: Codable, Equatable, Sendable {
         #expect(stored == value.value)
     }
 
+    @Test func `values that differ in digits which their type has not are the same`() {
+        let attribute = AttributeSchema("share", Float.self)
+        let raw = Value.double(0.875293729486014)
+        let typed = Value.double(Double(Float(0.875293729486014)))
+        #expect(ServiceMapping.areSame(raw, typed, of: attribute))
+        #expect(!ServiceMapping.areSame(raw, typed, of: nil))
+        #expect(!ServiceMapping.areSame(raw, .double(0.8753), of: attribute))
+    }
+
     @Test func `lists of every scalar come back, from a row and from the service`() throws {
         try roundTrip(["a", "", "é"])
         try roundTrip([true, false])

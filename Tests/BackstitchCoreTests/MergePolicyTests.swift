@@ -125,6 +125,52 @@ import Testing
         #expect(plan.conflict?.outcome == theirs)
     }
 
+    @Test func `what began on this device alone knows its own create by what it left out`() {
+        let kept: Fields = [Self.one: .string("kept")]
+        let pushed: Fields = [
+            Self.one: .string("kept"), Self.two: .reference(RecordKey(.text("r"))),
+        ]
+        let state = LocalState(
+            fields: pushed, version: nil,
+            unsynced: [
+                OperationStep(
+                    sequence: 7,
+                    change: .update(
+                        before: [Self.two: .null], after: [Self.two: pushed.value(Self.two)]))
+            ])
+        let merge = Merge(
+            rules: MergeRules(.serverWins), knownFields: [Self.one, Self.two],
+            deferrableFields: [Self.two])
+        let plan = merge.plan(
+            local: state, server: .present(stamp: Self.version, fields: kept, requested: nil))
+        #expect(plan.conflict == nil)
+        #expect(plan.remote == .adopt(version: Self.version, fields: kept, through: 7))
+        #expect(plan.rebase == .save(pushed))
+    }
+
+    @Test(arguments: [("s", 7 as UInt64?), ("other", nil)])
+    func `an edit is known again beside a field that stays on this device`(
+        title: String, through: UInt64?
+    ) {
+        let state = LocalState(
+            fields: fields(("mine", "new")),
+            version: ServerVersion(changeTag: "before", modifiedMilliseconds: 1),
+            unsynced: [
+                OperationStep(
+                    sequence: 7,
+                    change: .update(
+                        before: [Self.two: .string("old")], after: [Self.two: .string("new")]))
+            ], kept: [Self.one: .string("s")])
+        let merge = Merge(rules: MergeRules(.serverWins), knownFields: [Self.one, Self.two])
+        let plan = merge.plan(
+            local: state,
+            server: .present(
+                stamp: Self.version, fields: fields((title, "new")), requested: nil))
+        #expect(plan.conflict == nil)
+        let isOwn = plan.remote == .acknowledge(version: Self.version, through: 7)
+        #expect(isOwn == (through != nil))
+    }
+
     @Test func `unknown fields of a copy are merged too`() {
         let mine: Fields = [Self.one: .string("m"), Self.unknown: .string("u")]
         let state = LocalState(

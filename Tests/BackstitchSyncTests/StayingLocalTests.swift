@@ -123,10 +123,33 @@ import Testing
         try await phone.sync()
         #expect(try phone.titles() == ["a": "one"])
         try await phone.expectEqualToFresh(cloud)
-        try await evict("a")
-        try await saveLocally("a", "mine")
+    }
+
+    @Test func `what stays here can't hide an evicted record`() async throws {
+        try await phone.note("a", "one")
         try await phone.sync()
+        try await evict("a")
+        let error = await #expect(throws: StoreError.self) { try await saveLocally("a", "mine") }
+        #expect(error?.code == .alreadyExists)
+        try await phone.sync()
+        #expect(try phone.titles() == [:])
+        #expect(try await phone.engine.fetchAgain([Note.ID("a")]) == 1)
+        try await saveLocally("a", "mine")
         #expect(try phone.titles() == ["a": "mine"])
+    }
+
+    @Test func `a lost reply to an edit beside what stays here is no conflict`() async throws {
+        try await phone.note("a", "ours")
+        try await phone.sync()
+        try await saveLocally("a", "mine")
+        try await phone.note("a", "mine", body: "pushed")
+        phone.service.failNext(.modify, with: .lostReply)
+        _ = try? await phone.sync()
+        try await phone.note("a", "mine", body: "later")
+        #expect(try await phone.sync().conflicts == 0)
+        #expect(remote(cloud) == ["Note a {body: later, title: ours}"])
+        #expect(try phone.titles() == ["a": "mine"])
+        try await expectSettled(localOnly: 1)
     }
 
     @Test func `an evicted record stays on the service and comes when it is asked for`()

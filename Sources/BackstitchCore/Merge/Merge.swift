@@ -25,14 +25,17 @@ package struct LocalState: Equatable, Sendable {
     package var version: ServerVersion?
     /// The operations that the service does not have yet, in order.
     package var unsynced: [OperationStep]
+    /// What the service has in fields of the base that stay as they are on this device alone.
+    package var kept: Fields
     /// The record's name, which the name of a copy follows from.
     package var name: RecordName
 
     package init(
         fields: Fields?, version: ServerVersion?, unsynced: [OperationStep],
-        name: RecordName = .text("record")
+        kept: Fields = Fields(), name: RecordName = .text("record")
     ) {
         self.name = name
+        self.kept = kept
         self.fields = fields
         self.version = version
         self.unsynced = unsynced
@@ -157,15 +160,31 @@ package struct Merge: Sendable {
             return MergePlan(remote: .acknowledge(version: version, through: 0))
         }
         let states = Self.states(of: local)
-        if let match = states.lastIndex(where: { holds(server, $0) }) {
+        // What began as a record of this device alone has a base that the service never had.
+        let firstKnown = local.version == nil ? 1 : 0
+        let base = states.first?.fields
+        let match = states.indices.last { index in
+            index >= firstKnown
+                && holds(withoutKept(local.kept, server, base, in: states[index]), states[index])
+        }
+        let foreign = match.map { index in
+            foreignFields(
+                withoutKept(local.kept, server, base, in: states[index]),
+                states[index].fields ?? Fields())
+        }
+        if let match, foreign?.isEmpty == true {
+            return MergePlan(
+                remote: .acknowledge(version: version, through: states[match].sequence))
+        }
+        if local.version == nil, let part = states.last(where: { isPart(server, of: $0) }) {
+            // Our own create came through without the references that were to follow.
+            return MergePlan(
+                remote: .adopt(version: version, fields: server, through: part.sequence),
+                rebase: local.fields.map { .save($0) } ?? .delete)
+        }
+        if let match {
             let state = states[match]
-            let isAll = match == states.count - 1
-            let foreign = foreignFields(server, state.fields ?? Fields())
-            if foreign.isEmpty {
-                return MergePlan(
-                    remote: .acknowledge(version: version, through: state.sequence))
-            }
-            if isAll {
+            if match == states.count - 1 {
                 return MergePlan(
                     remote: .adopt(version: version, fields: server, through: state.sequence))
             }
@@ -174,14 +193,21 @@ package struct Merge: Sendable {
                     version: version, base: state.fields, server: server, local,
                     through: state.sequence))
         }
-        if let part = states.last(where: { isPart(server, of: $0) }), states.first?.fields == nil {
-            // Our own create came through without the references that were to follow.
-            return MergePlan(
-                remote: .adopt(version: version, fields: server, through: part.sequence),
-                rebase: local.fields.map { .save($0) } ?? .delete)
-        }
         return resolve(
             ConflictSides(version: version, base: states.first?.fields, server: server, local))
+    }
+
+    /// The service's fields, with a local state's own in those that stay as they are on this device.
+    private func withoutKept(
+        _ kept: Fields, _ server: Fields, _ base: Fields?, in state: PrefixState
+    ) -> Fields {
+        guard let base, let fields = state.fields, !kept.isEmpty else { return server }
+        var seen = server
+        for (field, value) in kept where areSame(field, server.value(field), value) {
+            let mine = fields.value(field)
+            if areSame(field, mine, base.value(field)) { seen[field] = mine }
+        }
+        return seen.withoutNulls
     }
 
     /// Whether the service holds a local state but for references that a create leaves out.

@@ -160,7 +160,10 @@ package enum ServiceMapping {
     package static func areSame(
         _ first: Value, _ second: Value, of attribute: AttributeSchema?
     ) -> Bool {
-        first == second
-            || serviceValue(first, of: attribute) == serviceValue(second, of: attribute)
+        if first == second { return true }
+        let (one, other) = (serviceValue(first, of: attribute), serviceValue(second, of: attribute))
+        guard one != other else { return true }
+        // What was stored before the type was declared has more digits than the type.
+        return storedValue(one, of: attribute).value == storedValue(other, of: attribute).value
     }
 }

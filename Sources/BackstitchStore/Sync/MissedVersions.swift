@@ -20,9 +20,8 @@ extension WriteContext {
     }
 
     /// Notes that the service has the version of a record that was evicted, where a record of the
-    /// same name begins that the service is to hear of.
+    /// same name begins.
     func noteEvictedVersion(of key: RecordKey, modifiedMilliseconds: Int64) throws {
-        if isLocalOnly { return }
         try noteMissedVersion(of: key, modifiedMilliseconds: modifiedMilliseconds)
     }
 

@@ -147,7 +147,9 @@ extension WriteContext {
             version: row.hasChangeTag
                 ? ServerVersion(
                     changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds) : nil,
-            unsynced: unsynced.map { $0.without(masked.ids) }, name: key.name)
+            unsynced: unsynced.map { $0.without(masked.ids) },
+            kept: unsynced.isEmpty ? Fields() : try reader.keptFields(of: row).without(masked.ids),
+            name: key.name)
         let place = ConflictKey(
             entity: table.number, record: key, changeTag: server.changeTag,
             localSequence: row.lastSequence)

@@ -155,6 +155,31 @@ package struct TableReader {
         return steps.reversed()
     }
 
+    /// What the service has in the fields that changed on this device alone since its version came.
+    func keptFields(of row: RowView) throws -> Fields {
+        var kept = Fields()
+        var pushed: Set<FieldID> = []
+        var sequence = row.syncedSequence
+        while sequence > 0 {
+            let previous = try withOperation(sequence) { operation -> UInt64 in
+                guard operation.kind == .update, operation.origin != .remote else { return 0 }
+                guard case .update(let before, let after) = try OperationStep(operation).change
+                else { return 0 }
+                if operation.origin == .localOnly {
+                    // The oldest says what was there before.
+                    for field in after.ids where !pushed.contains(field) {
+                        kept[field] = before.value(field)
+                    }
+                } else {
+                    pushed.formUnion(after.ids)
+                }
+                return operation.previous
+            }
+            sequence = previous ?? 0
+        }
+        return kept
+    }
+
     // MARK: Meta
 
     /// A value of the meta database.

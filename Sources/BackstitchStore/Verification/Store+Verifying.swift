@@ -41,15 +41,15 @@ extension Store {
     public func verify(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> VerificationReport {
-        let scratch: Environment
-        do {
-            scratch = try Environment.temporary(
-                options: Self.options(configuration, durability: .relaxed))
-        } catch {
-            throw StoreError(error)
-        }
-        defer { scratch.close() }
+        try verify(in: VerificationPlace(configuration), progress: progress)
+    }
+
+    /// Checks the log and the tables, as ``verify(progress:)`` does, in a place that was made before.
+    package func verify(
+        in place: VerificationPlace, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> VerificationReport {
         // On the writer thread of the temporary place, because it is written there.
+        let scratch = place.environment
         return try scratch.writer.submitAndWait {
             try read { try verify($0.reader, scratch: scratch, progress) }
         }
@@ -71,18 +71,47 @@ extension Store {
         }
         do {
             try scratch.write { transaction in
+                var found = report
                 let expected = TableReader(
                     access: transaction.access, databases: try Databases(scratch),
                     catalog: reader.catalog)
                 try reader.project(into: expected) { tell(operations + $0) }
-                try reader.compare(with: expected, &report)
-                try reader.verifyProjections(registered, scratch: expected, &report)
+                try reader.compare(with: expected, &found)
+                try reader.verifyProjections(registered, scratch: expected, &found)
+                // Nothing of it stays in the temporary place.
+                throw Verified(report: found)
             }
+        } catch let verified as Verified {
+            report = verified.report
         } catch let error as StoreError where error.code == .damaged {
             report.note(error.message)
         }
         return report
     }
+
+    /// Ends a verification.
+    private struct Verified: Error {
+        let report: VerificationReport
+    }
+}
+
+/// A temporary place in which logs are applied to empty tables; it is empty again after each.
+package final class VerificationPlace: Sendable {
+    fileprivate let environment: Environment
+
+    /// A place for stores of a configuration.
+    ///
+    /// - Throws: `io` where there is no room.
+    package init(_ configuration: StoreConfiguration) throws {
+        do {
+            environment = try Environment.temporary(
+                options: Store.options(configuration, durability: .relaxed))
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    deinit { environment.close() }
 }
 
 extension TableReader {

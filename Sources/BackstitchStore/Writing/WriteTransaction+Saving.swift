@@ -105,6 +105,12 @@ extension WriteContext {
     func insertAnew(_ entity: EntityNumber, _ key: RecordKey, over row: RowView?) throws {
         let previous = row?.lastSequence ?? 0
         if let row, row.flags.contains(.isEvicted) {
+            if isLocalOnly {
+                throw StoreError(
+                    .alreadyExists,
+                    "The service has a record \(key), which was taken off this device; another one "
+                        + "of the name can't stay here. Fetch it again, or choose another name.")
+            }
             // Should this end before it is pushed, the one on the service is to come back.
             try noteEvictedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
         }

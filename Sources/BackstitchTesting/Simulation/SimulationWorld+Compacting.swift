@@ -6,12 +6,7 @@ extension SimulationWorld {
     /// between two of them. Nothing but the log may change.
     func compact(_ index: Int, isNested: Bool = false) async throws {
         guard !devices[index].isCrashed else { return }
-        let account = try account(of: devices[index])
-        guard account.problems.isEmpty else {
-            throw failure(
-                "The log of \(devices[index].name) does not add up before a compaction",
-                account.problems)
-        }
+        let account = try checkedAccount(of: devices[index])
         devices[home(of: index)].account = account
         let store = devices[index].store
         let before = try state(of: store)

@@ -14,6 +14,8 @@ extension SimulationWorld {
             note("\(SimulatedDevice.name(index)) keeps: \(done.joined(separator: ", "))")
         } catch let error as StoreError where error.code == .unsynced {
             note("\(SimulatedDevice.name(index)) can't keep what waits for the service")
+        } catch let error as StoreError where error.code == .alreadyExists {
+            note("\(SimulatedDevice.name(index)) can't keep what hides an evicted record")
         } catch {
             guard devices[index].isCrashed else { throw error }
             try await restart(index)

@@ -80,12 +80,12 @@ import Testing
         ]
         let text = orders.joined(separator: "\n") + "\n"
         try text.write(toFile: folder + "/orders", atomically: true, encoding: .utf8)
+        let script = #"program=$1; shift; exec "$program" demo-device "$@" < "$ORDERS""#
         let result = try Runner.run(
             ["--url", "http://127.0.0.1:9", "--countries", folder + "/store"],
             through: [
-                "/usr/bin/env", "BACKSTITCH_API_TOKEN=t", "BACKSTITCH_WEB_AUTH_TOKEN=u", "/bin/sh",
-                "-c", #"program=$1; shift; exec "$program" demo-device "$@" < "# + folder
-                    + "/orders", "sh",
+                "/usr/bin/env", "BACKSTITCH_API_TOKEN=t", "BACKSTITCH_WEB_AUTH_TOKEN=u",
+                "ORDERS=\(folder)/orders", "/bin/sh", "-c", script, "sh",
             ])
         let messages = try result.output.split(separator: "\n").map {
             try JSON.value(DemoMessage.self, Array($0.utf8))

@@ -6,7 +6,7 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, processes, changes, open, sync, projections
+        case append, group, rebuild, live, processes, changes, open, sync, projections, hub
     }
 
     struct Options {
@@ -14,6 +14,8 @@ struct EngineBenchmark {
         var operations = 100_000
         var isJSON = false
         var directory: String?
+        /// The program that runs the hub; without it the part is left out.
+        var program: String?
         var output: String?
     }
 
@@ -33,7 +35,7 @@ struct EngineBenchmark {
 
     mutating func run() async throws -> Results {
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        for part in options.parts {
+        for part in options.parts where part != .hub || options.program != nil {
             Progress.show("engine, \(part.rawValue)")
             switch part {
             case .append: try append()
@@ -45,6 +47,7 @@ struct EngineBenchmark {
             case .open: try open()
             case .sync: try await sync()
             case .projections: try await projections()
+            case .hub: try await hub()
             }
         }
         Progress.clear()
@@ -73,19 +76,19 @@ struct EngineBenchmark {
     }
 
     func open(
-        _ durability: Durability, _ projections: [any Projection] = []
+        _ durability: Durability, _ projections: [any Projection] = [], named name: String = "store"
     ) throws -> Store {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         return try Store(
-            at: folder + "/store", schema: Schema(Department.self, Contact.self),
+            at: folder + "/" + name, schema: Schema(Department.self, Contact.self),
             configuration: StoreConfiguration(
                 durability: durability, projections: projections))
     }
 
     func remove(_ store: Store) {
         store.close()
-        try? FileManager.default.removeItem(atPath: folder + "/store")
+        try? FileManager.default.removeItem(atPath: store.directory)
     }
 
     /// A contact by number; values repeat, ids don't.

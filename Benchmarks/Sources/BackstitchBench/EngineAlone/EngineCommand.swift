@@ -6,9 +6,10 @@ enum EngineCommand {
     static let help = """
         engine: Backstitch against itself
 
-          --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections
+          --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections,hub
           --operations N   the length of the longest log; 100000 unless given, 1000000 at most
           --directory DIR  where the store is made; the current folder unless given
+          --backstitch PROGRAM  runs the hub; without it there are no figures of one
           --json           writes the figures to the standard output, as a list in JSON
           --output FILE    keeps the same list in a file
         """
@@ -23,6 +24,7 @@ enum EngineCommand {
             case "--operations":
                 options.operations = min(
                     try arguments.number(of: word, from: 1_000), operationsMax)
+            case "--backstitch": options.program = try arguments.value(of: word)
             case "--directory": options.directory = try arguments.value(of: word)
             case "--json": options.isJSON = true
             case "--output": options.output = try arguments.value(of: word)
@@ -51,7 +53,8 @@ enum EngineCommand {
         print(
             """
 
-            append, group: each operation. live, process: from the call of save. changes: each record.
+            append, group: each operation. live, process, courier: from the call of save. changes: each
+            record. hub: a device pushes, another pulls, over HTTP.
             open-N, heap-N: a store with N unsynced operations; anonymous: memory in no file.
             """)
     }

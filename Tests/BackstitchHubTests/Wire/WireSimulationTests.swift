@@ -1,0 +1,34 @@
+import BackstitchTesting
+import Foundation
+import Testing
+
+@testable import BackstitchHub
+
+/// Devices and a hub that speak HTTP over ways that fail.
+@Suite struct WireSimulationTests {
+    /// `WIRE_SEEDS=A..B` runs others.
+    private static let seeds: ClosedRange<UInt64> = {
+        let bounds = ProcessInfo.processInfo.environment["WIRE_SEEDS"]?.split(separator: "..")
+            .compactMap { UInt64($0) }
+        guard let bounds, let first = bounds.first, let last = bounds.last, first <= last else {
+            return 1...60
+        }
+        return first...last
+    }()
+
+    @Test func `whatever the network does, nothing is lost and all agree`() async throws {
+        var injected: [WireFault: Int] = [:]
+        for seed in Self.seeds {
+            let world = try await WireWorld(seed: seed)
+            do {
+                try await world.run(steps: 40)
+            } catch {
+                Issue.record("Seed \(seed): \(error)")
+            }
+            injected.merge(world.injected, uniquingKeysWith: +)
+        }
+        for fault in WireFault.allCases {
+            #expect(injected[fault, default: 0] > 0, "\(fault) never happened")
+        }
+    }
+}
