@@ -108,7 +108,7 @@ public final class Store: Sendable {
     ///     with its first other edit. One that the service lost is uploaded as it is here, and so is
     ///     one that wins a conflict as a whole; what must never leave the device is an attribute
     ///     that is `.localOnly`. Fails with `unsynced` for records whose changes are still to be
-    ///     pushed.
+    ///     pushed, and with `alreadyExists` for a new record in the place of an evicted one.
     /// - Throws: what the closure throws; `invalidValue` for an author or a context that is too long;
     ///   `closed`, `full`, `io` or `outcomeUnknown`.
     @discardableResult

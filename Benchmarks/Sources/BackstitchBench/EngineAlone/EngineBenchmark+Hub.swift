@@ -13,10 +13,11 @@ extension EngineBenchmark {
     /// then the time from the call of a save on one to its delivery on the other.
     mutating func hub() async throws {
         guard let program = options.program else { return }
-        let hub = try HubUnderTest(program, folder: folder + "/hub")
-        defer { hub.stop() }
+        // The first store makes the folder that all of it is in.
         let first = try open(.full, named: "first")
         defer { remove(first) }
+        let hub = try HubUnderTest(program, folder: folder + "/hub")
+        defer { hub.stop() }
         let second = try open(.full, named: "second")
         defer { remove(second) }
         let count = options.operations

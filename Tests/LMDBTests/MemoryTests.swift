@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+@testable import LMDB
+
+@Suite struct MemoryTests {
+    let fixture: Fixture
+
+    init() throws {
+        fixture = try Fixture()
+    }
+
+    /// How much of the mapping that has a snapshot's pages is in memory, in kB.
+    private func residentKilobytes(_ environment: Environment) throws -> Int {
+        let start = try environment.read { transaction in
+            try transaction.access.withCursor(in: environment.database("one")) { cursor in
+                _ = try cursor.next()
+                let address = try #require(cursor.value.baseAddress)
+                return try #require(MemoryMap.range(around: UInt(bitPattern: address)))
+                    .baseAddress
+            }
+        }
+        let first = String(UInt(bitPattern: start), radix: 16) + "-"
+        let lines = try String(contentsOfFile: "/proc/self/smaps", encoding: .utf8)
+            .split(separator: "\n")
+        let header = try #require(lines.firstIndex { $0.hasPrefix(first) })
+        let line = try #require(lines[header...].first { $0.hasPrefix("Rss:") })
+        return try #require(Int(line.split(separator: " ")[1]))
+    }
+
+    private func write(_ megabytes: Int, _ environment: Environment) throws {
+        let database = try environment.database("one")
+        let value = [UInt8](repeating: 7, count: 1_000)
+        for part in 0..<megabytes {
+            try environment.save { access in
+                for number in 0..<1_000 {
+                    let key = withUnsafeBytes(of: UInt64(part * 1_000 + number).bigEndian) {
+                        Array($0)
+                    }
+                    try access.put(key, value, in: database)
+                }
+            }
+        }
+    }
+
+    private func readAll(_ environment: Environment) throws -> Int {
+        try environment.read { transaction in
+            var sum = 0
+            try transaction.access.withCursor(in: environment.database("one")) { cursor in
+                while try cursor.next() { sum += Int(cursor.value[999]) }
+            }
+            return sum
+        }
+    }
+
+    @Test func `a process lets go of what it read, and snapshots go on`() throws {
+        let environment = try fixture.open { $0.durability = .relaxed }
+        try write(8, environment)
+        try environment.read { transaction in
+            #expect(try readAll(environment) == 7 * 8_000)
+            #expect(try residentKilobytes(environment) > 6_000)
+            environment.core.releaseMemory()
+            #expect(try residentKilobytes(environment) < 1_000)
+            #expect(try transaction.access.count(of: environment.database("one")) == 8_000)
+        }
+        #expect(try readAll(environment) == 7 * 8_000)
+    }
+
+    @Test func `a long import lets go of the file's pages by itself`() throws {
+        let environment = try fixture.open { $0.durability = .relaxed }
+        try write(1, environment)
+        #expect(environment.core.pagesAtRelease != nil)
+        let before = try #require(environment.core.pagesAtRelease)
+        try write(80, environment)
+        #expect(try #require(environment.core.pagesAtRelease) - before >= 64 << 20 >> 12)
+        #expect(try readAll(environment) == 7 * 80_000)
+    }
+
+    @Test(arguments: [
+        ("7f00-7f10 r--s 00000000 00:1f 12 /a", 0x7F00..<0x7F10 as Range<UInt>?),
+        ("7f00-7f00 r--s", nil), ("7f10-7f00 r--s", nil), ("7f00 r--s", nil), ("", nil),
+        ("x-y r--s", nil),
+    ])
+    func `lines of mappings are read`(line: String, bounds: Range<UInt>?) {
+        #expect(MemoryMap.bounds(line) == bounds)
+    }
+}
