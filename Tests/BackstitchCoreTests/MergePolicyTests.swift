@@ -171,6 +171,23 @@ import Testing
         #expect(isOwn == (through != nil))
     }
 
+    @Test func `an own create that comes late is of the life that it was made in`() {
+        let first: Fields = [Self.one: .string("new"), Self.two: .string("x")]
+        let second: Fields = [Self.one: .string("new")]
+        let changes: [OperationStep.Change] = [
+            .insert(first), .delete(before: first), .insert(second), .delete(before: second),
+        ]
+        let state = LocalState(
+            fields: nil, version: nil,
+            unsynced: changes.enumerated().map { index, change in
+                OperationStep(sequence: UInt64(index + 1), change: change)
+            })
+        let merge = Merge(rules: MergeRules(.clientWins), knownFields: [Self.one, Self.two])
+        let plan = merge.plan(
+            local: state, server: .present(stamp: Self.version, fields: first, requested: nil))
+        #expect(plan == MergePlan(remote: .acknowledge(version: Self.version, through: 1)))
+    }
+
     @Test func `unknown fields of a copy are merged too`() {
         let mine: Fields = [Self.one: .string("m"), Self.unknown: .string("u")]
         let state = LocalState(

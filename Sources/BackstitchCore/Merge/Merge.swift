@@ -160,21 +160,19 @@ package struct Merge: Sendable {
             return MergePlan(remote: .acknowledge(version: version, through: 0))
         }
         let states = Self.states(of: local)
-        // What began as a record of this device alone has a base that the service never had.
-        let firstKnown = local.version == nil ? 1 : 0
         let base = states.first?.fields
-        let match = states.indices.last { index in
-            index >= firstKnown
-                && holds(withoutKept(local.kept, server, base, in: states[index]), states[index])
+        // What began as a record of this device alone has a base that the service never had.
+        let known = states.dropFirst(local.version == nil ? 1 : 0).map { state in
+            (state: state, seen: withoutKept(local.kept, server, base, in: state))
         }
-        let foreign = match.map { index in
-            foreignFields(
-                withoutKept(local.kept, server, base, in: states[index]),
-                states[index].fields ?? Fields())
+        // A state that is there as a whole says more than one whose changes alone are there, which
+        // may be the same as those of an earlier life.
+        let whole = known.last { state, seen in
+            state.fields.map { foreignFields(seen, $0).isEmpty } ?? false
         }
-        if let match, foreign?.isEmpty == true {
+        if let whole {
             return MergePlan(
-                remote: .acknowledge(version: version, through: states[match].sequence))
+                remote: .acknowledge(version: version, through: whole.state.sequence))
         }
         if local.version == nil, let part = states.last(where: { isPart(server, of: $0) }) {
             // Our own create came through without the references that were to follow.
@@ -182,9 +180,8 @@ package struct Merge: Sendable {
                 remote: .adopt(version: version, fields: server, through: part.sequence),
                 rebase: local.fields.map { .save($0) } ?? .delete)
         }
-        if let match {
-            let state = states[match]
-            if match == states.count - 1 {
+        if let (state, _) = known.last(where: { holds($0.seen, $0.state) }) {
+            if state.sequence == states.last?.sequence {
                 return MergePlan(
                     remote: .adopt(version: version, fields: server, through: state.sequence))
             }
@@ -194,7 +191,7 @@ package struct Merge: Sendable {
                     through: state.sequence))
         }
         return resolve(
-            ConflictSides(version: version, base: states.first?.fields, server: server, local))
+            ConflictSides(version: version, base: base, server: server, local))
     }
 
     /// The service's fields, with a local state's own in those that stay as they are on this device.
