@@ -162,12 +162,12 @@ package struct Merge: Sendable {
         let states = Self.states(of: local)
         let base = states.first?.fields
         // What began as a record of this device alone has a base that the service never had.
-        let known = states.dropFirst(local.version == nil ? 1 : 0).map { state in
+        let held = states.dropFirst(local.version == nil ? 1 : 0).map { state in
             (state: state, seen: withoutKept(local.kept, server, base, in: state))
-        }
+        }.filter { holds($0.seen, $0.state) }
         // A state that is there as a whole says more than one whose changes alone are there, which
         // may be the same as those of an earlier life.
-        let whole = known.last { state, seen in
+        let whole = held.last { state, seen in
             state.fields.map { foreignFields(seen, $0).isEmpty } ?? false
         }
         if let whole {
@@ -180,7 +180,7 @@ package struct Merge: Sendable {
                 remote: .adopt(version: version, fields: server, through: part.sequence),
                 rebase: local.fields.map { .save($0) } ?? .delete)
         }
-        if let (state, _) = known.last(where: { holds($0.seen, $0.state) }) {
+        if let (state, _) = held.last {
             if state.sequence == states.last?.sequence {
                 return MergePlan(
                     remote: .adopt(version: version, fields: server, through: state.sequence))
