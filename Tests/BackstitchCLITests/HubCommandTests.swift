@@ -121,6 +121,11 @@ import Testing
         let secret = token.output.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(try Runner.run("hub", "revoke", "--data", folder, "--secret", secret).code == 0)
         #expect(try Runner.run("hub", "revoke", "--data", folder, "--secret", secret).code == 1)
+        let other = try Runner.run("hub", "token", "--data", folder).output
+        let revoke = ["hub", "revoke", "--data", folder, "--secret", "-"]
+        let pipe = ["/bin/sh", "-c", "printf %s '\(other)' | \"$@\"", "sh"]
+        #expect(try Runner.run(revoke, through: pipe).code == 0)
+        #expect(try Runner.run(revoke, through: pipe).code == 1)
         let data = try Data(contentsOf: URL(fileURLWithPath: folder + "/data.mdb"))
         #expect(data.range(of: Data(secret.utf8)) == nil)
     }

@@ -1,32 +1,8 @@
 import CloudKitWire
-import Dispatch
 import Foundation
 import Testing
 
 @testable import BackstitchHub
-
-/// Sends bytes to a server and answers all that comes until the server closes the connection; nothing
-/// where the client goes away at once.
-///
-/// It waits on a thread of its own, because the hub answers on the threads of tasks.
-private func exchange(
-    _ server: HubServer, _ bytes: [UInt8], goesAway: Bool = false
-) async throws -> String {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async {
-            continuation.resume(
-                with: Result { try blockingExchange(server, bytes, goesAway: goesAway) })
-        }
-    }
-}
-
-private func blockingExchange(
-    _ server: HubServer, _ bytes: [UInt8], goesAway: Bool
-) throws -> String {
-    let connection = try RawConnection(url: server.url)
-    connection.send(bytes)
-    return goesAway ? "" : String(decoding: connection.rest(), as: UTF8.self)
-}
 
 @Suite("The server of a hub")
 struct HubServerTests {
@@ -66,7 +42,7 @@ struct HubServerTests {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
         for (request, status) in Self.cases {
-            let reply = try await exchange(server, Array(request.utf8))
+            let reply = try await RawConnection.exchange(server, Array(request.utf8))
             #expect(reply.hasPrefix("HTTP/1.1 \(status) "), "\(request.prefix(200))")
             let answer = try #require(RawConnection.replies(in: Array(reply.utf8)).first)
             let description = try APIDescription.hub.get()
@@ -88,12 +64,17 @@ struct HubServerTests {
         let upload = try #require(uploads.tokens.first).url.dropFirst(server.url.count)
         for path in ["/x", String(upload)] {
             let request = "POST \(path) HTTP/1.1\r\n\(Self.host)Content-Length: 50\r\n\r\nhello"
-            #expect(try await exchange(server, Array(request.utf8), goesAway: true).isEmpty)
+            #expect(
+                try await RawConnection.exchange(server, Array(request.utf8), goesAway: true)
+                    .isEmpty)
         }
         let unasked = "POST /upload/1/00 HTTP/1.1\r\n\(Self.host)Content-Length: 5\r\n\r\nhello"
-        #expect(try await exchange(server, Array(unasked.utf8)).hasPrefix("HTTP/1.1 413 "))
+        #expect(
+            try await RawConnection.exchange(server, Array(unasked.utf8)).hasPrefix("HTTP/1.1 413 ")
+        )
         let healthy = "GET /healthz HTTP/1.1\r\n\(Self.host)\r\n"
-        #expect(try await exchange(server, Array(healthy.utf8)).hasSuffix("\r\n\r\nok\n"))
+        #expect(
+            try await RawConnection.exchange(server, Array(healthy.utf8)).hasSuffix("\r\n\r\nok\n"))
         await server.stop()
         let left = try FileManager.default.contentsOfDirectory(
             atPath: fixture.hub.assets.folder + "/incoming")
@@ -109,7 +90,7 @@ struct HubServerTests {
             "POST \(fixture.target(.listZones, as: fixture.ada)) HTTP/1.1\r\nHost: a\r\n"
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
         let last = "GET /healthz HTTP/1.1\r\n\(Self.host)\r\n"
-        let reply = try await exchange(server, Array((call + call + last).utf8))
+        let reply = try await RawConnection.exchange(server, Array((call + call + last).utf8))
         #expect(reply.split(separator: "HTTP/1.1 200 OK").count == 3)
         #expect(reply.contains("_defaultZone"))
         await server.stop()
@@ -122,7 +103,7 @@ struct HubServerTests {
         let token: PushTokenResponse = try await fixture.call(
             .createToken, PushTokenRequest(apnsEnvironment: "development"))
         let path = token.webcourierURL.dropFirst(server.url.count)
-        async let polled = exchange(
+        async let polled = RawConnection.exchange(
             server, Array("GET \(path) HTTP/1.1\r\n\(Self.host)\r\n".utf8))
         while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
         await server.stop()

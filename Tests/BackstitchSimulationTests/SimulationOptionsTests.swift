@@ -26,6 +26,17 @@ import Testing
         #expect(await faults(of: .network)["lostReply", default: 0] > 0)
     }
 
+    @Test func `records with one natural key become one`() async {
+        var options = SimulationOptions()
+        options.profile = .naturalKeys
+        let summary = await SimulationRun.run(seeds: 1...30, options: options)
+        #expect(summary.failures.isEmpty, "\(summary.failures)")
+        #expect(summary.duplicates > 30)
+        options.profile = .default
+        let other = await SimulationRun.run(seeds: 1...4, options: options)
+        #expect(other.duplicates == 0)
+    }
+
     @Test(arguments: [2, 5, 8])
     func `the number of devices can be set`(count: Int) {
         var options = SimulationOptions()

@@ -6,7 +6,8 @@
 # Each patch beside this file is one bug. They are put into a copy of the package one after another:
 # apply, build, simulate seeds 1..N (2000 unless given) until one fails, revert. NAME picks the patches
 # whose names begin with it. With --scratch the copy is kept in a folder, so that a later run builds
-# less. A program that is ended by a signal, or hangs, is found too, without a seed.
+# less. A program that is ended by a signal, or hangs, is found too, without a seed. A patch that begins
+# with a line "# simulate OPTION..." is searched for with these options.
 #
 # Exit codes: 0 every bug was found; 1 one was not, or the package fails without any; 2 it could not be run.
 set -euo pipefail
@@ -58,7 +59,8 @@ done
 mkdir -p "$copy/Sources" "$copy/Tests"
 files "$copy" | while read -r file; do [ -e "$package/$file" ] || rm "$copy/$file"; done
 
-# Builds the copy and simulates; sets seed and check of the first failure, empty where there is none.
+# Builds the copy and simulates, with the options after the first argument; sets seed and check of the
+# first failure, empty where there is none.
 simulate() {
     seed= check=
     if ! (cd "$copy" && swift build -c release --product backstitch) >"$scratch/build.log" 2>&1; then
@@ -67,7 +69,7 @@ simulate() {
     fi
     local code=0 output
     output=$(timeout 1800 "$copy/.build/release/backstitch" simulate --seeds "1..$seeds" \
-        --until-failure 2>/dev/null) || code=$?
+        --until-failure "${@:2}" 2>/dev/null) || code=$?
     case $code in
     0) ;;
     1)
@@ -97,7 +99,8 @@ $json || printf '%-32s %6s  %s\n' mutation seeds check
 for patch in "${patches[@]}"; do
     name=$(basename "$patch" .patch)
     patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch <"$patch" || fail "$name does not apply; make it anew."
-    simulate "$name"
+    read -ra options < <(sed -n '1s/^# simulate //p' "$patch") || options=()
+    simulate "$name" ${options[@]+"${options[@]}"}
     patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch -R <"$patch"
     if [ -z "$seed" ]; then
         survivors=$((survivors + 1))

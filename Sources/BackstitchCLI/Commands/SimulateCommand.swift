@@ -37,6 +37,8 @@ struct SimulateCommand: Command {
               failures        the seeds that failed, with what was found and how to run them again
               rounds          the sync rounds of all devices
               operations      the local operations in all logs
+              conflicts       the entries of all conflict journals
+              duplicates      the records that became one with another
               faultsInjected  how often each kind of fault made a difference
               seconds         how long it took
               shrunk          with --shrink, the short script, how it fails, and the runs it took

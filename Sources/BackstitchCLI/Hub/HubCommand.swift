@@ -15,6 +15,10 @@ struct HubCommand: Command {
     static let key = Syntax.Option("tls-key", "FILE", "The certificate's key in PEM.")
     static let plain = Syntax.Option(
         "allow-plain-http", nil, "Serves other machines without encryption, behind a proxy.")
+    static let proxy = Syntax.Option(
+        "trusted-proxy", "ADDRESS",
+        "Proxies, such as 10.0.0.0/8, whose X-Forwarded-For counts; repeatable.",
+        isRepeatable: true)
     static let publicURL = Syntax.Option(
         "public-url", "URL", "Where clients reach the hub, if not where it listens.")
     static let quota = Syntax.Option(
@@ -27,7 +31,8 @@ struct HubCommand: Command {
         "user", "NAME", "A user; may be given several times.", isRepeatable: true)
     static let label = Syntax.Option("label", "TEXT", "What a credential is for.")
     static let publicKey = Syntax.Option("public-key", "FILE", "A server's public key in PEM.")
-    static let secret = Syntax.Option("secret", "TEXT", "The credential to revoke.")
+    static let secret = Syntax.Option(
+        "secret", "TEXT", "The credential to revoke; - reads it from standard input.")
 
     let name = "hub"
     let summary = "Serves records to devices, by the protocol of CloudKit Web Services."
@@ -37,9 +42,8 @@ struct HubCommand: Command {
                 name: "ACTION", summary: "serve (default), token, user, key, revoke or epoch.")
         ],
         options: [
-            listen, data, container, environment, certificate, key, plain, publicURL, quota,
-            publicQuota, dev, user,
-            label, publicKey, secret, .json,
+            listen, data, container, environment, certificate, key, plain, proxy, publicURL, quota,
+            publicQuota, dev, user, label, publicKey, secret, .json,
         ],
         notes: """
             Actions:
@@ -114,10 +118,19 @@ enum HubAction: String {
             guard let secret = arguments.text(HubCommand.secret) else {
                 throw UsageError("The option --secret is missing.")
             }
-            return try await hub.revoke(secret) ? .success : .negative
+            let isRevoked = try await hub.revoke(secret == "-" ? Self.readSecret() : secret)
+            return isRevoked ? .success : .negative
         case .epoch: try await hub.beginEpoch()
         }
         return .success
+    }
+
+    /// A line of standard input, which other users of the machine don't see as they see arguments.
+    private static func readSecret() throws -> String {
+        let input = try InputFile("-")
+        var bytes: [UInt8] = []
+        while bytes.count < 4_096, let part = try input.next() { bytes += part }
+        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 
     private static func tell(

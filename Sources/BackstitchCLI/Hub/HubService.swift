@@ -88,6 +88,7 @@ struct HubService {
         configuration.host = host
         configuration.port = port
         configuration.allowsPlainHTTP = arguments.has(HubCommand.plain)
+        configuration.trustedProxies = arguments.texts(HubCommand.proxy)
         configuration.certificatePEM = try file(HubCommand.certificate)
         configuration.keyPEM = try file(HubCommand.key)
         return configuration

@@ -39,6 +39,8 @@ struct SimulateDocument: Encodable {
     private let failures: [Failed]
     private let rounds: Int
     private let operations: Int
+    private let conflicts: Int
+    private let duplicates: Int
     private let faultsInjected: [String: Int]
     private let seconds: Double
     private var shrunk: Shrunk?
@@ -56,6 +58,8 @@ struct SimulateDocument: Encodable {
         failures = summary.failures.map { Failed($0, replay: work.replay($0)) }
         rounds = summary.rounds
         operations = summary.operations
+        conflicts = summary.conflicts
+        duplicates = summary.duplicates
         faultsInjected = summary.faultsInjected
         seconds = summary.seconds
     }

@@ -1,6 +1,9 @@
 import LMDB
 
 /// Makes those wait who try credentials.
+///
+/// Addresses of IP version 6 count by their network, since one client may have all of it. What is no
+/// address counts as one.
 final class SignInGate: Sendable {
     /// The most addresses that are remembered; then all are forgotten.
     private static let addressesMax = 10_000
@@ -11,26 +14,28 @@ final class SignInGate: Sendable {
         var count: Int
     }
 
-    private let failures = Locked<[String: Failures]>([:])
+    private let failures = Locked<[NetworkAddress?: Failures]>([:])
 
     /// Whether an address has failed too often in this minute.
     func isClosed(to address: String, now: Int64, max: Int) -> Bool {
-        failures.withLock { failures in
-            guard let entry = failures[address] else { return false }
+        let group = NetworkAddress(address)?.group
+        return failures.withLock { failures in
+            guard let entry = failures[group] else { return false }
             return now < entry.since + Self.windowMilliseconds && entry.count >= max
         }
     }
 
     /// Notes a failure.
     func noteFailure(of address: String, now: Int64) {
+        let group = NetworkAddress(address)?.group
         failures.withLock { failures in
             if failures.count >= Self.addressesMax { failures = [:] }
-            var entry = failures[address] ?? Failures(since: now, count: 0)
+            var entry = failures[group] ?? Failures(since: now, count: 0)
             if now >= entry.since + Self.windowMilliseconds {
                 entry = Failures(since: now, count: 0)
             }
             entry.count += 1
-            failures[address] = entry
+            failures[group] = entry
         }
     }
 }

@@ -18,8 +18,8 @@ struct StoredZoneView: ZoneView {
     let now: Int64
 
     func record(_ name: String) throws -> StoredRecord? {
-        try transaction.value(StoredRecord.key(zone: zone, name)).map { bytes in
-            try bytes.withUnsafeBytes { try StoredRecord(recordName: name, stored: $0) }
+        try transaction.withValue(StoredRecord.key(zone: zone, name)) {
+            try StoredRecord(recordName: name, stored: $0)
         }
     }
 

@@ -76,10 +76,10 @@ struct ZoneWriter {
         }
         for (sequence, name) in old {
             let key = StoredRecord.key(zone: zone.number, name)
-            guard let bytes = try transaction.value(key) else { continue }
-            let record = try bytes.withUnsafeBytes {
+            let record = try transaction.withValue(key) {
                 try StoredRecord(recordName: name, stored: $0)
             }
+            guard let record else { continue }
             guard record.modified < now - limits.tombstoneMilliseconds else { return }
             try transaction.delete(key)
             try transaction.delete(prefix.adding(sequence))

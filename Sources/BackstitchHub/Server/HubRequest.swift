@@ -30,7 +30,7 @@ public struct HubRequest: Sendable {
     public var headers: [Header]
     /// The body.
     public var body: Body
-    /// The address of the sender, without the port.
+    /// The address of the client, without the port.
     public var remoteAddress: String
 
     /// A request by its parts.

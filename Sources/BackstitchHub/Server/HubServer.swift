@@ -15,6 +15,10 @@ public final class HubServer: Sendable {
         public var keyPEM: String?
         /// Whether others of this machine may be served without encryption, as behind a proxy.
         public var allowsPlainHTTP = false
+        /// The addresses of proxies, or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` is
+        /// believed. Whoever fails to sign in too often is told to wait by address, and behind a proxy
+        /// that is not named here all clients share one.
+        public var trustedProxies: [String] = []
         /// What is taken from clients.
         public var limits = HTTPLimits()
 
@@ -41,7 +45,8 @@ public final class HubServer: Sendable {
         }
         server = try MicroHTTPDServer(
             host: configuration.host, port: configuration.port, tls: tls,
-            limits: configuration.limits, handler: Self.handler(hub))
+            limits: configuration.limits,
+            handler: Self.handler(hub, TrustedProxies(configuration.trustedProxies)))
         let isVersion6 = configuration.host.contains(":")
         let host = isVersion6 ? "[\(configuration.host)]" : configuration.host
         url = "\(tls == nil ? "http" : "https")://\(host):\(server.port)"
@@ -62,7 +67,7 @@ public final class HubServer: Sendable {
         }
     }
 
-    private static func handler(_ hub: Hub) -> HTTPHandler {
+    private static func handler(_ hub: Hub, _ proxies: TrustedProxies) -> HTTPHandler {
         let limits = hub.configuration.limits
         return HTTPHandler(
             place: { target in
@@ -73,7 +78,13 @@ public final class HubServer: Sendable {
                 let path = hub.assets.incomingPath(hub.configuration.clock.secret(16))
                 return .file(path: path, bytesMax: limits.assetBytes)
             },
-            respond: { await hub.respond(to: $0) }, tick: { hub.tick() },
+            respond: { request in
+                var request = request
+                request.remoteAddress = proxies.client(
+                    peer: request.remoteAddress, headers: request.headers)
+                return await hub.respond(to: request)
+            },
+            tick: { hub.tick() },
             willStop: { hub.couriers.releaseAll() })
     }
 }

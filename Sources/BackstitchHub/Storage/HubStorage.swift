@@ -20,8 +20,11 @@ package protocol HubStorage: Sendable {
 
 /// A transaction that reads.
 package protocol HubReading {
-    /// The value of a key.
-    func value(_ key: HubKey) throws -> [UInt8]?
+    /// Runs a closure on the value of a key; nil where there is none. The bytes are valid inside of
+    /// the closure only.
+    func withValue<R>(
+        _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R?
 
     /// The entries whose keys start with a prefix, in the order of the keys, until the closure
     /// returns false. The bytes are valid inside of the closure only.
@@ -38,6 +41,11 @@ package protocol HubReading {
         _ prefix: HubKey, before end: HubKey?,
         _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> Bool
     ) throws
+}
+
+extension HubReading {
+    /// The value of a key.
+    func value(_ key: HubKey) throws -> [UInt8]? { try withValue(key) { Array($0) } }
 }
 
 /// A transaction that writes, and sees what it wrote.

@@ -143,8 +143,10 @@ private struct LMDBHubTransaction: HubWriting {
     let access: Access
     let database: Database
 
-    func value(_ key: HubKey) throws -> [UInt8]? {
-        try key.bytes.withUnsafeBytes { try access.get($0, in: database).map { Array($0) } }
+    func withValue<R>(
+        _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R? {
+        try key.bytes.withUnsafeBytes { try access.get($0, in: database).map(body) }
     }
 
     func scan(

@@ -50,6 +50,8 @@ public struct SimulationResult: Sendable {
     public internal(set) var operations = 0
     /// The conflicts in all journals.
     public internal(set) var conflicts = 0
+    /// The records that became one with another, by all logs.
+    public internal(set) var duplicates = 0
     /// How often each fault made a difference, by its name.
     public internal(set) var faults: [String: Int] = [:]
     /// A digest of all logs and of the service: the same seed gives the same.

@@ -10,6 +10,8 @@ public struct SimulationSummary: Sendable {
     public private(set) var operations = 0
     /// The conflicts in all journals.
     public private(set) var conflicts = 0
+    /// The records that became one with another, by all logs.
+    public private(set) var duplicates = 0
     /// How often each fault made a difference, by its name; with zeros.
     public private(set) var faultsInjected: [String: Int]
     /// A digest of all logs and services: the same seeds give the same, on every machine.
@@ -29,6 +31,7 @@ public struct SimulationSummary: Sendable {
         rounds += result.rounds
         operations += result.operations
         conflicts += result.conflicts
+        duplicates += result.duplicates
         // Seeds end in any order.
         digest ^= (result.digest ^ result.seed) &* 0x9E37_79B9_7F4A_7C15
         for (name, count) in result.faults { faultsInjected[name, default: 0] += count }

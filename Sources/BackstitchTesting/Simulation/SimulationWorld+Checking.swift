@@ -142,7 +142,7 @@ extension SimulationWorld {
             throw failure(
                 "The log of \(device.name) does not add up",
                 try account.problems
-                    + trace(account.doubtful.first.map { [$0] } ?? [], device.store))
+                    + trace(Array(account.doubtful.prefix(2)), device.store))
         }
         return account
     }
@@ -207,10 +207,14 @@ extension SimulationWorld {
                     "\(devices[index].name) has unsynced records", dirty.map(\.recordName))
             }
             try compare(account, records, devices[index].name, devices[index].store)
+            guard account.sharedValues.isEmpty else {
+                throw failure("Records share a unique value", account.sharedValues)
+            }
             written.merge(account.written) { $0.union($1) }
             digest = digest &* 31 &+ account.digest
             result.operations += account.localOperations
             result.conflicts += account.conflicts
+            result.duplicates += account.duplicates
         }
         for record in records {
             digest = digest &* 31 &+ (UInt64(record.changeTag, radix: 36) ?? 0)
@@ -298,7 +302,7 @@ extension SimulationWorld {
 
     /// A device that starts with nothing gets the same records.
     private func checkFreshDevice(_ records: [ServiceRecord]) async throws {
-        let store = try Store.inMemory(schema: RecordPool.schema)
+        let store = try Store.inMemory(schema: setting.newestSchema.schema)
         defer { store.close() }
         let engine = SyncEngine(
             store: store, service: cloud.connection(device: "fresh"),

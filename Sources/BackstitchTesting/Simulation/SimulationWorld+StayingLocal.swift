@@ -30,7 +30,7 @@ extension SimulationWorld {
             do {
                 let isGone = try await devices[index].store.write {
                     switch schema {
-                    case .current: try $0.evict(SimulatedNote.ID(note))
+                    case .current, .keyed: try $0.evict(SimulatedNote.ID(note))
                     case .old: try $0.evict(OldNote.ID(note))
                     }
                 }
@@ -55,7 +55,8 @@ extension SimulationWorld {
         do {
             let count: Int
             switch devices[index].schema {
-            case .current: count = try await engine.fetchAgain(names.map { SimulatedNote.ID($0) })
+            case .current, .keyed:
+                count = try await engine.fetchAgain(names.map { SimulatedNote.ID($0) })
             case .old: count = try await engine.fetchAgain(names.map { OldNote.ID($0) })
             }
             note("\(name) fetches \(count) of \(names.count) again")

@@ -44,6 +44,8 @@ extension SimulationWorld {
         do {
             let done = try await devices[index].store.write { try edit.perform($0) }
             note("\(SimulatedDevice.name(index)) edits: \(done.joined(separator: ", "))")
+        } catch let error as StoreError where error.code == .notUnique {
+            note("\(SimulatedDevice.name(index)) can't edit: a value is there")
         } catch {
             note("\(SimulatedDevice.name(index)) can't edit: \(error)")
             guard devices[index].isCrashed else { throw error }

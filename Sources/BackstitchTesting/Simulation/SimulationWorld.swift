@@ -39,7 +39,7 @@ actor SimulationWorld {
         self.options = options
         let setting = script.setting
         generator = SeededGenerator(seed: script.seed)
-        pool = RecordPool(seed: script.seed)
+        pool = RecordPool(seed: script.seed, kinds: setting.newestSchema.kinds)
         cloud = SimulatedCloud(clock: clock, limits: setting.limits, options: setting.cloud)
         result = SimulationResult(seed: script.seed)
         let parent =

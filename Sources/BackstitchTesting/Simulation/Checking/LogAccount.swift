@@ -33,6 +33,13 @@ package struct LogAccount {
     /// The values that local operations wrote, by record and field.
     package private(set) var written: [String: Set<ServiceValue>] = [:]
 
+    /// The records that ended as duplicates of others.
+    var duplicates = 0
+    /// The records that others ended as duplicates of.
+    var stayed: Set<RecordKey> = []
+    /// What is due before the transaction ends.
+    var merging = Merging()
+
     private(set) var catalog: CatalogSnapshot
     private var version: (String) -> ServiceRecord?
     private(set) var mayGoBack: Bool
@@ -65,6 +72,7 @@ package struct LogAccount {
             through = operation.sequence
             return true
         }
+        endMerging()
         if let place = owing, let entry = entries[place], let owed = entry.owed {
             note(
                 owed.transaction, entry,
@@ -107,12 +115,16 @@ package struct LogAccount {
         mix(operation.clock)
         for byte in operation.keyBytes { mix(UInt64(byte)) }
         try payOwed(before: operation)
+        if operation.transaction != merging.transaction { endMerging() }
         let place = Place(entity: operation.entity, key: try operation.key)
         var entry =
             entries[place]
             ?? Entry(entity: operation.entity, recordName: place.key.name.description)
         let before = Standing(entry)
+        let fields = entry.fields
         if operation.kind.changesContent { try change(operation, &entry) }
+        if operation.conflictBytes != nil { conflicts += 1 }
+        try end(duplicate: place, entry, with: fields, operation)
         try checkLocal(operation, entry)
         if let stamp = operation.stamp {
             for byte in stamp.changeTag.utf8 { mix(UInt64(byte)) }
@@ -132,6 +144,7 @@ package struct LogAccount {
         case .insert, .update, .delete, .acknowledge: break
         }
         entries[place] = entry
+        goOnMerging(place, operation)
     }
 
     /// The record that owes a rebase; each rebase directly follows what it stands on.
@@ -223,7 +236,7 @@ package struct LogAccount {
     }
 
     /// Notes values that may be on the service from now on.
-    private mutating func noteWritten(_ entry: Entry, _ fields: Fields) {
+    mutating func noteWritten(_ entry: Entry, _ fields: Fields) {
         guard let table = catalog.table(entry.entity) else { return }
         for (name, value) in WireForm.fields(fields, table) {
             written["\(entry.recordName).\(name)", default: []].insert(value)
@@ -251,7 +264,6 @@ package struct LogAccount {
         after standing: Standing
     ) throws {
         let isContent = operation.kind.changesContent
-        if operation.conflictBytes != nil { conflicts += 1 }
         let before = entry.waiting
         entry.waiting.removeAll { $0 <= stamp.acknowledgedThrough }
         acknowledged += before.count - entry.waiting.count

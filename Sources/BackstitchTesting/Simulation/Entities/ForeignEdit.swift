@@ -45,7 +45,7 @@ struct ForeignEdit: Sendable {
                     ])
             return
         }
-        let kind = generator.pick(RecordPool.Kind.allCases)
+        let kind = generator.pick(pool.kinds)
         recordName = pool.name(kind, &generator)
         if generator.chance(0.15) {
             change = .remove
@@ -65,6 +65,21 @@ struct ForeignEdit: Sendable {
             fields["label"] = .string(generator.text())
             if generator.chance(0.2) { fields["partner"] = .null }
             change = .write(type: "SimulatedPair", fields: fields)
+        case .badge:
+            fields["code"] = .string(generator.code())
+            if generator.chance(0.3) { fields["color"] = .string(generator.text()) }
+            if generator.chance(0.3) { fields["rank"] = .int64(generator.number()) }
+            change = .write(type: "SimulatedBadge", fields: fields)
+        case .holder, .seat:
+            fields["label"] = .string(generator.text())
+            if generator.chance(0.6) {
+                let badge = ServiceReference(
+                    recordName: pool.name(.badge, &generator),
+                    action: kind == .holder ? .deleteSelf : .none)
+                fields["badge"] = .reference(badge)
+            }
+            let type = kind == .holder ? "SimulatedHolder" : "SimulatedSeat"
+            change = .write(type: type, fields: fields)
         case .note:
             fields.merge(Self.note(&generator)) { $1 }
             change = .write(type: "SimulatedNote", fields: fields)

@@ -19,6 +19,7 @@ struct LocalEdit: Sendable {
             switch schema {
             case .current: done.append(try step(transaction, &generator))
             case .old: done.append(try oldStep(transaction, &generator))
+            case .keyed: done.append(try keyedStep(transaction, &generator))
             }
         }
         return done
@@ -77,7 +78,61 @@ struct LocalEdit: Sendable {
             let partner = generator.chance(0.5) ? other : nil
             let pair = SimulatedPair(id: id, label: generator.text(), partner: partner)
             return "save pair \(name): \(try transaction.save(pair))"
+        case .badge, .holder, .seat: preconditionFailure("\(kind) has its own step.")
         }
+    }
+
+    /// What an application with natural keys does: mostly it looks for one before it makes one.
+    private func keyedStep(
+        _ transaction: borrowing WriteTransaction, _ generator: inout SeededGenerator
+    ) throws -> String {
+        if generator.chance(0.15) { return try step(transaction, &generator) }
+        let kind = generator.pick([RecordPool.Kind.badge, .badge, .badge, .holder, .holder, .seat])
+        let name = pool.name(kind, &generator)
+        let isDelete = generator.chance(0.12)
+        let target = pool.target(.badge, &generator).map { SimulatedBadge.ID($0) }
+        switch kind {
+        case .holder:
+            let id = SimulatedHolder.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var holder =
+                try read(id, transaction) ?? SimulatedHolder(id: id, label: generator.text())
+            if generator.chance(0.4) { holder.label = generator.text() }
+            if generator.chance(0.6) { holder.badge = target }
+            return "save holder \(name): \(try transaction.save(holder))"
+        case .seat:
+            let id = SimulatedSeat.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var seat = try read(id, transaction) ?? SimulatedSeat(id: id)
+            if generator.chance(0.5) { seat.label = generator.text() }
+            if generator.chance(0.6) { seat.badge = target }
+            return "save seat \(name): \(try transaction.save(seat))"
+        default:
+            let id = SimulatedBadge.ID(name)
+            if isDelete { return try delete(id, transaction) }
+            var badge = try badge(id, transaction, &generator)
+            let isCleared = generator.chance(0.2)
+            if generator.chance(0.4) { badge.color = isCleared ? nil : generator.text() }
+            if generator.chance(0.4) { badge.rank = isCleared ? nil : generator.below(9) }
+            if generator.chance(0.2) { badge.next = target }
+            return "save badge \(badge.id) \(badge.code): \(try transaction.save(badge))"
+        }
+    }
+
+    /// The badge of a name, or the one that has its code, or a new one.
+    private func badge(
+        _ id: SimulatedBadge.ID, _ transaction: borrowing WriteTransaction,
+        _ generator: inout SeededGenerator
+    ) throws -> SimulatedBadge {
+        let code = generator.code()
+        let isLookedFor = generator.chance(0.8)
+        if var badge = try read(id, transaction) {
+            if generator.chance(0.3) { badge.code = code }
+            return badge
+        }
+        let same = Query<SimulatedBadge>().where(#Predicate { $0.code == code })
+        if isLookedFor, let badge = try transaction.fetch(same).first { return badge }
+        return SimulatedBadge(id: id, code: code)
     }
 
     /// What an application of the first version does.

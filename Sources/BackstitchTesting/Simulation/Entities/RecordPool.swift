@@ -8,19 +8,26 @@ struct RecordPool: Sendable {
         case note
         case tag
         case pair
+        case badge
+        case holder
+        case seat
+
+        /// Those that have no unique attributes and refer to none that have.
+        static let plain: [Kind] = [.folder, .note, .tag, .pair]
     }
 
-    static let schema = Schema(
-        SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self)
     /// The most names of a kind.
     static let namesMax = 12
 
     /// How many notes are used; of other kinds half as many.
     var reach = 1
+    /// The kinds that there are.
+    let kinds: [Kind]
     private let names: [[String]]
 
     /// The names of a run; half of them are UUIDs.
-    init(seed: UInt64) {
+    init(seed: UInt64, kinds: [Kind] = Kind.plain) {
+        self.kinds = kinds
         var generator = SeededGenerator(seed: seed)
         names = Kind.allCases.map { kind in
             (0..<Self.namesMax).map { number in

@@ -10,6 +10,9 @@ extension SeededGenerator {
         chance(0.6) ? pick(Self.words) : "t\(below(1_000))"
     }
 
+    /// A natural key; there are few, so that devices meet on them.
+    mutating func code() -> String { "k\(below(4))" }
+
     mutating func number() -> Int64 {
         pick([0, 1, -1, .max, .min, Int64(truncatingIfNeeded: next()), Int64(below(100))])
     }

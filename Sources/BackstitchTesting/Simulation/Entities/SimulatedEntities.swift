@@ -47,3 +47,26 @@ import Foundation
     var label: String
     @Relationship(onDelete: .deny) var partner: SimulatedPair.ID?
 }
+
+/// A natural key, by which records that two devices made become one.
+@Entity struct SimulatedBadge {
+    var id = ID()
+    @Attribute(.unique) var code: String
+    var color: String?
+    var rank: Int?
+    @Relationship(onDelete: .nullify) var next: SimulatedBadge.ID?
+}
+
+/// What ends with its badge, and follows it where the badge becomes one with another.
+@Entity struct SimulatedHolder {
+    var id = ID()
+    var label: String
+    @Relationship(onDelete: .cascade) var badge: SimulatedBadge.ID?
+}
+
+/// One record for each badge.
+@Entity struct SimulatedSeat {
+    var id = ID()
+    @Attribute(.unique) @Relationship(onDelete: .nullify) var badge: SimulatedBadge.ID?
+    var label: String?
+}

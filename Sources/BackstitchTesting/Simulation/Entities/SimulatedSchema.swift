@@ -5,14 +5,26 @@ import Foundation
 public enum SimulatedSchema: String, Hashable, Sendable, Codable, CaseIterable {
     /// Folders and notes only, with few attributes.
     case old
-    /// Everything.
+    /// Everything but what has natural keys.
     case current
+    /// Everything.
+    case keyed
 
     var schema: Schema {
         switch self {
         case .old: Schema(OldFolder.self, OldNote.self)
-        case .current: RecordPool.schema
+        case .current:
+            Schema(SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self)
+        case .keyed:
+            Schema(
+                SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self,
+                SimulatedBadge.self, SimulatedHolder.self, SimulatedSeat.self)
         }
+    }
+
+    /// The kinds of records that its applications and others make.
+    var kinds: [RecordPool.Kind] {
+        self == .keyed ? RecordPool.Kind.allCases : RecordPool.Kind.plain
     }
 }
 

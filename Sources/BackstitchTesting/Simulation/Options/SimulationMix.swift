@@ -46,6 +46,8 @@ struct SimulationMix {
     var selectionChance = 0.2
     /// How likely something happens in a request that changes records; half of it in others.
     var eventChance = 0.12
+    /// The schema of the devices that have no older one.
+    var schema = SimulatedSchema.current
 
     /// How many of the kinds of fault one seed takes.
     static let faultsPerSeed = 14

@@ -16,6 +16,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case crashes
     /// Small requests and pages, values that are too large.
     case limits
+    /// Records with natural keys, which become one where several devices make them.
+    case naturalKeys
 
     /// What it is, in a few words.
     public var summary: String {
@@ -27,6 +29,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
         case .resets: "lost zones, wiped and restored services, expired tokens"
         case .crashes: "devices end at any moment"
         case .limits: "small requests and pages, values that are too large"
+        case .naturalKeys: "records with unique values, made on several devices"
         }
     }
 
@@ -64,6 +67,11 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.limitChance = 1
             mix.largeChance = 0.6
             mix.passChance = 0.6
+        case .naturalKeys:
+            mix.setWeights([.edit: 60, .exchange: 30, .fault: 10, .foreignEdit: 6])
+            mix.schema = .keyed
+            // A device does not merge what it does not have, or does not know to be unique.
+            mix.events.subtract([.schemaChange, .selection, .eviction, .localOnlyEdit])
         }
         return mix
     }

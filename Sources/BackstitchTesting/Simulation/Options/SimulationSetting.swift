@@ -35,7 +35,10 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     ) {
         let count = 2 + generator.below(4)
         devices = (0..<(options.devices ?? count)).map { _ in
-            SimulatedDeviceSetting(seed: UInt32(truncatingIfNeeded: generator.next()))
+            var device = SimulatedDeviceSetting(
+                seed: UInt32(truncatingIfNeeded: generator.next()))
+            device.schema = mix.schema
+            return device
         }
         policy = generator.pick(ConflictPolicy.allCases)
         deletePolicy = generator.chance(0.6) ? .followPolicy : generator.pick(DeletePolicy.allCases)
@@ -120,6 +123,11 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
             faults.append(kind)
         }
         return faults
+    }
+
+    /// The schema of applications that have taken the last update.
+    var newestSchema: SimulatedSchema {
+        devices.contains { $0.schema == .keyed } ? .keyed : .current
     }
 
     var limits: ServiceLimits {

@@ -28,7 +28,11 @@ extension SimulationScript {
             { $0.hasChanceFaults = false },
             { $0.faults = [] },
             { $0.isAtomic = false },
-            { for index in $0.devices.indices { $0.devices[index].schema = .current } },
+            { setting in
+                for index in setting.devices.indices where setting.devices[index].schema == .old {
+                    setting.devices[index].schema = .current
+                }
+            },
             { for index in $0.devices.indices { $0.devices[index].home = nil } },
             { for index in $0.devices.indices { $0.devices[index].selection = .all } },
             { $0.recordsPerPass = 10_000 },
