@@ -201,6 +201,9 @@ extension SyncEngine {
             }
             try context.releaseReferrers(
                 to: Set(page.records.map { RecordName($0.recordName) }))
+            if !page.moreComing, !state.isFullFetch {
+                try results.mergeDuplicates(context, policy)
+            }
             // A page that tells nothing of the change that there is comes from a replica behind.
             let isBehind = isZoneChanged && state.zoneToken == page.token
             state.zoneToken = page.token
@@ -231,6 +234,7 @@ extension SyncEngine {
             for swept in try context.sweep(policy: policy) {
                 results.note(swept.result, swept.key.name, swept.entityName)
             }
+            try results.mergeDuplicates(context, policy)
             var state = try context.reader.zoneState(name)
             state.isFullFetch = false
             state.isCompleting = nil
@@ -270,6 +274,15 @@ struct MergeResults: Sendable {
     var editedSince: Set<RecordPlace> = []
     /// What the application has to decide before anything can be written.
     var undecided: [ConflictKey: ConflictQuestion] = [:]
+
+    /// Makes records one that arrived with the same unique values.
+    mutating func mergeDuplicates(
+        _ context: WriteContext, _ policy: ConflictSettings
+    ) throws {
+        for merged in try context.mergeDuplicates(policy: policy) {
+            note(.conflict(merged.report), merged.key.name, merged.entityName)
+        }
+    }
 
     mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
         switch result {

@@ -105,6 +105,7 @@ extension SyncEngine {
         let results = try await merge { context, policy, results in
             for step in steps { try step.apply(to: context, policy: policy, &results) }
             try context.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
+            try results.mergeDuplicates(context, policy)
         }
         report.pushedRecords += steps.count { $0.isAcknowledgement }
         wholes.formUnion(results.editedSince)

@@ -59,6 +59,7 @@ extension SyncEngine {
                         missed.key.name, record.recordType)
                     try context.forgetMissedVersion(of: missed.key)
                 }
+                try merged.mergeDuplicates(context, policy)
             })
     }
 }

@@ -159,6 +159,49 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 100])
+    func `records that shared a value on the way of a pull only are left alone`(
+        pageSize: Int
+    ) async throws {
+        let cloud = newCloud()
+        let devices = try devices(2, cloud)
+        try await devices[0].save(Mark(id: "mark-0", name: "x"))
+        for device in devices { try await device.sync() }
+        let one = ServiceValue.string("x")
+        let other = ServiceValue.string("y")
+        try cloud.write("mark-0", type: "Mark", fields: ["name": other], in: scenarioZone)
+        try cloud.write("mark-1", type: "Mark", fields: ["name": one], in: scenarioZone)
+        // The feed tells the last change of a record: mark-1 comes first.
+        try cloud.write("mark-0", type: "Mark", fields: ["rank": .int64(1)], in: scenarioZone)
+        cloud.limits.recordsPerPage = pageSize
+        #expect(try await devices[1].sync().conflicts == 0)
+        #expect(try devices[1].all(Mark.self).map(\.name) == ["y", "x"])
+        try await devices[1].expectSettled()
+    }
+
+    @Test func `a duplicate that has another value by now lives on, whatever the policy`()
+        async throws
+    {
+        for policy in [ConflictPolicy.serverWins, .clientWins, .merge(otherwise: .clientWins)] {
+            let cloud = newCloud()
+            let device = try Device(cloud, schema: Self.schema) { $0.conflictPolicy = policy }
+            try await device.sync()
+            try await device.save(Mark(id: "mark-0", name: "x"))
+            try cloud.write(
+                "mark-1", type: "Mark", fields: ["name": .string("x")], in: scenarioZone)
+            device.service.failNext(.modify, with: .errorServiceUnavailable)
+            _ = await syncError { try await device.sync() }
+            #expect(try device.all(Mark.self).map(\.id) == ["mark-0"])
+            try cloud.write(
+                "mark-1", type: "Mark", fields: ["name": .string("y")], in: scenarioZone)
+            device.service.clearFaults()
+            try await device.sync()
+            #expect(try device.all(Mark.self).map(\.name) == ["x", "y"], "\(policy)")
+            try await device.expectSettled()
+            #expect(cloud.records(in: scenarioZone).count == 2)
+        }
+    }
+
     @Test func `what is lost is in the journal, and what was there stays`() async throws {
         let cloud = newCloud()
         let devices = try devices(2, cloud)
@@ -170,6 +213,7 @@ import Testing
         #expect(try devices[1].all(Mark.self) == [merged])
         let conflict = try #require(try devices[1].engine.conflicts().first)
         #expect(conflict.local?["color"] == .string("blue"))
+        #expect(conflict.copy == RecordName("mark-0"))
         try await devices[1].expectSettled()
         try await settle(devices, cloud, "journal")
     }

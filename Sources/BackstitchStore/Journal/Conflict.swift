@@ -24,7 +24,8 @@ public struct Conflict: Hashable, Sendable {
     public let server: [String: Value]?
     /// What both sides agreed on.
     public let outcome: [String: Value]?
-    /// The new record that has the local version, where both were kept.
+    /// The record that has the local version: a new one where both were kept, or the one that this
+    /// one became one with, because a unique attribute had the same value.
     public let copy: RecordName?
 }
 

@@ -44,27 +44,20 @@ extension TableReader {
     /// The missed versions of records that have nothing to push.
     package func missedVersions(limit: Int) throws -> [MissedVersion] {
         var versions: [MissedVersion] = []
-        let prefix = Array(MetaName.missedPrefix.utf8)
-        try prefix.withUnsafeBytes { prefix in
-            try access.withCursor(in: databases.meta) { cursor in
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.begins(with: prefix), versions.count < limit {
-                    let name = cursor.key.part(prefix.count..<cursor.key.count)
-                    let key = RecordKey(RecordName(String(decoding: name, as: UTF8.self)))
-                    let isDirty = try catalog.tables.contains {
-                        try row($0.number, key)?.isDirty == true
-                    }
-                    if !isDirty {
-                        let time = cursor.value
-                        versions.append(
-                            MissedVersion(
-                                key: key,
-                                modifiedMilliseconds: time.count == 8
-                                    ? Int64(bitPattern: time.part(0..<8).sequence) : nil))
-                    }
-                    isThere = try cursor.next()
-                }
+        guard limit > 0 else { return [] }
+        try visitMeta(MetaName.missedPrefix) { name, time in
+            let key = RecordKey(RecordName(name))
+            let isDirty = try catalog.tables.contains {
+                try row($0.number, key)?.isDirty == true
             }
+            if !isDirty {
+                versions.append(
+                    MissedVersion(
+                        key: key,
+                        modifiedMilliseconds: time.count == 8
+                            ? Int64(bitPattern: time.part(0..<8).sequence) : nil))
+            }
+            return versions.count < limit
         }
         return versions
     }

@@ -29,7 +29,11 @@ extension WriteContext {
         do {
             let result = try mergeAccepted(
                 record, policy: policy, isAuthoritative: isAuthoritative)
-            return try mergeDuplicates(of: record, after: result, policy: policy)
+            switch result {
+            case .unchanged, .parked, .undecided, .rejected: break
+            case .applied, .conflict: try noteDuplicate(record)
+            }
+            return result
         } catch let error as NumbersUsedUp {
             return .rejected(error.description)
         }
@@ -129,6 +133,15 @@ extension WriteContext {
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         _ policy: ConflictSettings, isAuthoritative: Bool = false
     ) throws -> MergeResult {
+        if case .present(let version, let fields, _) = server, !prefersLocal,
+            try stayed(for: row) != nil
+        {
+            // It ended as a duplicate of what it was. What it is now is looked at anew.
+            try replace(
+                key, table, with: fields, origin: .remote,
+                stamp: SyncStamp(version, through: row.lastSequence), conflict: nil)
+            return .applied
+        }
         let rules = policy.rules.merging(table)
         var merge = Merge(
             rules: rules, knownFields: table.declaredFields,

@@ -24,6 +24,8 @@ package enum MetaName {
     static let seenPrefix = "seen."
     /// Records whose version on the service was not taken over.
     static let missedPrefix = "missed."
+    /// Records that arrived and may become one with others at the end of the pull.
+    static let duplicatePrefix = "duplicate."
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.

@@ -188,6 +188,25 @@ package struct TableReader {
             try access.get(key, in: databases.meta).map { Array($0) }
         }
     }
+
+    /// Visits the entries of `meta` whose names begin with a prefix, with what follows it, in the
+    /// order of the names, until the closure returns false.
+    func visitMeta(
+        _ prefix: String, _ visit: (String, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try Array(prefix.utf8).withUnsafeBytes { prefix in
+            try access.withCursor(in: databases.meta) { cursor in
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, cursor.key.begins(with: prefix) {
+                    let name = cursor.key.part(prefix.count..<cursor.key.count)
+                    guard try visit(String(decoding: name, as: UTF8.self), cursor.value) else {
+                        return
+                    }
+                    isThere = try cursor.next()
+                }
+            }
+        }
+    }
 }
 
 extension UnsafeRawBufferPointer {

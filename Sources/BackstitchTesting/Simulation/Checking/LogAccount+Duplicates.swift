@@ -6,6 +6,8 @@ extension LogAccount {
     struct Merging {
         /// The transaction; nil where none merged.
         var transaction: UInt64?
+        /// The records that ended.
+        var ended: [RecordKey: Place] = [:]
         /// What records that stay have to take.
         var adoptions: [(place: Place, fields: Fields)] = []
     }
@@ -24,17 +26,19 @@ extension LogAccount {
                 operation.sequence, entry, "ends as a duplicate, and its report has another version"
             )
         }
-        let staying = entries.keys.first { other in
-            guard other.entity == place.entity, other.key.name < place.key.name,
-                let kept = entries[other]?.fields, kept == report.server
-            else { return false }
-            return table.unique.contains { attribute in
-                let value = kept.value(attribute.field)
-                return value != .null && value == fields.value(attribute.field)
-            }
-        }
-        guard let staying, var merged = report.server else {
+        let name = report.copy ?? place.key.name
+        let staying = Place(entity: place.entity, key: RecordKey(name))
+        guard let kept = entries[staying]?.fields, var merged = report.server, kept == merged,
+            name < place.key.name
+        else {
             return note(operation.sequence, entry, "ends as a duplicate of nothing that is there")
+        }
+        let isDuplicate = table.unique.contains { attribute in
+            let value = kept.value(attribute.field)
+            return value != .null && value == fields.value(attribute.field)
+        }
+        if !isDuplicate {
+            note(operation.sequence, entry, "shares no unique value with \(name)")
         }
         for field in fields.ids where merged.value(field) == .null {
             let isSelf = fields.value(field) == .reference(place.key)
@@ -45,9 +49,9 @@ extension LogAccount {
                 operation.sequence, entry, "does not give what it has to the one that stays")
         }
         duplicates += 1
-        stayed.insert(staying.key)
         merging.transaction = operation.transaction
-        if let kept = entries[staying] { noteWritten(kept, merged) }
+        merging.ended[place.key] = place
+        if let entry = entries[staying] { noteWritten(entry, merged) }
         if merged != report.server { merging.adoptions.append((staying, merged)) }
     }
 
@@ -56,11 +60,13 @@ extension LogAccount {
         guard operation.origin == .rebase, let entry = entries[place], let fields = entry.fields
         else { return }
         merging.adoptions.removeAll { $0.place == place && $0.fields == fields }
-        // References follow to the records that stayed.
-        for (field, value) in fields {
-            guard case .reference(let key) = value, stayed.contains(key) else { continue }
+        // References follow to the records that stayed, here or on another device.
+        for attribute in catalog.table(place.entity)?.references ?? [] {
+            guard let name = attribute.schema?.reference?.target,
+                catalog.table(named: name)?.unique.isEmpty == false
+            else { continue }
             var turned = Fields()
-            turned[field] = value
+            turned[attribute.field] = fields.value(attribute.field)
             noteWritten(entry, turned)
         }
     }
@@ -71,6 +77,18 @@ extension LogAccount {
         for adoption in merging.adoptions {
             guard let entry = entries[adoption.place] else { continue }
             note(transaction, entry, "did not take what a duplicate of it had")
+        }
+        for entry in records {
+            guard let table = catalog.table(entry.entity), let fields = entry.fields else {
+                continue
+            }
+            for attribute in table.references {
+                guard case .reference(let key) = fields.value(attribute.field),
+                    let ended = merging.ended[key], entries[ended]?.fields == nil
+                else { continue }
+                note(transaction, entry, "refers to a duplicate that ended, \(key.name)")
+                doubtful.append(key.name.description)
+            }
         }
         merging = Merging()
     }

@@ -20,7 +20,7 @@ package struct LogAccount {
     private(set) var entries: [Place: Entry] = [:]
     package private(set) var problems: [String] = []
     /// The names of the records that the problems are of.
-    package private(set) var doubtful: [String] = []
+    package internal(set) var doubtful: [String] = []
     /// The local operations, by what became of them.
     package private(set) var localOperations = 0
     package private(set) var acknowledged = 0
@@ -35,8 +35,6 @@ package struct LogAccount {
 
     /// The records that ended as duplicates of others.
     var duplicates = 0
-    /// The records that others ended as duplicates of.
-    var stayed: Set<RecordKey> = []
     /// What is due before the transaction ends.
     var merging = Merging()
 
