@@ -207,11 +207,12 @@ extension SyncEngine {
             // A page that tells nothing of the change that there is comes from a replica behind.
             let isBehind = isZoneChanged && state.zoneToken == page.token
             state.zoneToken = page.token
-            state.needsPull = page.moreComing || state.isFullFetch || isBehind
+            state.needsPull =
+                page.moreComing || state.isFullFetch || isBehind || results.leavesDuplicates
             try context.setZoneState(state, name)
         }
         report.pulledRecords += page.records.count + page.deletions.count
-        note(results)
+        try await noteAndMergeDuplicates(results)
         return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
     }
 
@@ -242,8 +243,18 @@ extension SyncEngine {
             state.needsPull = true
             try context.setZoneState(state, name)
         }
-        note(results)
+        try await noteAndMergeDuplicates(results)
         return .done
+    }
+
+    /// Adds what a transaction at the end of a pull did, and looks at the duplicates that it left.
+    private func noteAndMergeDuplicates(_ results: MergeResults) async throws {
+        note(results)
+        guard results.leavesDuplicates else { return }
+        let more = try await merge { context, policy, results in
+            try results.mergeDuplicates(context, policy)
+        }
+        try await noteAndMergeDuplicates(more)
     }
 
     /// Adds what a transaction did to the report, and tells of it.
@@ -272,6 +283,8 @@ struct MergeResults: Sendable {
     var parked: [ParkedRecord] = []
     /// Records that were refused and not parked, because they have later edits.
     var editedSince: Set<RecordPlace> = []
+    /// Whether there were more duplicates than one transaction looks at.
+    var leavesDuplicates = false
     /// What the application has to decide before anything can be written.
     var undecided: [ConflictKey: ConflictQuestion] = [:]
 
@@ -279,9 +292,11 @@ struct MergeResults: Sendable {
     mutating func mergeDuplicates(
         _ context: WriteContext, _ policy: ConflictSettings
     ) throws {
-        for merged in try context.mergeDuplicates(policy: policy) {
+        let (merged, isDone) = try context.mergeDuplicates(policy: policy)
+        for merged in merged {
             note(.conflict(merged.report), merged.key.name, merged.entityName)
         }
+        leavesDuplicates = !isDone
     }
 
     mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {

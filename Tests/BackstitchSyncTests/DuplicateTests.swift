@@ -202,6 +202,30 @@ import Testing
         }
     }
 
+    @Test func `more duplicates than one transaction looks at become one all the same`()
+        async throws
+    {
+        let cloud = newCloud()
+        let devices = try devices(2, cloud)
+        let count = 2_100
+        for (index, device) in devices.enumerated() {
+            try await device.store.write { transaction in
+                for number in 0..<count {
+                    try transaction.save(
+                        Mark(id: Mark.ID("mark-\(number)-\(index)"), name: "\(number)"))
+                }
+            }
+        }
+        try await devices[0].sync()
+        #expect(try await devices[1].sync().conflicts == count)
+        try await devices[0].sync()
+        for device in devices {
+            #expect(try device.all(Mark.self).allSatisfy { "\($0.id)".hasSuffix("-0") })
+            #expect(try device.all(Mark.self).count == count)
+        }
+        #expect(cloud.records(in: scenarioZone).count == count)
+    }
+
     @Test func `what is lost is in the journal, and what was there stays`() async throws {
         let cloud = newCloud()
         let devices = try devices(2, cloud)

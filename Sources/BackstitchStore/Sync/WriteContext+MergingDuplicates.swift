@@ -29,12 +29,16 @@ extension WriteContext {
             Array((other?.name.description ?? "").utf8))
     }
 
-    /// Merges the noted records with those that have a unique value of theirs.
+    /// Merges noted records with those that have a unique value of theirs.
     ///
-    /// - Returns: the records that ended.
-    package func mergeDuplicates(policy: ConflictSettings) throws -> [MergedDuplicate] {
+    /// - Parameter limit: The most notes that are looked at, so that the transaction has an end.
+    /// - Returns: the records that ended, and whether no notes are left.
+    package func mergeDuplicates(
+        policy: ConflictSettings, limit: Int = 1_000
+    ) throws -> (merged: [MergedDuplicate], isDone: Bool) {
         var merged: [MergedDuplicate] = []
-        for note in try takeDuplicateNotes() {
+        let notes = try takeDuplicateNotes(limit)
+        for note in notes {
             let key = RecordKey(RecordName(note.name))
             for table in catalog.tables {
                 for (field, ending, staying) in try turnedReferences(of: key, in: table) {
@@ -47,16 +51,18 @@ extension WriteContext {
                 }
             }
         }
-        return merged
+        return (merged, notes.count < limit)
     }
 
-    /// The noted records with those that they met, which are noted no more.
-    private func takeDuplicateNotes() throws -> [(name: String, other: RecordName?)] {
+    /// Noted records with those that they met, which are noted no more.
+    private func takeDuplicateNotes(
+        _ limit: Int
+    ) throws -> [(name: String, other: RecordName?)] {
         var notes: [(name: String, other: RecordName?)] = []
         try reader.visitMeta(MetaName.duplicatePrefix) { name, other in
             let other = String(decoding: other, as: UTF8.self)
             notes.append((name, other.isEmpty ? nil : RecordName(other)))
-            return true
+            return notes.count < limit
         }
         for note in notes { try deleteMeta(MetaName.duplicatePrefix + note.name) }
         return notes

@@ -104,7 +104,7 @@ enum UniqueStrict {
         #expect(try store.read { try $0.count(UniqueStrict.Person.self) } == 2)
         let merge = { @Sendable (context: WriteContext) in
             try context.mergeDuplicates(policy: ConflictSettings(ConflictRules(.serverWins)))
-                .map { "\($0.key) \($0.entityName) \($0.report.copy.map { "\($0)" } ?? "")" }
+                .merged.map { "\($0.key) \($0.entityName) \($0.report.copy.map { "\($0)" } ?? "")" }
         }
         #expect(try await store.writeContext(merge) == ["b Person a"])
         #expect(try await store.writeContext(merge) == [])
