@@ -37,7 +37,8 @@ public struct HubLimits: Hashable, Sendable {
     public var devicesPerUser = 32
     /// How long a request to the courier waits for something to tell, in milliseconds.
     public var courierMilliseconds: Int64 = 50_000
-    /// The most failed sign-ins of one address in a minute; then it is told to wait.
+    /// The most failed sign-ins of one address in a minute, of IP version 6 of one network of 64 bits;
+    /// then it is told to wait.
     public var failedSignInsPerMinute = 60
 
     /// The defaults, which are CloudKit's where those are known.
