@@ -39,6 +39,74 @@ struct HubFeedTests {
         #expect(rest.records.isEmpty && rest.syncToken == token && !rest.moreComing)
     }
 
+    @Test(
+        "a feed backwards has the latest change first, in pages that end by count and by bytes",
+        arguments: [
+            (nil, [["d", "c", "b"], ["a"]]), (1, [["d"], ["c"], ["b"], ["a"]]),
+        ] as [(Int64?, [[String]])])
+    func backwards(limit: Int64?, expected: [[String]]) async throws {
+        var limits = HubLimits()
+        limits.pageBytes = 100
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        for name in ["a", "b", "c", "d"] {
+            let text = WireValue.string(String(repeating: name, count: name == "b" ? 200 : 1))
+            _ = try await fixture.modify(.init(.create, HubFixture.record(name, ["t": text])))
+        }
+        var feed = ZoneFeedRequest(zoneID: WireZoneID("z"), resultsLimit: limit)
+        feed.isReverse = true
+        var pages: [[String]] = []
+        while pages.count < 5 {
+            let reply: ZoneChangesResponse = try await fixture.call(
+                .zoneChanges, ZoneChangesRequest(zones: [feed]))
+            let page = try #require(reply.zones.first?.value)
+            pages.append(page.records.compactMap { $0.value?.recordName })
+            feed.syncToken = page.syncToken
+            guard page.moreComing else { break }
+        }
+        #expect(pages == expected)
+    }
+
+    @Test("each zone of a request is answered as it asks, and one that fails fails alone")
+    func severalZones() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("y", "z")
+        for zone in ["y", "z"] {
+            _ = try await fixture.modify(
+                .init(.create, HubFixture.record("r", ["n": .int64(7), "t": .string("x")])),
+                .init(.create, WireRecord(recordName: "other", recordType: "Other")), zone: zone)
+        }
+        var text = ZoneFeedRequest(zoneID: WireZoneID("y"), desiredKeys: ["n"])
+        text.numbersAsStrings = true
+        var number = ZoneFeedRequest(zoneID: WireZoneID("z"))
+        number.desiredRecordTypes = ["Other"]
+        let (status, body) = await fixture.send(
+            .zoneChanges, as: fixture.ada,
+            body: ZoneChangesRequest(zones: [
+                text, ZoneFeedRequest(zoneID: WireZoneID("gone")), number,
+                ZoneFeedRequest(zoneID: WireZoneID("z")),
+            ]).body())
+        #expect(status == 200)
+        let zones = try #require(try JSONObject(body: body).array("zones"))
+        let told = try zones.map { zone in
+            let zone = try JSONObject(zone, of: "a zone")
+            return try zone.text("serverErrorCode")
+                ?? zone.requiredObjects("records") { record throws(WireFormatError) in
+                    let fields = try record.requiredObject("fields")
+                    let field = try fields.object("n")
+                    let text = try? field?.text("value")
+                    let kind = field == nil ? "none" : text == nil ? "number" : "text"
+                    let name = try record.requiredText("recordName")
+                    return "\(name) \(fields.members.count) \(kind)"
+                }.joined(separator: ", ")
+        }
+        #expect(
+            told == [
+                "r 1 text, other 0 none", "ZONE_NOT_FOUND", "other 0 none",
+                "r 2 number, other 0 none",
+            ])
+    }
+
     @Test("a token that was changed, cut or invented is refused")
     func forgedTokens() async throws {
         let fixture = try await HubFixture()

@@ -3,14 +3,23 @@ package struct JSONParser {
     /// The most arrays and objects inside one another.
     package static let depthMax = 32
 
-    private let bytes: [UInt8]
+    private let bytes: UnsafeRawBufferPointer
     private var offset = 0
     private var depth = 0
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     /// The value that the bytes spell.
+    ///
+    /// - Complexity: O(*n*) in the bytes.
     package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(JSONError) in try parse(bytes) }
+        }
+        return try result.get()
+    }
+
+    private static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
         var parser = JSONParser(bytes)
         let value = try parser.value()
         parser.skipSpace()
@@ -42,45 +51,45 @@ package struct JSONParser {
         skipSpace()
         switch next {
         case UInt8(ascii: "{"):
-            return try nested { parser throws(JSONError) in try parser.object() }
-        case UInt8(ascii: "["): return try nested { parser throws(JSONError) in try parser.array() }
+            try open()
+            defer { depth -= 1 }
+            return try object()
+        case UInt8(ascii: "["):
+            try open()
+            defer { depth -= 1 }
+            return try array()
         case UInt8(ascii: "\""): return .string(try string())
         case .some(UInt8(ascii: "-")), .some(UInt8(ascii: "0")...UInt8(ascii: "9")):
             return try number()
-        default: return try word()
+        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case nil: throw error("the text ends too early")
+        default: throw error("there is no JSON value")
         }
     }
 
-    private mutating func nested(
-        _ body: (inout JSONParser) throws(JSONError) -> JSONValue
-    ) throws(JSONError) -> JSONValue {
+    private mutating func open() throws(JSONError) {
         guard depth < Self.depthMax else {
             throw error("more than \(Self.depthMax) arrays and objects are inside one another")
         }
         depth += 1
-        defer { depth -= 1 }
         offset += 1
-        return try body(&self)
     }
 
-    private mutating func word() throws(JSONError) -> JSONValue {
-        let words: [(StaticString, JSONValue)] = [
-            ("null", .null), ("true", .bool(true)), ("false", .bool(false)),
-        ]
-        for (word, value) in words {
-            let end = offset + word.utf8CodeUnitCount
-            guard end <= bytes.count,
-                bytes[offset..<end].elementsEqual(Array("\(word)".utf8))
-            else { continue }
-            offset = end
-            return value
+    private mutating func word(
+        _ word: StaticString, _ value: JSONValue
+    ) throws(JSONError) -> JSONValue {
+        let wanted = UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+        guard bytes.part(offset..<bytes.count).begins(with: wanted) else {
+            throw error("there is no JSON value")
         }
-        throw error(next == nil ? "the text ends too early" : "there is no JSON value")
+        offset += wanted.count
+        return value
     }
 
     private mutating func object() throws(JSONError) -> JSONValue {
-        var members: [JSONValue.Member] = []
-        var names: Set<String> = []
+        var members = JSONMembers()
         skipSpace()
         if take(UInt8(ascii: "}")) { return .object([]) }
         repeat {
@@ -88,16 +97,16 @@ package struct JSONParser {
             let start = offset
             guard next == UInt8(ascii: "\"") else { throw error("a name in quotes is missing") }
             let name = try string()
-            guard names.insert(name).inserted else {
+            guard members.isNew(name) else {
                 throw error("the name \"\(name)\" is there twice", at: start)
             }
             skipSpace()
             guard take(UInt8(ascii: ":")) else { throw error("a colon is missing") }
-            members.append(JSONValue.Member(name: name, value: try value()))
+            members.add(name, try value())
             skipSpace()
         } while take(UInt8(ascii: ","))
         guard take(UInt8(ascii: "}")) else { throw error("a comma or a closing brace is missing") }
-        return .object(members)
+        return .object(members.members)
     }
 
     private mutating func array() throws(JSONError) -> JSONValue {
@@ -132,7 +141,7 @@ package struct JSONParser {
             if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
             try skipDigits(&self)
         }
-        return .number(String(decoding: bytes[start..<offset], as: UTF8.self))
+        return .number(String(decoding: bytes.part(start..<offset), as: UTF8.self))
     }
 }
 
@@ -142,39 +151,56 @@ extension JSONParser {
     private mutating func string() throws(JSONError) -> String {
         let start = offset
         offset += 1
-        var text: [UInt8] = []
+        let run = try plainRun(start)
+        if take(UInt8(ascii: "\"")) { return try text(run, start) }
+        var text = Array(run)
+        while !take(UInt8(ascii: "\"")) {
+            offset += 1
+            try escape(into: &text)
+            text.append(contentsOf: try plainRun(start))
+        }
+        let result = text.withUnsafeBytes { text in
+            Result { () throws(JSONError) in try self.text(text, start) }
+        }
+        return try result.get()
+    }
+
+    /// The bytes up to the next quote or backslash, which is there.
+    private mutating func plainRun(_ start: Int) throws(JSONError) -> UnsafeRawBufferPointer {
+        let first = offset
         while let byte = next {
-            switch byte {
-            case UInt8(ascii: "\""):
-                offset += 1
-                let decoded = text.withUnsafeBytes { String(utf8: $0) }
-                guard let decoded else { throw error("the text is not UTF-8", at: start) }
-                return decoded
-            case UInt8(ascii: "\\"):
-                offset += 1
-                try escape(into: &text)
-            case 0..<0x20: throw error("a control character in text is not escaped")
-            default:
-                text.append(byte)
-                offset += 1
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                return bytes.part(first..<offset)
             }
+            guard byte >= 0x20 else {
+                throw error("a control character in text is not escaped")
+            }
+            offset += 1
         }
         throw error("text has no closing quote", at: start)
     }
 
+    private func text(
+        _ bytes: UnsafeRawBufferPointer, _ start: Int
+    ) throws(JSONError) -> String {
+        guard let text = String(utf8: bytes) else {
+            throw error("the text is not UTF-8", at: start)
+        }
+        return text
+    }
+
     private mutating func escape(into text: inout [UInt8]) throws(JSONError) {
-        let escapes: [UInt8: UInt8] = [
-            0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 0x08, 0x66: 0x0C, 0x6E: 0x0A, 0x72: 0x0D,
-            0x74: 0x09,
-        ]
         guard let byte = next else { throw error("text ends inside an escape") }
         offset += 1
-        if let meaning = escapes[byte] {
-            text.append(meaning)
-        } else if byte == UInt8(ascii: "u") {
-            text.append(contentsOf: try codePoint().utf8)
-        } else {
-            throw error("there is no such escape", at: offset - 1)
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
+        case UInt8(ascii: "b"): text.append(0x08)
+        case UInt8(ascii: "f"): text.append(0x0C)
+        case UInt8(ascii: "n"): text.append(0x0A)
+        case UInt8(ascii: "r"): text.append(0x0D)
+        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "u"): text.append(contentsOf: try codePoint().utf8)
+        default: throw error("there is no such escape", at: offset - 1)
         }
     }
 
@@ -196,12 +222,58 @@ extension JSONParser {
     }
 
     private mutating func hexDigits() throws(JSONError) -> UInt32 {
-        let end = offset + 4
-        let digits = bytes[offset..<min(end, bytes.count)]
-        guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
-            let code = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
-        else { throw error("four hexadecimal digits are missing") }
-        offset = end
+        var code: UInt32 = 0
+        for index in offset..<(offset + 4) {
+            guard index < bytes.count, let digit = bytes[index].hexadecimalDigit else {
+                throw error("four hexadecimal digits are missing")
+            }
+            code = code << 4 | UInt32(digit)
+        }
+        offset += 4
         return code
+    }
+}
+
+/// The members of an object while it is read.
+private struct JSONMembers {
+    /// The most members whose names are compared one by one.
+    private static let comparedMax = 16
+
+    private(set) var members: [JSONValue.Member] = []
+    /// The names, where there are too many to compare.
+    private var names: Set<String> = []
+
+    init() {
+        // Most objects have a few members, and room for them at once is had for less than bit by bit.
+        members.reserveCapacity(4)
+    }
+
+    func isNew(_ name: String) -> Bool {
+        guard members.count > Self.comparedMax else {
+            return members.allSatisfy { $0.name != name }
+        }
+        return !names.contains(name)
+    }
+
+    mutating func add(_ name: String, _ value: JSONValue) {
+        members.append(JSONValue.Member(name: name, value: value))
+        guard members.count > Self.comparedMax else { return }
+        if names.isEmpty {
+            names = Set(members.lazy.map(\.name))
+        } else {
+            names.insert(name)
+        }
+    }
+}
+
+extension UInt8 {
+    /// What an ASCII character means as a hexadecimal digit of either case.
+    package var hexadecimalDigit: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
     }
 }

@@ -1,11 +1,12 @@
 import CloudKitWire
 
 extension Hub {
-    /// One zone's part of a reply about changes.
-    private struct FeedPage {
-        var records: [StoredRecord]
-        var syncToken: String
-        var moreComing: Bool
+    /// Where a page of a zone's feed begins.
+    private struct PageStart {
+        var feed: ZoneFeed
+        var token: FeedToken
+        var limits: ZoneFeed.PageLimits
+        var state: StateRow
     }
 
     /// The feeds of several zones: `changes/zone`. What fails for one zone is told in its place.
@@ -15,23 +16,18 @@ extension Hub {
         try checkCount(request.zones.count)
         return try storage.read { transaction in
             let addresses = try addresses(transaction)
-            let items = try request.zones.map { feed -> (ZoneFeedRequest, FeedPage?, WireError?) in
-                do {
-                    return (feed, try page(feed, call, access, transaction), nil)
-                } catch let error as WireError {
-                    return (feed, nil, error)
-                }
-            }
-            return .object { json in
-                json.member("zones", array: items) { json, item in
-                    let (feed, page, error) = item
-                    json.object { json in
-                        json.member("zoneID", access.wireID(feed.zoneID.zoneName))
-                        guard let page else {
-                            error?.write(to: &json)
-                            return
+            return try .object { json in
+                try json.array("zones") { json in
+                    for feed in request.zones {
+                        try json.object { json in
+                            json.member("zoneID", access.wireID(feed.zoneID.zoneName))
+                            do {
+                                let start = try start(of: feed, call, access, transaction)
+                                try Self.write(feed, from: start, addresses, to: &json)
+                            } catch let error as WireError {
+                                error.write(to: &json)
+                            }
                         }
-                        Self.write(page, feed, addresses, to: &json)
                     }
                 }
             }
@@ -44,8 +40,8 @@ extension Hub {
         let feed: ZoneFeedRequest = try call.decode()
         return try storage.read { transaction in
             let addresses = try addresses(transaction)
-            let page = try page(feed, call, access, transaction)
-            return .object { Self.write(page, feed, addresses, to: &$0) }
+            let start = try start(of: feed, call, access, transaction)
+            return try .object { try Self.write(feed, from: start, addresses, to: &$0) }
         }
     }
 
@@ -55,37 +51,27 @@ extension Hub {
         }
     }
 
-    private func page(
-        _ feed: ZoneFeedRequest, _ call: HubCall, _ access: DatabaseAccess,
+    private func start(
+        of request: ZoneFeedRequest, _ call: HubCall, _ access: DatabaseAccess,
         _ transaction: any HubReading
-    ) throws -> FeedPage {
-        let zone = try transaction.zone(feed.zoneID, access)
+    ) throws -> PageStart {
+        let zone = try transaction.zone(request.zoneID, access)
         guard !zone.isDefault else {
             throw WireError(.badRequest, "cannot get changes in default zone")
         }
-        let count = try pageCount(feed.resultsLimit, call)
+        let count = try pageCount(request.resultsLimit, call)
         let state = try transaction.state()
-        let isReverse = feed.isReverse == true
         var token = FeedToken(
             .zone, owner: zone.number, origin: zone.sequence,
-            sequence: isReverse ? zone.sequence + 1 : 0)
-        if let text = feed.syncToken {
+            sequence: request.isReverse == true ? zone.sequence + 1 : 0)
+        if let text = request.syncToken {
             token = try Self.token(
                 text, .zone, owner: zone.number, position: zone.sequence, floor: zone.floor, state)
         }
-        let stretch =
-            isReverse
-            ? try ZoneFeed(of: zone, before: token.sequence, count: count, transaction)
-            : try ZoneFeed(
-                of: zone, after: token.sequence, count: count,
-                bytes: configuration.limits.pageBytes, transaction)
-        token.sequence = stretch.sequence
-        var records = stretch.records
-        if let types = feed.desiredRecordTypes {
-            records = records.filter { $0.isDeleted || types.contains($0.recordType) }
-        }
-        return FeedPage(
-            records: records, syncToken: token.text(state), moreComing: stretch.moreComing)
+        return PageStart(
+            feed: ZoneFeed(zone: zone, transaction: transaction), token: token,
+            limits: ZoneFeed.PageLimits(count: count, bytes: configuration.limits.pageBytes),
+            state: state)
     }
 
     private static func token(
@@ -106,21 +92,30 @@ extension Hub {
     }
 
     private static func write(
-        _ page: FeedPage, _ feed: ZoneFeedRequest, _ addresses: AssetAddresses,
+        _ request: ZoneFeedRequest, from start: PageStart, _ addresses: AssetAddresses,
         to json: inout JSONWriter
-    ) {
-        json.member("syncToken", page.syncToken)
-        json.member("moreComing", flag: page.moreComing)
+    ) throws {
         let reply = RecordReply(
-            desiredKeys: feed.desiredKeys.map(Set.init), addresses: addresses)
-        guard feed.numbersAsStrings == true else {
-            json.member("records", array: page.records) { reply.write($1, to: &$0) }
-            return
+            desiredKeys: request.desiredKeys.map(Set.init), addresses: addresses)
+        // The zones of one reply may differ in this.
+        json.numbersAsStrings = request.numbersAsStrings == true
+        let end = try json.array("records") { json in
+            func visit(_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) {
+                if let types = request.desiredRecordTypes, !record.isDeleted,
+                    !types.contains(record.recordType.text)
+                {
+                    return
+                }
+                reply.write(record, named: name, to: &json)
+            }
+            return request.isReverse == true
+                ? try start.feed.visit(before: start.token.sequence, start.limits, visit)
+                : try start.feed.visit(after: start.token.sequence, start.limits, visit)
         }
-        // Written by a writer of its own: the zones of one reply may differ in this.
-        var records = JSONWriter(numbersAsStrings: true)
-        records.array(page.records) { reply.write($1, to: &$0) }
-        records.bytes.withUnsafeBytes { json.member("records", raw: $0) }
+        var token = start.token
+        token.sequence = end.sequence
+        json.member("syncToken", token.text(start.state))
+        json.member("moreComing", flag: end.moreComing)
     }
 
     /// The zones that changed: `changes/database` and `zones/changes`.

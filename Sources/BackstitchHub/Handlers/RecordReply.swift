@@ -12,19 +12,21 @@ struct RecordReply {
     /// Writes a record, or what is left of one, as an element.
     ///
     /// The fields are stored as replies have them, and mostly go out as they are.
-    func write(_ record: StoredRecord, to json: inout JSONWriter) {
+    func write<Record: RecordContent>(
+        _ record: Record, named name: Record.Text, to json: inout JSONWriter
+    ) {
         json.object { json in
-            json.member("recordName", record.recordName)
-            json.member("recordType", record.recordType.isEmpty ? nil : record.recordType)
-            json.member("recordChangeTag", record.changeTag)
+            name.write(as: "recordName", to: &json)
+            if !record.recordType.isEmpty { record.recordType.write(as: "recordType", to: &json) }
+            record.changeTag.write(as: "recordChangeTag", to: &json)
             if record.isDeleted {
                 json.member("deleted", flag: true)
                 json.member("zoneID", zoneID)
                 return
             }
-            writeFields(record, to: &json)
+            record.withFieldsJSON { writeFields($0, hasAssets: record.hasAssets, to: &json) }
             if !record.parent.isEmpty {
-                json.object("parent") { $0.member("recordName", record.parent) }
+                json.object("parent") { record.parent.write(as: "recordName", to: &$0) }
             }
             Self.write("created", record.created, record.createdBy, to: &json)
             Self.write("modified", record.modified, record.modifiedBy, to: &json)
@@ -33,26 +35,30 @@ struct RecordReply {
         }
     }
 
+    /// Writes a record in memory.
+    func write(_ record: StoredRecord, to json: inout JSONWriter) {
+        write(record, named: record.recordName, to: &json)
+    }
+
     private static func write(
-        _ name: String, _ milliseconds: Int64, _ user: String, to json: inout JSONWriter
+        _ name: String, _ milliseconds: Int64, _ user: some ReplyText, to json: inout JSONWriter
     ) {
         json.object(name) { json in
             json.member("timestamp", integer: milliseconds)
-            json.member("userRecordName", user)
+            user.write(as: "userRecordName", to: &json)
             json.member("deviceID", StoredRecord.deviceID)
         }
     }
 
-    private func writeFields(_ record: StoredRecord, to json: inout JSONWriter) {
-        let isAsStored = desiredKeys == nil && !json.numbersAsStrings && !record.hasAssets
-        if isAsStored || desiredKeys?.isEmpty == true {
-            let empty: [UInt8] = Array("{}".utf8)
-            let fields = isAsStored ? record.fieldsJSON : empty
-            fields.withUnsafeBytes { json.member("fields", raw: $0) }
-            return
+    private func writeFields(
+        _ stored: UnsafeRawBufferPointer, hasAssets: Bool, to json: inout JSONWriter
+    ) {
+        if desiredKeys == nil, !json.numbersAsStrings, !hasAssets {
+            return json.member("fields", raw: stored)
         }
+        if desiredKeys?.isEmpty == true { return json.object("fields") { _ in } }
         // The checksum of the stored record was right, so that its fields can be read.
-        var fields = (try? record.fields()) ?? [:]
+        var fields = (try? WireRecord.fields(body: Array(stored))) ?? [:]
         if let desiredKeys { fields = fields.filter { desiredKeys.contains($0.key) } }
         for (name, field) in fields {
             guard let value = field.value else { continue }
@@ -62,13 +68,60 @@ struct RecordReply {
     }
 }
 
+/// What replies tell of a record: of one in memory, or of one that still lies in the storage.
+protocol RecordContent {
+    associatedtype Text: ReplyText
+
+    var isDeleted: Bool { get }
+    var hasAssets: Bool { get }
+    /// Milliseconds since 1970, as ``modified``.
+    var created: Int64 { get }
+    var modified: Int64 { get }
+    /// Empty where it is not known: of a record that was deleted before it was made.
+    var recordType: Text { get }
+    var changeTag: Text { get }
+    var createdBy: Text { get }
+    var modifiedBy: Text { get }
+    /// Empty for none.
+    var parent: Text { get }
+
+    /// Gives a closure the fields as they are stored, a JSON object.
+    func withFieldsJSON(_ body: (UnsafeRawBufferPointer) -> Void)
+}
+
+extension StoredRecord: RecordContent {
+    func withFieldsJSON(_ body: (UnsafeRawBufferPointer) -> Void) {
+        fieldsJSON.withUnsafeBytes(body)
+    }
+}
+
+extension StoredRecordView: RecordContent {
+    func withFieldsJSON(_ body: (UnsafeRawBufferPointer) -> Void) { body(fieldsJSON) }
+}
+
+/// Text of a record.
+protocol ReplyText {
+    var isEmpty: Bool { get }
+
+    func write(as name: String, to json: inout JSONWriter)
+}
+
+extension String: ReplyText {
+    func write(as name: String, to json: inout JSONWriter) { json.member(name, self) }
+}
+
+/// Bytes of UTF-8.
+extension UnsafeRawBufferPointer: ReplyText {
+    func write(as name: String, to json: inout JSONWriter) { json.member(name, utf8: self) }
+}
+
 extension HubResponse {
     /// A reply whose members a closure writes.
-    static func object(
-        numbersAsStrings: Bool = false, _ members: (inout JSONWriter) -> Void
-    ) -> HubResponse {
+    static func object<Failure: Error>(
+        numbersAsStrings: Bool = false, _ members: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) -> HubResponse {
         var json = JSONWriter(numbersAsStrings: numbersAsStrings)
-        json.object(members)
+        try json.object(members)
         return .json(json.bytes)
     }
 }

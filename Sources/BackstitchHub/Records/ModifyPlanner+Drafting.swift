@@ -87,6 +87,7 @@ extension ModifyPlanner {
         let keepsFields = operation.kind == .update || operation.kind == .forceUpdate
         let old = try live.map { try $0.fields() } ?? [:]
         var fields = keepsFields ? old : [:]
+        fields.reserveCapacity(fields.count + operation.record.fields.count)
         for (fieldName, field) in operation.record.fields {
             fields[fieldName] = try checked(field, fieldName, name, old: old[fieldName])
         }

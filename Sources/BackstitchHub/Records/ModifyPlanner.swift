@@ -84,12 +84,14 @@ struct ModifyPlanner<View: ZoneView> {
         _ attempt: ModifyAttempt<View>
     ) throws -> ModifyPlan {
         var plan = ModifyPlan(results: [])
-        var saved: [Int: StoredRecord] = [:]
+        plan.writes.reserveCapacity(attempt.steps.count)
+        // By their places among the writes.
+        var saved: [Int: Int] = [:]
+        var latest: [String: Int] = [:]
         var sequence = context.sequence
-        var latest: [String: ModifyPlan.Write] = [:]
         for step in attempt.steps {
             sequence += 1
-            let before = latest[step.recordName]
+            let before = latest[step.recordName].map { plan.writes[$0] }
             let old = try before?.after ?? cache.record(step.recordName, in: view)
             var after = step.draft.after ?? StoredRecord.tombstone(of: old, step.recordName)
             after.sequence = sequence
@@ -101,21 +103,21 @@ struct ModifyPlanner<View: ZoneView> {
                 after.createdBy = context.user
             }
             let fields = try before == nil ? old?.fieldsWithLinksOrAssets() ?? [:] : [:]
-            let write = ModifyPlan.Write(
-                before: old, after: after,
-                linksBefore: before?.linksAfter
-                    ?? RecordLink.links(of: fields, parent: old?.parent ?? ""),
-                linksAfter: step.draft.links,
-                assetsBefore: before?.assetsAfter ?? fields.assetChecksums,
-                assetsAfter: step.draft.assets)
-            plan.writes.append(write)
-            latest[step.recordName] = write
-            if step.draft.kind == .save { saved[step.cause] = after }
+            latest[step.recordName] = plan.writes.count
+            if step.draft.kind == .save { saved[step.cause] = plan.writes.count }
+            plan.writes.append(
+                ModifyPlan.Write(
+                    before: old, after: after,
+                    linksBefore: before?.linksAfter
+                        ?? RecordLink.links(of: fields, parent: old?.parent ?? ""),
+                    linksAfter: step.draft.links,
+                    assetsBefore: before?.assetsAfter ?? fields.assetChecksums,
+                    assetsAfter: step.draft.assets))
         }
         plan.results = operations.enumerated().map { index, operation in
             let name = operation.record.recordName
             if let error = errors[index] { return .failed(name, error) }
-            if let record = saved[index] { return .saved(record) }
+            if let place = saved[index] { return .saved(plan.writes[place].after) }
             return .deleted(name ?? "")
         }
         return plan

@@ -20,8 +20,6 @@ import XXHash
 /// | 8     | XXH64 of all bytes before, little-endian                         |
 struct StoredRecord: Hashable, Sendable {
     static let version: UInt8 = 1
-    private static let headerBytes = 26
-    private static let checksumBytes = 8
 
     var recordName: String
     var recordType: String
@@ -50,36 +48,24 @@ struct StoredRecord: Hashable, Sendable {
 
     /// Reads a stored record.
     init(recordName: String, stored: UnsafeRawBufferPointer) throws(HubFailure) {
-        let end = stored.count - Self.checksumBytes
-        guard end >= Self.headerBytes, stored[0] == Self.version,
-            Checksum.xxh64(stored.part(0..<end)) == stored.little(UInt64.self, at: end)
-        else { throw Self.damaged(recordName) }
-        self.recordName = recordName
-        isDeleted = stored[1] & 1 != 0
-        hasAssets = stored[1] & 2 != 0
-        hasLinks = stored[1] & 4 != 0
-        sequence = stored.little(UInt64.self, at: 2)
-        created = stored.little(Int64.self, at: 10)
-        modified = stored.little(Int64.self, at: 18)
-        var offset = Self.headerBytes
-        func text() throws(HubFailure) -> String {
-            guard offset < end, offset + 1 + Int(stored[offset]) <= end else {
-                throw Self.damaged(recordName)
-            }
-            let start = offset + 1
-            offset = start + Int(stored[offset])
-            return String(decoding: stored.part(start..<offset), as: UTF8.self)
-        }
-        recordType = try text()
-        changeTag = try text()
-        createdBy = try text()
-        modifiedBy = try text()
-        parent = try text()
-        fieldsJSON = Array(stored.part(offset..<end))
+        self.init(try StoredRecordView(stored), recordName: recordName)
     }
 
-    private static func damaged(_ name: String) -> HubFailure {
-        HubFailure("The hub's data is damaged: a record can't be read. Restore a backup.")
+    /// Copies a record out of the storage.
+    init(_ view: StoredRecordView, recordName: String) {
+        self.recordName = recordName
+        recordType = view.recordType.text
+        changeTag = view.changeTag.text
+        isDeleted = view.isDeleted
+        hasAssets = view.hasAssets
+        hasLinks = view.hasLinks
+        sequence = view.sequence
+        created = view.created
+        modified = view.modified
+        createdBy = view.createdBy.text
+        modifiedBy = view.modifiedBy.text
+        parent = view.parent.text
+        fieldsJSON = Array(view.fieldsJSON)
     }
 
     /// The bytes that are stored.
@@ -105,7 +91,7 @@ struct StoredRecord: Hashable, Sendable {
         do throws(WireFormatError) {
             return try WireRecord.fields(body: fieldsJSON)
         } catch {
-            throw Self.damaged(recordName)
+            throw StoredRecordView.damage
         }
     }
 }

@@ -1,67 +1,91 @@
 import BackstitchCore
 import CloudKitWire
 
-/// A stretch of a zone's feed.
+/// A zone's feed: its records in the order of their last changes.
+///
+/// Records are visited where they lie, and nothing of them is copied.
 struct ZoneFeed {
-    var records: [StoredRecord] = []
-    /// The position after which the next stretch starts.
-    var sequence: UInt64
-    var moreComing = false
+    /// How long a page is at most; it has one record at least.
+    struct PageLimits: Hashable {
+        var count: Int
+        /// Of fields; the record that goes beyond is the last one.
+        var bytes: Int
+    }
 
-    /// Reads the records that changed after a position, oldest change first.
+    /// Where a page ended.
+    struct PageEnd: Hashable {
+        /// The position that the next page starts at.
+        var sequence: UInt64
+        var moreComing: Bool
+    }
+
+    typealias Visit = (_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) throws -> Void
+
+    let zone: ZoneRow
+    let transaction: any HubReading
+
+    /// Visits the records that changed after a position, oldest change first.
     ///
-    /// - Complexity: O(*n*) in the records of the stretch.
-    init(
-        of zone: ZoneRow, after position: UInt64, count: Int, bytes: Int,
-        _ transaction: any HubReading
-    ) throws {
-        sequence = zone.sequence
-        let prefix = HubKey(.feed).adding(zone.number)
-        let view = StoredZoneView(transaction: transaction, zone: zone.number, now: 0)
-        var records: [StoredRecord] = []
-        var size = 0
-        var cut: UInt64?
-        try transaction.scan(prefix, from: prefix.adding(position + 1)) { key, value in
-            if records.count == count || (size >= bytes && !records.isEmpty) {
-                cut = records.last?.sequence
+    /// - Complexity: O(*n*) in the records of the page.
+    func visit(after position: UInt64, _ limits: PageLimits, _ visit: Visit) throws -> PageEnd {
+        var page = Page(self, limits)
+        try transaction.scan(page.prefix, from: page.prefix.adding(position + 1)) {
+            try page.take($0, $1, visit)
+        }
+        let end = page.isCut ? page.lastSequence : nil
+        return PageEnd(sequence: end ?? zone.sequence, moreComing: page.isCut)
+    }
+
+    /// As above, latest change first: those that changed before a position.
+    func visit(before position: UInt64, _ limits: PageLimits, _ visit: Visit) throws -> PageEnd {
+        var page = Page(self, limits)
+        try transaction.scanBackwards(page.prefix, before: page.prefix.adding(position)) {
+            try page.take($0, $1, visit)
+        }
+        return PageEnd(sequence: page.lastSequence ?? 0, moreComing: page.isCut)
+    }
+
+    /// A page as it fills.
+    private struct Page {
+        let prefix: HubKey
+        private let records: HubKey
+        private let transaction: any HubReading
+        private let limits: PageLimits
+        private var count = 0
+        private var bytes = 0
+        private(set) var lastSequence: UInt64?
+        /// Whether it is full and there is more.
+        private(set) var isCut = false
+
+        init(_ feed: ZoneFeed, _ limits: PageLimits) {
+            prefix = HubKey(.feed).adding(feed.zone.number)
+            records = HubKey(.record).adding(feed.zone.number)
+            transaction = feed.transaction
+            self.limits = limits
+        }
+
+        /// Takes the record that an entry of the feed names; false where the page is full.
+        mutating func take(
+            _ key: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer, _ visit: Visit
+        ) throws -> Bool {
+            guard count < limits.count, bytes < limits.bytes else {
+                isCut = true
                 return false
             }
-            guard let record = try view.record(String(decoding: value, as: UTF8.self)) else {
+            let size = try transaction.withValue(records.adding(name)) { stored in
+                let record = try StoredRecordView(stored)
+                try visit(name, record)
+                return record.fieldsJSON.count
+            }
+            guard let size else {
                 throw HubFailure(
                     "The hub's data is damaged: the feed names a record that is not there. Restore "
                         + "a backup.")
             }
-            size += record.fieldsJSON.count
-            records.append(record)
+            count += 1
+            bytes += size
+            lastSequence = key.number(behind: prefix)
             return true
         }
-        self.records = records
-        if let cut {
-            sequence = cut
-            moreComing = true
-        }
-    }
-
-    /// As above, latest change first: those before a position.
-    init(
-        of zone: ZoneRow, before position: UInt64, count: Int, _ transaction: any HubReading
-    ) throws {
-        let prefix = HubKey(.feed).adding(zone.number)
-        let view = StoredZoneView(transaction: transaction, zone: zone.number, now: 0)
-        var records: [StoredRecord] = []
-        var moreComing = false
-        try transaction.scanBackwards(prefix, before: prefix.adding(position)) { _, value in
-            if records.count == count {
-                moreComing = true
-                return false
-            }
-            if let record = try view.record(String(decoding: value, as: UTF8.self)) {
-                records.append(record)
-            }
-            return true
-        }
-        self.records = records
-        self.moreComing = moreComing
-        sequence = records.last?.sequence ?? 0
     }
 }

@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// The path and the query of a request, decoded.
 struct RequestTarget: Hashable, Sendable {
     /// The parts between the slashes.
@@ -33,8 +35,8 @@ struct RequestTarget: Hashable, Sendable {
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(digit),
-                    let low = rest.popFirst().flatMap(digit)
+                guard let high = rest.popFirst().flatMap(\.hexadecimalDigit),
+                    let low = rest.popFirst().flatMap(\.hexadecimalDigit)
                 else { return nil }
                 bytes.append(high << 4 | low)
             case UInt8(ascii: "+") where plusIsBlank: bytes.append(UInt8(ascii: " "))
@@ -43,9 +45,5 @@ struct RequestTarget: Hashable, Sendable {
             }
         }
         return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 }

@@ -6,7 +6,7 @@ package struct JSONWriter: ~Copyable {
     /// Whether a comma goes before the next member or element.
     private var needsComma = false
     /// Whether numbers of fields are written as text.
-    package let numbersAsStrings: Bool
+    package var numbersAsStrings: Bool
 
     /// A writer that has written nothing.
     package init(numbersAsStrings: Bool = false, capacity: Int = 1024) {
@@ -43,9 +43,11 @@ package struct JSONWriter: ~Copyable {
     // MARK: Elements
 
     /// An object as an element.
-    package mutating func object(_ members: (inout JSONWriter) -> Void) {
+    package mutating func object<Failure: Error>(
+        _ members: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) {
         open(UInt8(ascii: "{"))
-        members(&self)
+        try members(&self)
         close(UInt8(ascii: "}"))
     }
 
@@ -53,9 +55,17 @@ package struct JSONWriter: ~Copyable {
     package mutating func array<Elements: Sequence>(
         _ elements: Elements, _ write: (inout JSONWriter, Elements.Element) -> Void
     ) {
+        array(elements: { json in for element in elements { write(&json, element) } })
+    }
+
+    /// A list as an element, whose elements a closure writes.
+    package mutating func array<R, Failure: Error>(
+        elements: (inout JSONWriter) throws(Failure) -> R
+    ) throws(Failure) -> R {
         open(UInt8(ascii: "["))
-        for element in elements { write(&self, element) }
+        let result = try elements(&self)
         close(UInt8(ascii: "]"))
+        return result
     }
 
     /// Text as an element.
@@ -112,6 +122,13 @@ package struct JSONWriter: ~Copyable {
         self.text(text)
     }
 
+    /// A text member by its UTF-8.
+    package mutating func member(_ name: String, utf8 text: UnsafeRawBufferPointer) {
+        self.name(name)
+        separate()
+        buffer.append(jsonText: text)
+    }
+
     /// A whole number.
     package mutating func member(_ name: String, integer: Int64?) {
         guard let integer else { return }
@@ -157,6 +174,14 @@ package struct JSONWriter: ~Copyable {
     package mutating func element(_ name: String, _ write: (inout JSONWriter) -> Void) {
         self.name(name)
         write(&self)
+    }
+
+    /// A list whose elements a closure writes.
+    package mutating func array<R, Failure: Error>(
+        _ name: String, elements: (inout JSONWriter) throws(Failure) -> R
+    ) throws(Failure) -> R {
+        self.name(name)
+        return try array(elements: elements)
     }
 
     /// A list; none where it is nil.
