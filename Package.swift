@@ -109,7 +109,7 @@ let package = Package(
             dependencies: [
                 "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
                 "BackstitchSync", "BackstitchTesting",
-                "CloudKitWire", "LMDB", "WireCrypto",
+                "CloudKitWire", "CZlib", "LMDB", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),

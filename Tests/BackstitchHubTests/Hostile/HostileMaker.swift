@@ -146,7 +146,7 @@ struct HostileMaker {
                 HubRequest.Header(
                     pick(["Accept-Encoding", "Range", "If-None-Match", "X-Forwarded-For", "Cookie"]
                     ),
-                    pick(["identity", "bytes=0-", "*", "::1", "gzip;q=0", "\"", ";;;"])))
+                    pick(["identity", "bytes=0-", "*", "::1", "gzip", "gzip;q=0", "\"", ";;;"])))
         }
         return headers
     }

@@ -13,7 +13,7 @@ import WireCrypto
 struct HostileWorld: Sendable {
     static let marker = "treasure"
     /// What no reply to Bob may have in it; BYTES travel in base64, and it depends on the place.
-    static let secrets = [marker, "Treasure", "dHJlYXN1cm", "RyZWFzdXJl", "0cmVhc3Vy"]
+    static let secrets = [marker, "TreasureType", "dHJlYXN1cm", "RyZWFzdXJl", "0cmVhc3Vy"]
 
     let fixture: HubFixture
     let strangerAPIToken: String

@@ -81,11 +81,18 @@ struct HostileRun {
         statuses[reply.status, default: 0] += 1
         let body = String(decoding: request.bytes.prefix(4_000), as: UTF8.self)
         let about = "\(request.method) \(request.target.prefix(500))\n\(body)"
+        guard let reply = reply.inflated else {
+            failures.append("What is said to be gzip is none. \(about)")
+            return
+        }
         note(reply, about)
         let problems = description.problems(
             request.method, request.target, request: request.bytes, status: reply.status,
             headers: reply.headers, reply: reply.body)
-        if !problems.isEmpty { failures.append("\(problems.prefix(4)) \(reply.status) \(about)") }
+        if !problems.isEmpty {
+            let text = String(decoding: reply.body.prefix(800), as: UTF8.self)
+            failures.append("\(problems.prefix(4)) \(reply.status) \(text) \(about)")
+        }
     }
 
     private mutating func note(_ reply: RawConnection.Reply, _ about: String) {
