@@ -6,7 +6,8 @@ public struct HubLimits: Hashable, Sendable {
     public var recordsPerPage = 200
     /// The most records of a page for clients that know large pages.
     public var recordsPerLargePage = 2_000
-    /// The most bytes of a page's records, after which it ends early; one record always fits.
+    /// The most bytes of the records of a page, or of the pages of one reply, after which they end
+    /// early; one record of each zone always fits.
     public var pageBytes = 8 << 20
     /// The most bytes of a record, without assets.
     public var recordBytes = 1_000_000

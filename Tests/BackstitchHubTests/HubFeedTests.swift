@@ -107,6 +107,37 @@ struct HubFeedTests {
             ])
     }
 
+    @Test("the zones of a request share the bytes of a page, and each gets on")
+    func sharedBytes() async throws {
+        var limits = HubLimits()
+        limits.pageBytes = 100
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("y", "z")
+        let text = WireValue.string(String(repeating: "t", count: 40))
+        for zone in ["y", "z"] {
+            for name in ["a", "b", "c"] {
+                _ = try await fixture.modify(
+                    .init(.create, HubFixture.record(name, ["t": text])), zone: zone)
+            }
+        }
+        var feeds = ["y", "z"].map { ZoneFeedRequest(zoneID: WireZoneID($0)) }
+        var told: [[Int]] = []
+        var names: [[String]] = [[], []]
+        while told.count < 4 {
+            let reply: ZoneChangesResponse = try await fixture.call(
+                .zoneChanges, ZoneChangesRequest(zones: feeds))
+            let pages = try reply.zones.map { try #require($0.value) }
+            told.append(pages.map(\.records.count))
+            for (index, page) in pages.enumerated() {
+                feeds[index].syncToken = page.syncToken
+                names[index] += page.records.compactMap { $0.value?.recordName }
+            }
+            guard pages.contains(where: \.moreComing) else { break }
+        }
+        #expect(told == [[2, 1], [1, 1], [0, 1]])
+        #expect(names == [["a", "b", "c"], ["a", "b", "c"]])
+    }
+
     @Test("a token that was changed, cut or invented is refused")
     func forgedTokens() async throws {
         let fixture = try await HubFixture()

@@ -16,14 +16,17 @@ extension Hub {
         try checkCount(request.zones.count)
         return try storage.read { transaction in
             let addresses = try addresses(transaction)
+            // Shared, so that a request for many zones gets no more than one for a single zone.
+            var bytesLeft = configuration.limits.pageBytes
             return try .object { json in
                 try json.array("zones") { json in
                     for feed in request.zones {
                         try json.object { json in
                             json.member("zoneID", access.wireID(feed.zoneID.zoneName))
                             do {
-                                let start = try start(of: feed, call, access, transaction)
-                                try Self.write(feed, from: start, addresses, to: &json)
+                                let start = try start(
+                                    of: feed, bytes: bytesLeft, call, access, transaction)
+                                bytesLeft -= try Self.write(feed, from: start, addresses, to: &json)
                             } catch let error as WireError {
                                 error.write(to: &json)
                             }
@@ -40,8 +43,9 @@ extension Hub {
         let feed: ZoneFeedRequest = try call.decode()
         return try storage.read { transaction in
             let addresses = try addresses(transaction)
-            let start = try start(of: feed, call, access, transaction)
-            return try .object { try Self.write(feed, from: start, addresses, to: &$0) }
+            let start = try start(
+                of: feed, bytes: configuration.limits.pageBytes, call, access, transaction)
+            return try .object { _ = try Self.write(feed, from: start, addresses, to: &$0) }
         }
     }
 
@@ -52,7 +56,7 @@ extension Hub {
     }
 
     private func start(
-        of request: ZoneFeedRequest, _ call: HubCall, _ access: DatabaseAccess,
+        of request: ZoneFeedRequest, bytes: Int, _ call: HubCall, _ access: DatabaseAccess,
         _ transaction: any HubReading
     ) throws -> PageStart {
         let zone = try transaction.zone(request.zoneID, access)
@@ -70,8 +74,7 @@ extension Hub {
         }
         return PageStart(
             feed: ZoneFeed(zone: zone, transaction: transaction), token: token,
-            limits: ZoneFeed.PageLimits(count: count, bytes: configuration.limits.pageBytes),
-            state: state)
+            limits: ZoneFeed.PageLimits(count: count, bytes: bytes), state: state)
     }
 
     private static func token(
@@ -91,10 +94,11 @@ extension Hub {
         }
     }
 
+    /// Writes a page and tells how many bytes of fields it has.
     private static func write(
         _ request: ZoneFeedRequest, from start: PageStart, _ addresses: AssetAddresses,
         to json: inout JSONWriter
-    ) throws {
+    ) throws -> Int {
         let reply = RecordReply(
             desiredKeys: request.desiredKeys.map(Set.init), addresses: addresses)
         // The zones of one reply may differ in this.
@@ -116,6 +120,7 @@ extension Hub {
         token.sequence = end.sequence
         json.member("syncToken", token.text(start.state))
         json.member("moreComing", flag: end.moreComing)
+        return end.bytes
     }
 
     /// The zones that changed: `changes/database` and `zones/changes`.

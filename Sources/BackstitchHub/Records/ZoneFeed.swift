@@ -8,7 +8,7 @@ struct ZoneFeed {
     /// How long a page is at most; it has one record at least.
     struct PageLimits: Hashable {
         var count: Int
-        /// Of fields; the record that goes beyond is the last one.
+        /// Of fields; the record that reaches this is the last one.
         var bytes: Int
     }
 
@@ -17,6 +17,8 @@ struct ZoneFeed {
         /// The position that the next page starts at.
         var sequence: UInt64
         var moreComing: Bool
+        /// What the fields of its records are, in bytes.
+        var bytes: Int
     }
 
     typealias Visit = (_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) throws -> Void
@@ -33,7 +35,8 @@ struct ZoneFeed {
             try page.take($0, $1, visit)
         }
         let end = page.isCut ? page.lastSequence : nil
-        return PageEnd(sequence: end ?? zone.sequence, moreComing: page.isCut)
+        return PageEnd(
+            sequence: end ?? zone.sequence, moreComing: page.isCut, bytes: page.bytes)
     }
 
     /// As above, latest change first: those that changed before a position.
@@ -42,7 +45,8 @@ struct ZoneFeed {
         try transaction.scanBackwards(page.prefix, before: page.prefix.adding(position)) {
             try page.take($0, $1, visit)
         }
-        return PageEnd(sequence: page.lastSequence ?? 0, moreComing: page.isCut)
+        return PageEnd(
+            sequence: page.lastSequence ?? 0, moreComing: page.isCut, bytes: page.bytes)
     }
 
     /// A page as it fills.
@@ -52,7 +56,7 @@ struct ZoneFeed {
         private let transaction: any HubReading
         private let limits: PageLimits
         private var count = 0
-        private var bytes = 0
+        private(set) var bytes = 0
         private(set) var lastSequence: UInt64?
         /// Whether it is full and there is more.
         private(set) var isCut = false
@@ -68,7 +72,7 @@ struct ZoneFeed {
         mutating func take(
             _ key: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer, _ visit: Visit
         ) throws -> Bool {
-            guard count < limits.count, bytes < limits.bytes else {
+            guard count == 0 || (count < limits.count && bytes < limits.bytes) else {
                 isCut = true
                 return false
             }
