@@ -43,7 +43,6 @@ import Testing
             try JSONParser.parse(Array(text.utf8))
         }
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
-        #expect(error.map { (0...text.utf8.count).contains($0.offset) } == true)
         #expect(error?.offset == offset)
     }
 
@@ -91,6 +90,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let text =
             #"{"a":[1,-2.5e3,true,null],"b":{"c":"x\u00e9\n y","d":""},"é":[{"e":"\ud83d\ude00"}]}"#
+        var readCount = 0
         for _ in 0..<300 {
             var bytes = Array(text.utf8)
             for _ in 0..<Int.random(in: 0...3, using: &random) {
@@ -102,10 +102,12 @@ import Testing
                 }
             }
             guard let mine = try? JSONParser.parse(bytes) else { continue }
+            readCount += 1
             let other = try JSONSerialization.jsonObject(
                 with: Data(bytes), options: [.fragmentsAllowed])
             #expect(Self.isSame(mine, other), "\(String(decoding: bytes, as: UTF8.self))")
         }
+        #expect(readCount > 75, "\(readCount)")
     }
 
     private static func isSame(_ mine: JSONValue, _ other: Any) -> Bool {

@@ -38,7 +38,8 @@ extension Query {
 /// Asking the runtime whether a type conforms, or for the attribute at a key path, takes as long as
 /// reading a record. Key paths that are written out are one object each.
 ///
-/// Key paths of stored properties never change, so that they may be shared.
+/// Types and key paths, which the compiler does not take for `Sendable`, never change: those of stored
+/// properties capture nothing. The dictionaries are values like any other.
 package struct PointLookupForms: @unchecked Sendable {
     /// More than a program has of places that query one entity.
     private static let countMax = 256

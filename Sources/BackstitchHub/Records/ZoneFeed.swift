@@ -1,6 +1,3 @@
-import BackstitchCore
-import CloudKitWire
-
 /// A zone's feed: its records in the order of their last changes.
 ///
 /// Records are visited where they lie, and nothing of them is copied.

@@ -5,8 +5,10 @@ import Glibc
 import LMDB
 
 /// Serves HTTP/1.1 through libmicrohttpd, and TLS where it has a certificate.
+///
+/// Invariant: the daemon and the timer are set in `init`, and then touched by the first call of
+/// ``stop()`` alone; all else never changes or is behind a lock.
 final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
-    // The daemon is set once before the first request, and taken once at the end.
     let limits: HTTPLimits
     let handler: HTTPHandler
     let connections: ConnectionTable

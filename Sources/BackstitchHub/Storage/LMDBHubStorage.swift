@@ -109,7 +109,8 @@ private protocol QueuedWrite: AnyObject, Sendable {
     func fail(_ error: any Error)
 }
 
-/// The runs are on the writer thread, one after another.
+/// Invariant: once it waits, it is run and answered on the writer thread alone, so that nothing else
+/// touches the result.
 private final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {
     private let body: @Sendable (any HubWriting) throws -> R
     private let continuation: CheckedContinuation<R, any Error>

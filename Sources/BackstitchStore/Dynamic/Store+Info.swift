@@ -57,22 +57,14 @@ extension TableReader {
 
     func zones() throws -> [StoreInfo.Zone] {
         var zones: [StoreInfo.Zone] = []
-        let prefix = Array(MetaName.zone("").utf8)
-        try prefix.withUnsafeBytes { prefix in
-            try access.withCursor(in: databases.meta) { cursor in
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.begins(with: prefix) {
-                    let key = cursor.key
-                    let name = String(decoding: key.part(prefix.count..<key.count), as: UTF8.self)
-                    let state = try zoneState(name)
-                    zones.append(
-                        StoreInfo.Zone(
-                            name: name, isSetUp: state.isSetUp, hasToken: state.zoneToken != nil,
-                            needsPull: state.needsPull, isFullFetch: state.isFullFetch,
-                            suspension: state.suspension?.rawValue))
-                    isThere = try cursor.next()
-                }
-            }
+        try visitMeta(MetaName.zonePrefix) { name, _ in
+            let state = try zoneState(name)
+            zones.append(
+                StoreInfo.Zone(
+                    name: name, isSetUp: state.isSetUp, hasToken: state.zoneToken != nil,
+                    needsPull: state.needsPull, isFullFetch: state.isFullFetch,
+                    suspension: state.suspension?.rawValue))
+            return true
         }
         return zones
     }

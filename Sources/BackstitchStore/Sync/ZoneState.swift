@@ -70,16 +70,9 @@ extension TableReader {
     /// The user that the store belongs to, whatever the zone; nil before the first set-up.
     package func boundUser() throws -> String? {
         var user: String?
-        let prefix = Array(MetaName.zone("").utf8)
-        try prefix.withUnsafeBytes { prefix in
-            try access.withCursor(in: databases.meta) { cursor in
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, user == nil, cursor.key.begins(with: prefix) {
-                    let name = cursor.key.part(prefix.count..<cursor.key.count)
-                    user = try zoneState(String(decoding: name, as: UTF8.self)).userName
-                    isThere = try cursor.next()
-                }
-            }
+        try visitMeta(MetaName.zonePrefix) { name, _ in
+            user = try zoneState(name).userName
+            return user == nil
         }
         return user
     }

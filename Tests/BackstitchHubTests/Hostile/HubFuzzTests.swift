@@ -66,10 +66,9 @@ struct HostileRun {
         connection.send(bytes)
         connection.finish()
         // The server waits for the rest of a request that was cut off; what it says soon is judged.
-        for reply in RawConnection.replies(in: connection.rest(patienceMilliseconds: 20)) {
-            statuses[reply.status, default: 0] += 1
+        for coded in RawConnection.replies(in: connection.rest(patienceMilliseconds: 20)) {
             let about = "\(String(decoding: bytes.prefix(400), as: UTF8.self))"
-            note(reply, about)
+            guard let reply = note(coded, about) else { continue }
             guard reply.status > 200 else { continue }
             let problems = description.problems(
                 failure: reply.status, reply.headers, reply.body)
@@ -77,15 +76,10 @@ struct HostileRun {
         }
     }
 
-    private mutating func judge(_ request: HubRequest, _ reply: RawConnection.Reply) {
-        statuses[reply.status, default: 0] += 1
+    private mutating func judge(_ request: HubRequest, _ coded: RawConnection.Reply) {
         let body = String(decoding: request.bytes.prefix(4_000), as: UTF8.self)
         let about = "\(request.method) \(request.target.prefix(500))\n\(body)"
-        guard let reply = reply.inflated else {
-            failures.append("What is said to be gzip is none. \(about)")
-            return
-        }
-        note(reply, about)
+        guard let reply = note(coded, about) else { return }
         let problems = description.problems(
             request.method, request.target, request: request.bytes, status: reply.status,
             headers: reply.headers, reply: reply.body)
@@ -95,7 +89,15 @@ struct HostileRun {
         }
     }
 
-    private mutating func note(_ reply: RawConnection.Reply, _ about: String) {
+    /// Looks for what no reply may be or tell, and answers the reply without its compression.
+    private mutating func note(
+        _ coded: RawConnection.Reply, _ about: String
+    ) -> RawConnection.Reply? {
+        statuses[coded.status, default: 0] += 1
+        guard let reply = coded.inflated else {
+            failures.append("What is said to be gzip is none. \(about)")
+            return nil
+        }
         let text = String(decoding: reply.body, as: UTF8.self)
         if (500...503).contains(reply.status), reply.status != 501 {
             failures.append("\(reply.status): \(text.prefix(400)) \(about)")
@@ -103,6 +105,7 @@ struct HostileRun {
         for secret in HostileWorld.secrets where text.utf8.firstRange(of: secret.utf8) != nil {
             failures.append("'\(secret)' is told: \(text.prefix(800)) \(about)")
         }
+        return reply
     }
 }
 

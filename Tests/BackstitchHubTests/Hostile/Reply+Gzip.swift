@@ -3,7 +3,8 @@ import CZlib
 extension RawConnection.Reply {
     /// The reply without its compression; nil where what says that it is gzip is none.
     var inflated: RawConnection.Reply? {
-        guard headers["content-encoding"] == "gzip" else { return self }
+        // An answer to HEAD has the headers alone.
+        guard headers["content-encoding"] == "gzip", !body.isEmpty else { return self }
         var stream = z_stream()
         // 15 bits of window, and 16 for gzip.
         let status = inflateInit2_(
