@@ -60,30 +60,36 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "XXHash"),
-        .target(name: "LMDB", dependencies: ["CLMDB", "XXHash"]),
+        .target(name: "Threading"),
+        .target(name: "LMDB", dependencies: ["CLMDB", "Threading", "XXHash"]),
         .target(name: "BackstitchCore", dependencies: ["XXHash"]),
         .target(name: "CloudKitWire", dependencies: ["BackstitchCore"]),
         .target(name: "WireCrypto", dependencies: ["COpenSSL"]),
         .target(
             name: "CloudKitRecordService",
             dependencies: [
-                "BackstitchCore", "BackstitchSync", "CCurl", "CloudKitWire", "LMDB", "WireCrypto",
+                "BackstitchCore", "BackstitchSync", "CCurl", "CloudKitWire", "Threading",
+                "WireCrypto",
             ]),
         .target(
             name: "BackstitchHub",
             dependencies: [
-                "BackstitchCore", "CloudKitWire", "CMicroHTTPD", "CZlib", "LMDB", "WireCrypto",
-                "XXHash",
+                "BackstitchCore", "CMalloc", "CloudKitWire", "CMicroHTTPD", "CZlib", "LMDB",
+                "Threading", "WireCrypto", "XXHash",
             ],
-            exclude: ["OpenAPI"]),
+            exclude: ["OpenAPI", "BOUNDS.md"]),
         .target(
             name: "BackstitchMacroExpansion", swiftSettings: syntaxFlags,
             linkerSettings: syntaxLinking),
         .macro(
             name: "BackstitchMacros", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
-        .target(name: "BackstitchStore", dependencies: ["BackstitchCore", "LMDB", "XXHash"]),
-        .target(name: "BackstitchSync", dependencies: ["BackstitchCore", "BackstitchStore"]),
+        .target(
+            name: "BackstitchStore",
+            dependencies: ["BackstitchCore", "LMDB", "Threading", "XXHash"]),
+        .target(
+            name: "BackstitchSync",
+            dependencies: ["BackstitchCore", "BackstitchStore", "Threading"]),
         .target(
             name: "Backstitch",
             dependencies: [
@@ -93,14 +99,15 @@ let package = Package(
             name: "BackstitchTesting",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
-                "BackstitchMacros", "LMDB",
+                "BackstitchMacros", "LMDB", "Threading",
             ]),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
                 "Backstitch", "BackstitchHub", "BackstitchTesting", "CMalloc",
-                "CloudKitRecordService", "LMDB",
+                "CloudKitRecordService", "LMDB", "Threading",
             ]),
+        .testTarget(name: "TidyTests"),
         .testTarget(
             name: "CloudKitWireTests",
             dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),
@@ -109,22 +116,25 @@ let package = Package(
             dependencies: [
                 "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
                 "BackstitchSync", "BackstitchTesting",
-                "CloudKitWire", "CZlib", "LMDB", "WireCrypto",
+                "CloudKitWire", "CZlib", "LMDB", "Threading", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .target(name: "ChildProcess", path: "Tests/ChildProcess"),
+        .target(name: "SmallDisk", dependencies: ["ChildProcess"], path: "Tests/SmallDisk"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
-        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "CFaults", "CrashStates"]),
+        .testTarget(
+            name: "LMDBTests", dependencies: ["LMDB", "Threading", "CFaults", "CrashStates"]),
         .testTarget(
             name: "BackstitchTestingTests",
-            dependencies: ["BackstitchTesting", "BackstitchCore", "BackstitchSync", "LMDB"]),
+            dependencies: ["BackstitchTesting", "Threading", "BackstitchCore", "BackstitchSync"]),
         .testTarget(
             name: "BackstitchSimulationTests",
             dependencies: [
                 "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
-                "BackstitchSync", "LMDB",
-            ]),
+                "BackstitchSync",
+            ],
+            exclude: ["Scripts"]),
         .testTarget(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
@@ -135,32 +145,52 @@ let package = Package(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
-                "ChildProcess",
+                "ChildProcess", "SmallDisk",
+            ]),
+        .testTarget(
+            name: "BackstitchRaceTests",
+            dependencies: [
+                "Backstitch", "BackstitchStore", "BackstitchSync", "BackstitchTesting", "LMDB",
+                "Threading",
+            ]),
+        .testTarget(
+            name: "BackstitchFullDiskTests",
+            dependencies: [
+                "Backstitch", "BackstitchStore", "BackstitchSync", "BackstitchTesting",
+                "SmallDisk",
             ]),
         .testTarget(
             name: "BackstitchTests",
-            dependencies: ["Backstitch", "BackstitchTesting", "CloudKitRecordService"]),
+            dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchTesting", "CloudKitRecordService",
+            ]),
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
                 "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
-                "BackstitchSync", "LMDB",
+                "BackstitchSync", "LMDB", "Threading",
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
             dependencies: [
-                "Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "XXHash", "CrashStates",
+                "Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "Threading", "XXHash",
+                "CrashStates",
             ],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
                 "BackstitchCLI", "Backstitch", "BackstitchTesting", "ChildProcess",
-                "CloudKitRecordService", "LMDB",
+                "CloudKitRecordService", "LMDB", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Warnings are errors where BACKSTITCH_WARNINGS is "errors", and never for those who depend on this.
+let strictness: [SwiftSetting] =
+    ProcessInfo.processInfo.environment["BACKSTITCH_WARNINGS"] == "errors"
+    ? [.treatAllWarnings(as: .error)] : []  // SE-0480
 
 for target in package.targets where target.type != .system {
     target.swiftSettings =
@@ -169,6 +199,5 @@ for target in package.targets where target.type != .system {
             .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
             .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
             .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
-            .treatAllWarnings(as: .error),  // SE-0480
-        ]
+        ] + strictness
 }

@@ -13,6 +13,13 @@ protocol Command: Sendable {
     /// - Throws: ``UsageError`` for arguments that make no sense; anything else is a failure, whose
     ///   message is printed.
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode
+    /// What to say where the program is interrupted: what stays, and how to go on. Nil for commands
+    /// that are through in a moment, or take care of it themselves.
+    func interruptionText(_ arguments: Arguments) -> String?
+}
+
+extension Command {
+    func interruptionText(_ arguments: Arguments) -> String? { nil }
 }
 
 /// What the program tells its caller.

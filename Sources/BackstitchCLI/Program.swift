@@ -51,9 +51,10 @@ struct Program {
         }
         guard let command = (commands + hiddenCommands).first(where: { $0.name == first }) else {
             let kind = first.hasPrefix("-") ? "option" : "command"
+            let suggestion = Suggestion.text(first, among: commands.map(\.name))
             console.complain(
                 """
-                \(name): There is no \(kind) '\(first.printable)'.
+                \(name): There is no \(kind) '\(first.printable)'.\(suggestion)
                 Run '\(name) --help' for the list.
                 """)
             return .failure
@@ -69,6 +70,10 @@ struct Program {
                 console.output.line(command.help)
                 return .success
             }
+            let notice = command.interruptionText(arguments).map {
+                Interruption(saying: "\(name) \(command.name): Interrupted. \($0)", console)
+            }
+            defer { notice?.cancel() }
             return try await command.run(arguments, console)
         } catch let error as UsageError {
             console.complain(

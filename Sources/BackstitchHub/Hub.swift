@@ -1,5 +1,6 @@
 import CloudKitWire
-import LMDB
+import Threading
+import Threading
 
 /// A server of records that speaks CloudKit Web Services.
 ///
@@ -12,9 +13,21 @@ public final class Hub: Sendable {
     let storage: any HubStorage
     let assets: AssetFiles
     let couriers = CourierBoard()
+    let notifying = NotificationQueue()
     let metrics = HubMetrics()
     let keys = KeyCache()
     let signIns = SignInGate()
+    let readiness = Readiness()
+    /// The folder of the hub; nil where it is in memory.
+    private let directory: String?
+    private let serving = Locked<ServingLock?>(nil)
+    /// Reads for requests.
+    let pool: WorkPool
+    /// What bodies in work take up.
+    let parsing: ParseBudget
+    let gate = RequestGate()
+    let uploads = UploadBook()
+    let ledger = LedgerBook()
     private let serverURL = Locked("http://127.0.0.1")
 
     /// Opens the hub in a folder, and makes it where there is none.
@@ -26,7 +39,7 @@ public final class Hub: Sendable {
         let storage = try LMDBHubStorage(at: directory)
         try await self.init(
             storage: storage, assets: AssetFiles(folder: directory + "/assets"),
-            configuration: configuration)
+            configuration: configuration, directory: directory)
     }
 
     /// A hub that keeps its records in memory; assets go to a folder that the caller removes.
@@ -39,13 +52,19 @@ public final class Hub: Sendable {
     }
 
     init(
-        storage: any HubStorage, assets: AssetFiles, configuration: HubConfiguration
+        storage: any HubStorage, assets: AssetFiles, configuration: HubConfiguration,
+        directory: String? = nil
     ) async throws {
+        self.directory = directory
         self.storage = storage
         self.assets = assets
         self.configuration = configuration
+        pool = WorkPool(configuration.limits)
+        parsing = ParseBudget(bytes: configuration.limits.parsedBytes)
         let secret = configuration.clock.secret
         try await storage.write { transaction in
+            // Another version may have written without counting.
+            try AnswerLedger.forgetTotals(transaction)
             guard try transaction.value(StateRow.key) == nil else {
                 _ = try transaction.state()
                 return
@@ -58,7 +77,29 @@ public final class Hub: Sendable {
     /// Ends the hub. Requests must have been answered.
     public func close() {
         couriers.releaseAll()
+        pool.stop()
         storage.close()
+        serving.withLock { $0 = nil }
+    }
+
+    /// Takes the hub's folder for serving, and removes what a hub that was killed left of uploads.
+    ///
+    /// Two hubs that serve one folder would not tell each other's devices of changes. Commands that
+    /// manage users and credentials open the folder beside the hub that serves it.
+    ///
+    /// - Throws: A failure that says who else serves the folder.
+    func beginServing() throws {
+        guard let directory else { return }
+        try serving.withLock { lock in
+            guard lock == nil else { return }
+            lock = try ServingLock(directory: directory)
+            assets.removeCutUploads()
+        }
+    }
+
+    /// Whether a folder holds a hub.
+    public static func isHub(at directory: String) -> Bool {
+        LMDBHubStorage.isThere(in: directory)
     }
 
     /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and
@@ -90,6 +131,21 @@ public final class Hub: Sendable {
     /// Notes the address that the hub's server listens at.
     func setServerURL(_ url: String) { serverURL.withLock { $0 = url } }
 
+    /// Milliseconds of a clock that is never set, for how long something takes.
+    var steadyNow: Int64 { configuration.clock.steadyMilliseconds() }
+
     /// Ends long polls that waited long enough. Call it now and then.
-    func tick() { couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds) }
+    func tick() {
+        let now = steadyNow
+        couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
+        readiness.tick(now: now)
+        couriers.forget(before: now - configuration.limits.absentCourierMilliseconds)
+    }
+
+    /// Has what waits for a thread or for its turn to write be told to come back later: the hub ends.
+    func refuseWork() {
+        pool.stop()
+        storage.refuseWrites()
+        parsing.refuseAll()
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import WireCrypto
 
 /// The time and chance that a hub uses, so that tests can give their own.
@@ -7,14 +8,25 @@ public struct HubClock: Sendable {
     public var milliseconds: @Sendable () -> Int64
     /// Bytes that nobody can guess.
     public var secret: @Sendable (_ count: Int) -> [UInt8]
+    /// Milliseconds of a clock that is never set, for how long something takes.
+    public var steadyMilliseconds: @Sendable () -> Int64
 
     /// A clock by its parts.
     public init(
         milliseconds: @escaping @Sendable () -> Int64,
-        secret: @escaping @Sendable (_ count: Int) -> [UInt8]
+        secret: @escaping @Sendable (_ count: Int) -> [UInt8],
+        steadyMilliseconds: @escaping @Sendable () -> Int64 = Self.systemSteadyMilliseconds
     ) {
         self.milliseconds = milliseconds
         self.secret = secret
+        self.steadyMilliseconds = steadyMilliseconds
+    }
+
+    /// The system's steady clock.
+    public static let systemSteadyMilliseconds: @Sendable () -> Int64 = {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
     /// The system's clock and its generator for secrets.

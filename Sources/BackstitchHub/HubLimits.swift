@@ -34,6 +34,9 @@ public struct HubLimits: Hashable, Sendable {
     /// How long the answer to a named request is kept for the case that it comes again, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000
+    /// The most bytes of all answers that are kept for the case that signed requests come again. Beyond
+    /// that signed requests that write have to wait: what was signed must not act twice.
+    public var ledgerBytes = 64 << 20
     /// The most devices of a user that are told of changes; the oldest is forgotten for a new one.
     public var devicesPerUser = 32
     /// How long a request to the courier waits for something to tell, in milliseconds.
@@ -41,6 +44,83 @@ public struct HubLimits: Hashable, Sendable {
     /// The most failed sign-ins of one address in a minute, of IP version 6 of one network of 64 bits;
     /// then it is told to wait.
     public var failedSignInsPerMinute = 60
+
+    // MARK: Time and turns
+
+    /// The threads that read what requests ask for; half of them at most look through all records.
+    public var readThreads = 4
+    /// How long reading for a request may take, in milliseconds; then it is told to come back later.
+    public var readMilliseconds = 5_000
+    /// How long a request waits for one of these threads, in milliseconds.
+    public var waitMilliseconds = 10_000
+    /// How long a request may wait for its turn to write, in milliseconds.
+    public var requestMilliseconds = 30_000
+    /// The most requests that wait for a thread.
+    public var waitingReads = 4_096
+    /// The most of them that are of one user, or of one address where nobody is signed in.
+    public var waitingReadsPerClient = 256
+    /// The most requests of one user that are under way.
+    public var requestsPerUser = 64
+
+    // MARK: Bodies and replies
+
+    /// The most bytes of the body of a call other than `records/modify`.
+    public var callBodyBytes = 1 << 20
+    /// The most bytes of a body where nobody is signed in.
+    public var anonymousBodyBytes = 256 << 10
+    /// The most values in the JSON of a body, those of lists included.
+    public var valuesPerBody = 1_000_000
+    /// The most bytes of bodies that are worked at, all together; a larger one is alone.
+    public var parsedBytes = 4 << 20
+    /// The most bytes of a reply. Pages end early within it.
+    public var replyBytes = 16_000_000
+
+    /// A reply with so many bytes takes no further record: as replies have it, a record may be four
+    /// times as large as it is stored.
+    var fullReplyBytes: Int { replyBytes / 4 * 3 }
+
+    // MARK: Queries
+
+    /// The most filters of a query.
+    public var filtersPerQuery = 100
+    /// The most sort keys of a query.
+    public var sortsPerQuery = 10
+    /// How many bytes of text or data count in an order.
+    public var sortedBytes = 1_024
+
+    // MARK: Writes
+
+    /// The most records that refer to one with DELETE_SELF.
+    public var sourcesPerRecord = 750
+    /// The most records that go with those that a request deletes.
+    public var cascadedRecords = 10_000
+    /// The most bytes of records, as they are and as they will be, that a request reads and writes;
+    /// one record always fits.
+    public var modifiedBytes = 16 << 20
+    /// The most references with an action that a request writes; one record always fits.
+    public var linksPerRequest = 20_000
+    /// The most zones of a database, with those that were deleted, which devices have to be told of.
+    public var zonesPerDatabase = 2_000
+    /// How many changes of a zone a tombstone is kept for.
+    public var tombstoneChanges: UInt64 = 1_000_000
+    /// The most bytes of answers that are kept for a user in case that requests come again; the
+    /// oldest go first.
+    public var ledgerBytesPerUser = 32 << 20
+    /// The most addresses for uploads of a user, and files that no record holds yet.
+    public var uploadsPerUser = 1_000
+
+    // MARK: Notifications
+
+    /// The most subscriptions of a user in a database.
+    public var subscriptionsPerUser = 500
+    /// The most bytes of a subscription.
+    public var subscriptionBytes = 16 << 10
+    /// The most requests of which devices are still to be told; further ones tell nobody.
+    public var waitingNotifications = 1_000
+    /// The most pairs of a change and a subscription that are looked at for a request.
+    public var notifiedPairs = 1_000_000
+    /// How long notifications are held for a device that does not ask, in milliseconds.
+    public var absentCourierMilliseconds: Int64 = 10 * 60 * 1_000
 
     /// The defaults, which are CloudKit's where those are known.
     public init() {}

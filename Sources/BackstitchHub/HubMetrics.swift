@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 
 /// Counts what a hub does.
 final class HubMetrics: Sendable {
@@ -13,6 +13,7 @@ final class HubMetrics: Sendable {
         var deletedRecords = 0
         var repeatedRequests = 0
         var notifications = 0
+        var untoldRequests = 0
     }
 
     private let state = Locked(State())
@@ -35,6 +36,9 @@ final class HubMetrics: Sendable {
 
     /// Counts notifications that were given to the courier.
     func countNotifications(_ count: Int) { state.withLock { $0.notifications += count } }
+
+    /// Counts a request of which nobody was told, because too many were to be told of.
+    func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
     /// The counters in the text format of Prometheus, version 0.0.4.
     func text(waitingCouriers: Int) -> String {
@@ -62,6 +66,9 @@ final class HubMetrics: Sendable {
             "requests_repeated_total", "Requests that came again and got their first answer.",
             state.repeatedRequests)
         counter("notifications_total", "Notifications to the courier.", state.notifications)
+        counter(
+            "requests_untold_total", "Requests of whose changes no device was told.",
+            state.untoldRequests)
         counter("couriers_waiting", "Long polls that wait.", waitingCouriers, "gauge")
         return lines.joined(separator: "\n") + "\n"
     }

@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 /// The catalog of an open store, in step with what is stored.
 ///

@@ -1,6 +1,7 @@
 public import BackstitchCore
 import Foundation
 import LMDB
+import Threading
 
 /// The live values of this process: the only file that reads the clock and the random source.
 public enum LiveValues {

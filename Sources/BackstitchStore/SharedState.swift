@@ -1,6 +1,7 @@
 import BackstitchCore
 import Foundation
 import LMDB
+import Threading
 
 /// What all stores on the same files of this process have in common: the catalog as of the last
 /// commit, and who waits for changes.

@@ -1,6 +1,6 @@
 public import BackstitchCore
-import Dispatch
 import LMDB
+import Threading
 
 /// An offline-first store of records.
 ///
@@ -17,7 +17,7 @@ public final class Store: Sendable {
     let shared: SharedState
     /// Whether this may synchronise the store.
     let syncLease = SyncLeaseHolder()
-    private let queue = CommitQueue()
+    private let writes = GroupCommit(WriteQueue())
     /// What goes on in the background after the schema changed.
     let schemaWork = Locked<Task<Void, Never>?>(nil)
     /// The projections of the configuration, and what goes on for them in the background.
@@ -71,10 +71,16 @@ public final class Store: Sendable {
     /// The closure runs at once on the calling thread and sees one moment of the store, however
     /// long it takes. Keep it short: while it runs, the space of deleted data is not used again.
     ///
-    /// - Throws: `closed`, or what the closure throws.
+    /// - Throws: `closed`; `nestedWrite` inside a write, whose transaction reads; what the closure throws.
     public func read<Result>(
         _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
+        if environment.writer.isCurrent {
+            throw StoreError(
+                .nestedWrite,
+                "A read inside a write would see the store as it was before. Use the transaction "
+                    + "you have.")
+        }
         do {
             return try environment.read { transaction in
                 let reader = TableReader(
@@ -110,7 +116,8 @@ public final class Store: Sendable {
     ///     that is `.localOnly`. Fails with `unsynced` for records whose changes are still to be
     ///     pushed, and with `alreadyExists` for a new record in the place of an evicted one.
     /// - Throws: what the closure throws; `invalidValue` for an author or a context that is too long;
-    ///   `closed`, `full`, `io` or `outcomeUnknown`.
+    ///   `tooLarge` for more operations than
+    ///   ``StoreConfiguration/operationsPerWriteMax``; `closed`, `full`, `io` or `outcomeUnknown`.
     @discardableResult
     public func write<Result: Sendable>(
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
@@ -118,7 +125,7 @@ public final class Store: Sendable {
     ) async throws -> Result {
         let types = types
         return try await writeContext(
-            author: author, context: context, isLocalOnly: isLocalOnly
+            author: author, context: context, isLocalOnly: isLocalOnly, isBounded: true
         ) { context in
             try body(WriteTransaction(context: context, types: types))
         }
@@ -147,37 +154,25 @@ public final class Store: Sendable {
         try check(author, context)
         let types = types
         return try withoutActuallyEscaping(body) { body in
-            // The queue holds the job a moment longer than this call, so the closure is taken away.
-            let work = Locked<(@Sendable (WriteContext) throws -> Result)?>({ context in
+            let call = BlockingCall { (context: WriteContext) in
                 try body(WriteTransaction(context: context, types: types))
-            })
-            let outcome = Locked<(any Error)?>(nil)
-            let result = Locked<Result?>(nil)
-            let done = DispatchSemaphore(value: 0)
+            }
             submit(
                 WriteJob(
                     author: author, context: context, isLocalOnly: isLocalOnly,
-                    run: { context in
-                        guard let run = work.withLock({ $0 }) else { throw StoreError.closed }
-                        let value = try run(context)
-                        result.withLock { $0 = value }
-                    },
-                    finish: { error in
-                        work.withLock { $0 = nil }
-                        outcome.withLock { $0 = error }
-                        done.signal()
-                    }))
-            done.wait()
-            if let error = outcome.withLock({ $0 }) { throw error }
-            guard let value = result.withLock({ $0 }) else { throw StoreError.closed }
-            return value
+                    run: { try call.perform($0) },
+                    finish: { error in call.end(error.map { .failure($0) } ?? .success(())) }))
+            return try call.wait()
         }
     }
 
     /// Writes with the context itself, for the sync engine.
+    ///
+    /// - Parameter isBounded: Whether the configuration bounds its operations.
     @discardableResult
     package func writeContext<Result: Sendable>(
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
+        isBounded: Bool = false,
         _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
         try check(author, context)
@@ -187,6 +182,7 @@ public final class Store: Sendable {
             submit(
                 WriteJob(
                     author: author, context: context, isLocalOnly: isLocalOnly,
+                    isBounded: isBounded,
                     run: { context in
                         let value = try body(context)
                         result.withLock { $0 = value }
@@ -216,47 +212,83 @@ public final class Store: Sendable {
     }
 
     private func submit(_ job: WriteJob) {
-        queue.submit(job, to: environment.writer) { [self] jobs in
-            commit(jobs)
+        writes.submit(to: environment.writer) {
+            $0.add(job)
+            return true
+        } commit: { [self] first in
+            commit(first)
             releaseSpaceInPassing()
         }
     }
 
-    /// Runs writes in one LMDB transaction; on the writer thread.
-    private func commit(_ jobs: [WriteJob], compacts: Bool = true) {
+    /// Runs a write and those that wait, as many as possible in one LMDB transaction; on the writer thread.
+    ///
+    /// Each gets its own result. One that throws leaves no trace: if it had written anything, the LMDB
+    /// transaction is aborted and the others run again, as ``CommitPlan`` says. That costs nothing while
+    /// writes succeed, where a child transaction each would cost an allocation of two megabytes.
+    private func commit(_ first: WriteJob) {
+        var jobs = [first]
+        while jobs.count < WriteQueue.jobsMax, let job = writes.another() { jobs.append(job) }
+        var plan = CommitPlan(count: jobs.count)
         var failures: [Int: any Error] = [:]
-        var compacts = compacts && configuration.retention != .keepAll
-        while failures.count < jobs.count {
+        var compacts = configuration.retention != .keepAll
+        var takesMissed = true
+        while let part = plan.next {
             do {
-                let (changes, catalog, refused) = try attempt(
-                    jobs, without: failures, compacts: compacts)
-                failures.merge(refused) { first, _ in first }
-                if let catalog { shared.catalog.set(catalog) }
-                shared.feed.publish(changes)
-                break
+                if plan.runsAny {
+                    let (changes, catalog, refused) = try attempt(
+                        jobs, part, without: failures, compacts: compacts,
+                        takesMissed: takesMissed)
+                    failures.merge(refused) { first, _ in first }
+                    if let catalog { shared.catalog.set(catalog) }
+                    shared.feed.publish(changes)
+                }
             } catch let failed as WriteFailed {
                 failures[failed.index] = failed.error
+                plan.failed(at: failed.index)
+                continue
             } catch let failed as CompactionFailed {
                 compactionInPassing.withLock { $0.stop(failed.error) }
                 compacts = false
+                continue
             } catch let error as LMDBError where error.isAboutSpace && compacts {
                 // What is written comes before what is tidied up.
                 compacts = false
-            } catch let error as LMDBError where error.isAboutSpace && jobs.count > 1 {
+                continue
+            } catch is NoSpaceForViews {
+                takesMissed = false
+                continue
+            } catch let error as LMDBError where error.isAboutSpace && part.count > 1 {
                 // What is too large for the space left must not take the others with it.
-                for job in jobs { commit([job], compacts: false) }
-                return
+                plan.separate()
+                continue
             } catch {
-                for index in jobs.indices where failures[index] == nil { failures[index] = error }
+                for index in part where failures[index] == nil { failures[index] = error }
             }
-        }
-        for (index, job) in jobs.enumerated() {
-            job.finish(failures[index].map { StoreError.wrap($0, commits: true) })
+            for index in part {
+                jobs[index].finish(failures[index].map { StoreError.wrap($0, commits: true) })
+            }
+            plan.ended()
         }
     }
 
     private func attempt(
-        _ jobs: [WriteJob], without failures: [Int: any Error], compacts: Bool
+        _ jobs: [WriteJob], _ part: Range<Int>, without failures: [Int: any Error],
+        compacts: Bool, takesMissed: Bool
+    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
+        var hasTakenMissed = false
+        do {
+            return try attempt(
+                jobs, part, without: failures, compacts: compacts, takesMissed: takesMissed,
+                hasTakenMissed: &hasTakenMissed)
+        } catch  where hasTakenMissed && error.isAboutSpaceOfWrite {
+            throw NoSpaceForViews()
+        }
+    }
+
+    private func attempt(
+        _ jobs: [WriteJob], _ part: Range<Int>, without failures: [Int: any Error],
+        compacts: Bool, takesMissed: Bool, hasTakenMissed: inout Bool
     ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
         let (changes, catalog, refused, compaction) = try environment.write { transaction in
             // Not the one of the last commit here: another process may have added to it since.
@@ -264,19 +296,25 @@ public final class Store: Sendable {
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
                 catalog: catalog)
-            try context.begin(registered)
+            hasTakenMissed = try context.begin(registered, takesMissed: takesMissed)
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
-            for (index, job) in jobs.enumerated() where failures[index] == nil {
+            var othersFree = true
+            // Also where the disk is full in the middle.
+            defer { if othersFree, context.freesSpace { transaction.mayTakeReserve() } }
+            for index in part where failures[index] == nil {
+                let job = jobs[index]
+                othersFree = changes.isEmpty || othersFree && context.freesSpace
                 context.begin(
-                    author: job.author, context: job.context, isLocalOnly: job.isLocalOnly)
+                    author: job.author, context: job.context, isLocalOnly: job.isLocalOnly,
+                    isBounded: job.isBounded)
                 do {
                     try job.run(context)
                     if let failure = context.failure { throw failure }
                     try context.checkUniques()
                 } catch {
                     // A write that changed nothing can just be left out.
-                    if context.hasWritten {
+                    if context.hasWritten || (hasTakenMissed && error.isAboutSpaceOfWrite) {
                         throw WriteFailed(index: index, error: error)
                     }
                     refused[index] = error

@@ -20,6 +20,13 @@ public struct StoreConfiguration: Sendable {
     public static let contextBytesMax = OperationEncoder.contextByteCountMax
     /// The most bytes that the store may grow to; its file grows only as needed.
     public var bytesMax: Int
+    /// The most operations of one write: 100,000. All other writes wait for the end of one, which may
+    /// take seconds with so many. A write with more throws `tooLarge` and leaves nothing. What sync
+    /// does is not bounded by it.
+    public var operationsPerWriteMax: Int
+    /// The most bytes of the operations of one write, with the values before and after: 256 MiB. A
+    /// write with more throws `tooLarge` and leaves nothing.
+    public var bytesPerWriteMax: Int
     /// Whether a store on a network file system is opened, whose locks may not work.
     public var allowsNetworkFileSystem: Bool
     /// Which operations the log keeps. Commits compact the rest in passing; see
@@ -29,10 +36,14 @@ public struct StoreConfiguration: Sendable {
     public var projections: [any Projection]
     /// The time in milliseconds since 1970, for the clocks of operations.
     public var milliseconds: @Sendable () -> Int64
+    /// Whether the store goes on in the background with what a changed schema and views need. Tests that
+    /// look at the steps in between do them themselves.
+    package var worksInBackground = true
 
     /// A configuration; the defaults suit a local disk.
     public init(
         durability: Durability = .full, author: String = "", bytesMax: Int = 1 << 40,
+        operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
         projections: [any Projection] = [],
         milliseconds: @escaping @Sendable () -> Int64 = { LiveValues.milliseconds() }
@@ -40,6 +51,8 @@ public struct StoreConfiguration: Sendable {
         self.durability = durability
         self.author = author
         self.bytesMax = bytesMax
+        self.operationsPerWriteMax = operationsPerWriteMax
+        self.bytesPerWriteMax = bytesPerWriteMax
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
         self.retention = retention
         self.projections = projections

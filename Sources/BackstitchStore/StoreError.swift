@@ -44,6 +44,8 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let invalidName = Code("invalidName")
         /// A value can't be stored.
         public static let invalidValue = Code("invalidValue")
+        /// A write has more operations, or bytes of them, than the configuration allows.
+        public static let tooLarge = Code("tooLarge")
         /// A record can't be read as its Swift type.
         public static let unreadable = Code("unreadable")
         /// Records were changed since, so that a transaction can't be undone as a whole.
@@ -62,9 +64,11 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let projectionFailed = Code("projectionFailed")
         /// A projection is not possible as it is, or does what it can't.
         public static let invalidProjection = Code("invalidProjection")
-        /// A write was begun inside a write or a read.
+        /// A write was begun inside a write or a read, or a read inside a write.
         public static let nestedWrite = Code("nestedWrite")
-        /// The disk or the store's largest size is used up.
+        /// The disk or the store's largest size is used up. With durability `full`, writes that only
+        /// delete and compactions still have a megabyte then; other writes fail until the disk has
+        /// that much free again.
         public static let full = Code("full")
         /// A commit failed in a way that leaves open whether it is on disk.
         public static let outcomeUnknown = Code("outcomeUnknown")
@@ -107,7 +111,15 @@ extension StoreError {
             case .io: commits ? .outcomeUnknown : .io
             case .keyTooLong, .keyEmpty, .appendOutOfOrder, .other: .io
             }
-        self.init(code, error.message)
+        switch error.code {
+        case .mapFull:
+            self.init(
+                code,
+                "The store has reached its largest size. Raise StoreConfiguration.bytesMax, or "
+                    + "delete records and compact. Nothing was changed; reading still works.")
+        case .closed: self = .closed
+        default: self.init(code, error.message)
+        }
     }
 
     /// The same failure as the one public type, whatever layer threw it.

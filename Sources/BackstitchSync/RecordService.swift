@@ -4,7 +4,9 @@ public import BackstitchCore
 ///
 /// A call that throws says nothing of what the service did: the request may have taken effect
 /// (`network`) or not. Each operation is safe to send again, because it carries a change tag.
-/// Implementations are called by one sync engine at a time, from any task.
+/// Implementations are called by one sync engine at a time, from any task, and by each with one request
+/// at a time. A request whose task is cancelled should end soon, with `network`: nobody waits for it. Where
+/// it does not, the engine stays with it until it ends, and another engine may call meanwhile.
 public protocol RecordService: Sendable {
     /// What one request may carry.
     var limits: ServiceLimits { get async }

@@ -3,10 +3,19 @@ public import BackstitchStore
 
 /// How a sync engine works.
 public struct SyncConfiguration: Sendable {
-    /// The name of the zone that holds the store's records.
+    /// The name of the zone that holds the store's records: 1 to 255 printable ASCII characters, of
+    /// which the first is no underscore.
+    ///
+    /// The first round that reaches the service binds the store to it. With another name engines
+    /// refuse to exchange (`invalidConfiguration`); ``SyncEngine/move(to:adoptsUser:)`` takes the
+    /// records to another zone.
     public var zoneName: String
-    /// The name of the subscription to the zone's changes.
-    public var subscriptionID: String
+    /// The name of the subscription to the zone's changes; where none is given, it follows the zone's.
+    public var subscriptionID: String {
+        get { givenSubscriptionID ?? Self.subscriptionID(of: zoneName) }
+        set { givenSubscriptionID = newValue }
+    }
+    private var givenSubscriptionID: String?
     /// Who wins when a record was changed on both sides, for the store, entities and fields.
     public var conflictRules: ConflictRules
     /// Who wins where an entity has no rule of its own; part of ``conflictRules``.
@@ -14,7 +23,7 @@ public struct SyncConfiguration: Sendable {
         get { conflictRules.policy }
         set { conflictRules.policy = newValue }
     }
-    /// Decides where the rules say ``ConflictPolicy/resolver``.
+    /// Decides where the rules say ``ConflictPolicy/resolver``, which without one is refused.
     public var conflictResolver: ConflictResolver?
     /// How long a resolver may take for a record, in milliseconds; nil for as long as it likes.
     public var resolverMilliseconds: Int64?
@@ -30,13 +39,18 @@ public struct SyncConfiguration: Sendable {
     public var blockedRetryMilliseconds: Int64
     /// The container whose notifications count; nil is any.
     public var containerID: String?
-    /// How long the engine waits before it asks again whether it may take over from another process
+    /// How long the engine waits before it asks again whether it may take over from another engine
     /// that synchronises the store, in milliseconds.
     public var standbyMilliseconds: Int64
     /// Whether the records of one request take effect together or not at all.
     public var atomicRequests: Bool
-    /// The most records that are folded at once; bounds the memory of a push.
+    /// The most records that are folded at once, but for those of one transaction.
     public var recordsPerPass: Int
+    /// The bytes of memory that folded records may take, roughly, 16 MiB: a push takes them in
+    /// passes. A record that is larger goes alone. Where one transaction is larger than that, its
+    /// records go in several passes, and one that refers to a record of a later pass is created
+    /// without the reference, which follows.
+    public var bytesPerPass: Int
     /// Which records are exchanged. Where it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
     public var selection: SyncSelection
@@ -54,11 +68,12 @@ public struct SyncConfiguration: Sendable {
         blockedRetryMilliseconds: Int64 = 900_000, containerID: String? = nil,
         standbyMilliseconds: Int64 = 1_000,
         atomicRequests: Bool = false,
-        recordsPerPass: Int = 10_000, selection: SyncSelection = .all,
+        recordsPerPass: Int = 10_000, bytesPerPass: Int = 16 << 20,
+        selection: SyncSelection = .all,
         clock: any SyncClock = SystemSyncClock()
     ) {
         self.zoneName = zoneName
-        self.subscriptionID = subscriptionID ?? "\(zoneName)-changes"
+        givenSubscriptionID = subscriptionID
         conflictRules = ConflictRules(
             conflictPolicy, deletePolicy: deletePolicy, entities: entityRules)
         self.conflictResolver = conflictResolver
@@ -71,7 +86,11 @@ public struct SyncConfiguration: Sendable {
         self.standbyMilliseconds = standbyMilliseconds
         self.atomicRequests = atomicRequests
         self.recordsPerPass = recordsPerPass
+        self.bytesPerPass = bytesPerPass
         self.selection = selection
         self.clock = clock
     }
+
+    /// The name of a zone's subscription where none is given.
+    static func subscriptionID(of zoneName: String) -> String { "\(zoneName)-changes" }
 }

@@ -1,6 +1,6 @@
 import BackstitchCore
 import BackstitchStore
-import LMDB
+import Threading
 
 extension SyncEngine {
     /// Notes which fields and entities are exchanged from now on.
@@ -8,7 +8,7 @@ extension SyncEngine {
     /// Where these are more than before, everything is fetched once more: what was left out so far
     /// is in no later page. What another selection held back is looked for again.
     func noteExchange() async throws {
-        let name = configuration.zoneName
+        let name = zoneName
         let selection = configuration.selection
         let old = try store.read { try $0.reader.zoneState(name) }
         var new = old
@@ -28,7 +28,7 @@ extension SyncEngine {
         }
         guard new != old || looksBack else { return }
         let state = new
-        try await store.writeContext { context in
+        try await write { context in
             if fetchesAgain { try context.forgetFetched() }
             if looksBack { try context.setOutboxFloor(0) }
             try context.setZoneState(state, name)

@@ -1,6 +1,6 @@
 import BackstitchCore
 public import BackstitchStore
-import LMDB
+import Threading
 
 /// A record with changes that the service does not have, and where it stands.
 public struct PendingRecord: Hashable, Sendable {
@@ -40,18 +40,10 @@ extension SyncEngine {
     /// - Throws: `StoreError.Code.notInLog` for a sequence that the store has not reached;
     ///   `SyncError.Code.stopped`; `CancellationError`.
     public func waitUntilSynced(operation sequence: UInt64) async throws -> OperationProgress {
-        guard !isStopped else { throw Self.stopped }
+        try checkGoesOn()
         let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
         if progress != .pending { return progress }
-        let number = waiters.number()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                waiters.add(number, sequence, continuation)
-                if Task.isCancelled { waiters.cancel(number) }
-            }
-        } onCancel: {
-            Task { await self.cancelWait(number) }
-        }
+        return try await wait { $0.add($1, sequence, $2) }
     }
 
     /// Runs a round, and waits until one that began after this call has ended well: what the service
@@ -62,25 +54,15 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` where the round fails and the engine was not started; `stopped`;
     ///   `CancellationError`.
     public func waitUntilCaughtUp() async throws {
-        guard !isStopped else { throw Self.stopped }
+        try checkGoesOn()
         guard isStarted else {
             try await sync()
             return
         }
         let wanted = rounds + 1
-        let number = waiters.number()
         trigger(.manual)
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                waiters.add(number, round: wanted, continuation)
-                if Task.isCancelled { waiters.cancel(number) }
-            }
-        } onCancel: {
-            Task { await self.cancelWait(number) }
-        }
+        try await wait { $0.add($1, round: wanted, $2) }
     }
-
-    private func cancelWait(_ number: Int) { waiters.cancel(number) }
 
     func wakeOperationWaiters() {
         guard waiters.hasOperations else { return }

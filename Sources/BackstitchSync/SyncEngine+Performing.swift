@@ -4,12 +4,14 @@ import BackstitchStore
 extension SyncEngine {
     /// Performs what the machine decides until it says that the round is over.
     func perform() async throws -> RoundOutcome {
+        defer { dropPass() }
         machine.adopt(await service.limits)
         foldStart = 0
         pushTotal = nil
         wholes = []
         isZoneChanged = false
-        let zoneName = configuration.zoneName
+        let zoneName = zoneName
+        if let error = try await settleZone() { return machine.outcome(of: error) }
         if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
         try await noteExchange()
         let state = try store.read { try $0.reader.zoneState(zoneName) }
@@ -20,7 +22,8 @@ extension SyncEngine {
                 suspension: state.suspension.map(\.code)))
         while true {
             if case .finish(let outcome) = action { return outcome }
-            if isStopped { throw Self.stopped }
+            // What a request told is stored, also where nobody waits for it any more.
+            if case .apply = action {} else { try checkCalled() }
             do {
                 action = machine.handle(try await perform(action))
             } catch let error as ServiceError {
@@ -60,7 +63,7 @@ extension SyncEngine {
         case .apply(let decisions): return try await apply(decisions)
         case .raiseFloor:
             let through = outbox.through
-            try await store.writeContext { try $0.raiseOutboxFloor(to: through) }
+            try await write { try $0.raiseOutboxFloor(to: through) }
             return .done
         case .finish:
             preconditionFailure("A finished round has no action left.")
@@ -71,16 +74,18 @@ extension SyncEngine {
 
     private func setUp() async throws -> SyncEvent {
         let user = try await checkUser()
-        let isSetUp = try store.read { [configuration] in
-            try $0.reader.zoneState(configuration.zoneName).isSetUp
+        let isSetUp = try store.read { [zoneName] in
+            try $0.reader.zoneState(zoneName).isSetUp
         }
         if isSetUp {
             // The zone was made before. Where it is gone, somebody wanted that, and the pull tells.
             hasCheckedAccount = true
             return .done
         }
+        try checkCalled()
         try await service.createZone(zone)
-        try await service.createSubscription(configuration.subscriptionID, to: zone)
+        try checkCalled()
+        try await service.createSubscription(subscriptionID, to: zone)
         hasCheckedAccount = true
         return try await change { state in
             state.isSetUp = true
@@ -107,12 +112,12 @@ extension SyncEngine {
     func change(
         _ change: @escaping @Sendable (inout ZoneState) -> Void
     ) async throws -> SyncEvent {
-        let name = configuration.zoneName
+        let name = zoneName
         let before = try store.read { try $0.reader.zoneState(name) }
         var after = before
         change(&after)
         guard after != before else { return .done }
-        try await store.writeContext { context in
+        try await write { context in
             var state = try context.reader.zoneState(name)
             change(&state)
             try context.setZoneState(state, name)
@@ -129,8 +134,8 @@ extension SyncEngine {
 
     /// Forgets what was known of the zone: it is made anew, and everything is uploaded to it.
     func forgetZone() async throws {
-        let name = configuration.zoneName
-        try await store.writeContext { context in
+        let name = zoneName
+        try await write { context in
             var state = ZoneState()
             let old = try context.reader.zoneState(name)
             state.userName = old.userName
@@ -150,7 +155,7 @@ extension SyncEngine {
 
     private func fetchDatabaseChanges() async throws -> SyncEvent {
         setStatus(.pulling)
-        let name = configuration.zoneName
+        let name = zoneName
         let zone = zone
         let token = try store.read { try $0.reader.zoneState(name).databaseToken }
         let page = try await service.databaseChanges(since: token)
@@ -168,7 +173,7 @@ extension SyncEngine {
 
     private func fetchZoneChanges() async throws -> SyncEvent {
         setStatus(.pulling)
-        let name = configuration.zoneName
+        let name = zoneName
         let state = try store.read { try $0.reader.zoneState(name) }
         let page = try await service.zoneChanges(
             in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
@@ -177,6 +182,7 @@ extension SyncEngine {
         let results = try await merge { context, policy, results in
             var state = try context.reader.zoneState(name)
             let selection = try selection.bound(to: context.reader)
+            try context.numberTables(named: Set(page.records.map(\.recordType)))
             for record in page.records {
                 let table = context.catalog.table(named: record.recordType)
                 guard selection.pulls(table) else {
@@ -212,13 +218,14 @@ extension SyncEngine {
             try context.setZoneState(state, name)
         }
         report.pulledRecords += page.records.count + page.deletions.count
+        report.echoedRecords += results.unchanged
         try await noteAndMergeDuplicates(results)
         return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
     }
 
     func beginFullFetch() async throws -> SyncEvent {
-        let name = configuration.zoneName
-        try await store.writeContext { context in
+        let name = zoneName
+        try await write { context in
             var state = try context.reader.zoneState(name)
             state.zoneToken = nil
             state.needsPull = true
@@ -230,7 +237,7 @@ extension SyncEngine {
     }
 
     private func sweep() async throws -> SyncEvent {
-        let name = configuration.zoneName
+        let name = zoneName
         let results = try await merge { context, policy, results in
             for swept in try context.sweep(policy: policy) {
                 results.note(swept.result, swept.key.name, swept.entityName)
@@ -278,6 +285,8 @@ extension SyncEngine {
 /// What a transaction of merges did.
 struct MergeResults: Sendable {
     var changes = ChangeSet()
+    /// The versions that were known here already.
+    var unchanged = 0
     var conflicts: [SyncConflict] = []
     var rejected: [(name: String, reason: String)] = []
     var parked: [ParkedRecord] = []
@@ -301,7 +310,9 @@ struct MergeResults: Sendable {
 
     mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
         switch result {
-        case .unchanged, .applied:
+        case .unchanged:
+            unchanged += 1
+        case .applied:
             break
         case .conflict(let report):
             conflicts.append(

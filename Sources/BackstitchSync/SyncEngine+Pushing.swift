@@ -1,20 +1,22 @@
 import BackstitchCore
 import BackstitchStore
+import Threading
 
 extension SyncEngine {
     /// Folds unsynced operations, and settles at once what adds up to nothing.
     ///
     /// - Parameter continues: Whether the run of the log behind the last one is folded.
     func fold(continues: Bool) async throws -> SyncEvent {
-        let recordsMax = configuration.recordsPerPass
+        let (recordsMax, bytesMax) = (configuration.recordsPerPass, configuration.bytesPerPass)
+        dropPass()
         if continues { foldStart = outbox.through } else { try await refreshMissed() }
         let start = foldStart
         let (selection, wholes) = (configuration.selection, wholes)
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
             let outbox = try reader.foldOutbox(
-                recordsMax: recordsMax, after: start, selection: selection.bound(to: reader),
-                wholes: wholes)
+                recordsMax: recordsMax, bytesMax: bytesMax, after: start,
+                selection: selection.bound(to: reader), wholes: wholes)
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
@@ -29,7 +31,7 @@ extension SyncEngine {
             return (outbox, items, pushed, settled)
         }
         if !settled.isEmpty {
-            try await store.writeContext { context in
+            try await write { context in
                 for change in settled {
                     try context.settle(change.entity, change.key, through: change.through)
                 }
@@ -38,9 +40,18 @@ extension SyncEngine {
             try await refreshMissed()
         }
         self.outbox = outbox
+        // The machine knows those that are pushed; the others are settled.
+        self.outbox.changes = []
         self.pushed = pushed
+        largestPass.withLock { $0 = max($0, outbox.byteCount) }
         try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
         return .folded(items, isComplete: outbox.isComplete)
+    }
+
+    /// Gives the memory of what was folded back.
+    func dropPass() {
+        outbox.changes = []
+        pushed = []
     }
 
     /// Tells how much the round has to push, from the first fold on.
@@ -81,17 +92,22 @@ extension SyncEngine {
             return nil
         case .create(let fields):
             let fields = service(fields)
-            return PushItem(
+            var item = PushItem(
                 .create(recordName: name, recordType: change.entityName, fields: fields),
-                requiredFields: required)
+                requiredFields: required, baseMilliseconds: change.modifiedMilliseconds)
+            item.deferredFields = change.deferred
+            return item
         case .update(let fields):
             let fields = service(fields)
             return PushItem(
                 .update(
                     recordName: name, recordType: change.entityName, changeTag: change.changeTag,
-                    fields: fields), requiredFields: required)
+                    fields: fields), requiredFields: required,
+                baseMilliseconds: change.modifiedMilliseconds)
         case .delete:
-            return PushItem(.delete(recordName: name, changeTag: change.changeTag))
+            return PushItem(
+                .delete(recordName: name, changeTag: change.changeTag),
+                baseMilliseconds: change.modifiedMilliseconds)
         }
     }
 
@@ -161,8 +177,8 @@ private struct PushStep: Sendable {
                 change.entityName)
         case .mergeAbsent:
             results.note(
-                try context.mergeAbsent(
-                    change.key, recordType: change.entityName, policy: policy),
+                try context.mergeDoubtedEnd(
+                    of: change.key, recordType: change.entityName, policy: policy),
                 name, change.entityName)
         case .park(let error):
             let parked = try context.park(

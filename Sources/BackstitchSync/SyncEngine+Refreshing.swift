@@ -14,14 +14,27 @@ extension SyncEngine {
             try $0.reader.missedVersions(limit: Self.refreshedRecordsMax)
         }
         try await takeEnds(of: missed.filter { $0.modifiedMilliseconds == nil }.map(\.key))
-        var rest = missed.filter { $0.modifiedMilliseconds != nil }[...]
+        try await lookUp(missed.filter { $0.modifiedMilliseconds != nil }, \.key, take)
+        let completable = try store.read {
+            try $0.reader.completableRecords(limit: Self.refreshedRecordsMax)
+        }
+        try await lookUp(completable, \.self, complete)
+    }
+
+    /// Looks records up, as many at a time as the service takes.
+    private func lookUp<Item: Sendable>(
+        _ items: [Item], _ key: (Item) -> RecordKey,
+        _ take: ([LookupResult], [Item]) async throws -> Void
+    ) async throws {
+        var rest = items[...]
         var count = max(1, machine.limits.operationsPerRequest)
         while !rest.isEmpty {
-            let versions = Array(rest.prefix(count))
+            try checkCalled()
+            let part = Array(rest.prefix(count))
             do {
                 let results = try await service.lookUpRecords(
-                    versions.map(\.key.name.description), in: zone)
-                try await take(results, for: versions)
+                    part.map { key($0).name.description }, in: zone)
+                try await take(results, part)
                 rest = rest.dropFirst(count)
             } catch let error as ServiceError where error.code == .limitExceeded && count > 1 {
                 count /= 2
@@ -44,6 +57,21 @@ extension SyncEngine {
             })
     }
 
+    /// Takes in records that could not be stored whole before.
+    private func complete(_ results: [LookupResult], of keys: [RecordKey]) async throws {
+        note(
+            try await merge { context, policy, merged in
+                for (key, result) in zip(keys, results) {
+                    // The end of one that is not found comes with a pull.
+                    guard case .found(let record) = result else { continue }
+                    merged.note(
+                        try context.completeAgain(record, policy: policy), key.name,
+                        record.recordType)
+                }
+                try merged.mergeDuplicates(context, policy)
+            })
+    }
+
     private func take(
         _ results: [LookupResult], for versions: [MissedVersion]
     ) async throws {
@@ -51,6 +79,9 @@ extension SyncEngine {
             try await merge { context, policy, merged in
                 for (missed, result) in zip(versions, results) {
                     // One that is not found was deleted since, which the feed tells.
+                    if case .notFound = result, missed.isDoubted {
+                        try context.forgetMissedVersion(of: missed.key)
+                    }
                     guard case .found(let record) = result, let time = missed.modifiedMilliseconds,
                         record.modifiedMilliseconds >= time
                     else { continue }

@@ -17,18 +17,23 @@ extension SyncEngine {
     /// What is here stays, and so do unsynced edits. The engine is suspended as after the user deleted
     /// the zone, until ``resume(after:)`` says what becomes of the local records. Other devices that
     /// sync meanwhile make the zone again with what they have.
-    /// - Throws: ``SyncError``; the engine is then as it was.
+    /// - Throws: ``SyncError``; the engine is then as it was. Where it is stopped meanwhile, the zone may
+    ///   be deleted or not, and the next engine is suspended. `CancellationError`.
     public func destroyZone() async throws {
-        try await alone {
-            let old = try await requiredState()
-            try await change { $0.suspension = .zoneDeletedByUser }
+        try await alone { engine in
+            let old = try await engine.requiredState()
+            try await engine.change { $0.suspension = .zoneDeletedByUser }
             do {
-                try await deleteZone()
+                try await engine.deleteZone()
             } catch {
-                try await change { $0 = old }
+                do {
+                    try await engine.change { $0 = old }
+                } catch is SyncBasis.Outdated {
+                    // Somebody has decided about the zone meanwhile.
+                }
                 throw error
             }
-            setStatus(.suspended(.zoneDeletedByUser))
+            engine.setStatus(.suspended(.zoneDeletedByUser))
         }
     }
 
@@ -39,14 +44,14 @@ extension SyncEngine {
     ///   ones too, stay as they are and are pushed as ever. Without it they go as well, and what is
     ///   lost stays in ``conflicts(limit:)``.
     /// - Returns: what the round that fetches did.
-    /// - Throws: ``SyncError``. Where the service can't be reached, the records are gone already and
+    /// - Throws: ``SyncError``, `CancellationError`. Where the service can't be reached, the records are gone already and
     ///   come with the next round that reaches it.
     @discardableResult
     public func resetLocal(keepsUnsynced: Bool = true) async throws -> SyncReport {
-        try await alone {
-            _ = try await requiredState()
-            let name = configuration.zoneName
-            try await store.writeContext { context in
+        try await alone { engine in
+            _ = try await engine.requiredState()
+            let name = engine.zoneName
+            try await engine.write { context in
                 try context.eraseRecords(keepsUnsynced: keepsUnsynced)
                 try context.fetchAll(name)
             }
@@ -62,9 +67,9 @@ extension SyncEngine {
     /// - Throws: ``SyncError``.
     @discardableResult
     public func resetRemote() async throws -> SyncReport {
-        try await alone {
-            _ = try await requiredState()
-            try await change {
+        try await alone { engine in
+            _ = try await engine.requiredState()
+            try await engine.change {
                 $0.resetsRemote = true
                 $0.suspension = nil
             }
@@ -79,10 +84,10 @@ extension SyncEngine {
     /// - Throws: ``SyncError``. Once begun it is carried through by later rounds.
     @discardableResult
     public func resync(from source: ResyncSource) async throws -> SyncReport {
-        try await alone {
-            _ = try await requiredState()
-            let name = configuration.zoneName
-            try await store.writeContext { context in
+        try await alone { engine in
+            _ = try await engine.requiredState()
+            let name = engine.zoneName
+            try await engine.write { context in
                 if source == .local { try context.forgetService(keepsUnsynced: true) }
                 try context.fetchAll(name, prefersLocal: source == .local)
             }
@@ -92,42 +97,18 @@ extension SyncEngine {
 
     // MARK: Steps
 
-    /// Runs something that must not meet a round, and then what was asked for meanwhile.
-    private func alone(_ body: () async throws -> Void) async throws {
-        while isRunning {
-            if isStopped { throw Self.stopped }
-            await withCheckedContinuation { idleWaiters.append($0) }
-        }
-        if isStopped { throw Self.stopped }
-        guard queue.isReachable else { throw Self.offline }
-        isRunning = true
-        do {
-            try await body()
-        } catch {
-            await endOfRun()
-            throw Self.reported(error)
-        }
-        await endOfRun()
-    }
-
-    func wakeIdleWaiters() {
-        let waiters = idleWaiters
-        idleWaiters = []
-        for waiter in waiters { waiter.resume() }
-    }
-
-    /// The state of the zone, where this engine may exchange and the user is the store's.
+    /// The state of the zone, where it is the store's, and the user too.
     private func requiredState() async throws -> ZoneState {
-        guard try takeLease() else {
-            throw SyncError(
-                .standby, "Another process synchronises the store. Stop its engine first.")
-        }
+        if let error = try await settleZone() { throw error }
+        try checkCalled()
         _ = try await checkUser()
-        let name = configuration.zoneName
+        try checkCalled()
+        let name = zoneName
         return try store.read { try $0.reader.zoneState(name) }
     }
 
     private func deleteZone() async throws {
+        try checkCalled()
         do {
             try await service.deleteZone(zone)
         } catch {
@@ -140,7 +121,7 @@ extension SyncEngine {
     ///
     /// - Returns: what kept it from that; the next round tries again.
     func finishRemoteReset() async throws -> ServiceError? {
-        let name = configuration.zoneName
+        let name = zoneName
         guard try store.read({ try $0.reader.zoneState(name).resetsRemote == true }) else {
             return nil
         }
@@ -155,8 +136,7 @@ extension SyncEngine {
         return nil
     }
 
-    private static func reported(_ error: any Error) -> any Error {
-        guard let error = error as? ServiceError else { return error }
+    static func refused(_ error: ServiceError) -> SyncError {
         let isBlocked: Bool
         if case .blocked = SyncMachine().outcome(of: error) {
             isBlocked = true

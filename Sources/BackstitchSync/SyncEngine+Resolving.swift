@@ -1,6 +1,6 @@
 import BackstitchCore
 import BackstitchStore
-import LMDB
+import Threading
 
 /// Merges met conflicts that only the application can settle; nothing was written.
 private struct Undecided: Error {
@@ -8,16 +8,6 @@ private struct Undecided: Error {
 }
 
 extension SyncEngine {
-    /// Throws where the rules name what the store does not know: it would be without effect.
-    func checkRules() throws {
-        let unknown = configuration.conflictRules.unknownNames(in: store.catalogSnapshot)
-        guard !unknown.isEmpty else { return }
-        throw SyncError(
-            .invalidConfiguration,
-            "There are conflict rules for what the store does not have: "
-                + "\(unknown.joined(separator: ", ")). Correct their names.")
-    }
-
     /// The most times that a transaction is tried again because records changed while the
     /// application decided about them.
     private static let askingRoundsMax = 4
@@ -31,29 +21,28 @@ extension SyncEngine {
         let prefersLocal = prefersLocal
         var settings = ConflictSettings(
             prefersLocal ? ConflictRules(.clientWins) : configuration.conflictRules)
-        if configuration.conflictResolver == nil {
-            settings.lastAnswer = .park(
-                reason: "It was changed on both sides, and there is no resolver to decide.")
-        }
         for _ in 0..<Self.askingRoundsMax {
             do {
-                return try await write(settings, prefersLocal, body)
+                return try await mergeOnce(settings, prefersLocal, body)
             } catch let undecided as Undecided {
-                settings.answers.merge(try await answers(to: undecided.conflicts)) { $1 }
+                let answers = try await answers(to: undecided.conflicts)
+                // A resolver whose task was cancelled did not decide.
+                try checkCalled()
+                settings.answers.merge(answers) { $1 }
             }
         }
         settings.lastAnswer = .park(
             reason: "It changed whenever the resolver was asked about it. Retry it later.")
-        return try await write(settings, prefersLocal, body)
+        return try await mergeOnce(settings, prefersLocal, body)
     }
 
-    private func write(
+    private func mergeOnce(
         _ settings: ConflictSettings, _ prefersLocal: Bool,
         _ body:
             @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
-        try await store.writeContext { context in
+        try await write { context in
             context.prefersLocal = prefersLocal
             var results = MergeResults()
             try body(context, settings, &results)

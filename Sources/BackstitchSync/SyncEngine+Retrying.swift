@@ -60,7 +60,7 @@ extension SyncEngine {
     /// Takes over what the store knows of failures before this engine was made.
     func restoreDeadline() throws {
         guard !hasDeadline else { return }
-        let name = configuration.zoneName
+        let name = zoneName
         let stored = try store.read { try $0.reader.zoneState(name).retry }
         hasDeadline = true
         guard let stored else { return }

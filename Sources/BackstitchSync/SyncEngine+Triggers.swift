@@ -11,7 +11,7 @@ extension SyncEngine {
     public func handle(notification: SyncNotification) -> Bool {
         guard
             notification.concerns(
-                zone, subscriptionID: configuration.subscriptionID,
+                zone, subscriptionID: subscriptionID,
                 containerID: configuration.containerID)
         else { return false }
         trigger(.notification)

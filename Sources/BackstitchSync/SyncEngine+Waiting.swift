@@ -13,16 +13,17 @@ public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
 extension SyncEngine {
     /// How many records and operations wait, by what keeps them.
     ///
-    /// Reads the log from the oldest unsynced operation on, and the rows of entities that the
-    /// configuration's selection narrows. Before the first round with a selection, or after one, it
-    /// reads the whole log.
+    /// Costs the same whatever waits: each commit keeps the counts up. Of entities that the
+    /// configuration's selection narrows by a predicate, ``OutboxCounts/examinedMax`` operations are
+    /// looked at. Where another version of the program wrote last, which does not count, all
+    /// records are read until the commits of this one, a thousand records each, have counted again.
     /// - Throws: `StoreError` where the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
         try store.read { transaction in
             let reader = transaction.reader
             return try reader.countOutbox(
                 selection: configuration.selection.bound(to: reader),
-                fromStart: looksBack(try reader.zoneState(configuration.zoneName)))
+                fromStart: looksBack(try reader.zoneState(zoneName)))
         }
     }
 
@@ -71,10 +72,12 @@ extension SyncEngine {
     ///
     /// Does nothing where the engine is not suspended.
     /// - Returns: whether it was suspended.
-    /// - Throws: `StoreError` where the store fails; the engine stays suspended then.
+    /// - Throws: `invalidConfiguration` where the store belongs to another zone; `StoreError` where
+    ///   the store fails. The engine stays suspended then.
     @discardableResult
     public func resume(after decision: ZoneLossDecision) async throws -> Bool {
-        let name = configuration.zoneName
+        try checkZone()
+        let name = zoneName
         let wasSuspended = try await store.writeContext { context in
             guard let old = try Self.suspendedState(context, name) else { return false }
             if decision == .erase { try context.eraseRecords() }

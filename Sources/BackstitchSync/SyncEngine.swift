@@ -1,6 +1,6 @@
 import BackstitchCore
 public import BackstitchStore
-import LMDB
+import Threading
 
 /// Keeps a store and a zone of a service the same.
 ///
@@ -8,10 +8,12 @@ import LMDB
 /// write: an operation stays in the store's outbox until the service has it, a conflict policy has
 /// decided against it (then the journal keeps its values), or it is parked with a reason.
 ///
-/// One engine per store exchanges at a time, also among processes: the first that runs a round has
-/// the lease until it is stopped, its store is closed, or its process ends. The others stand by,
-/// and their processes' writes are synchronised by the one that has it. Rounds run one after another; a trigger during a round
-/// leads to another round.
+/// One engine per store exchanges at a time, whoever made it, also among processes: the first that runs
+/// a round has its turn until it is stopped or released, its store is closed, or its process ends. The
+/// others stand by, and what is saved there is synchronised by the one that has it. After ``stop()``
+/// another engine on the same `Store` object goes on at once, and one in another process once the
+/// request that was under way has ended; what is answered to that request then is not stored any more.
+/// Rounds run one after another; a trigger during a round leads to another round.
 public actor SyncEngine {
     /// The store whose records are exchanged.
     public nonisolated let store: Store
@@ -32,6 +34,9 @@ public actor SyncEngine {
     var wholes: Set<RecordPlace> = []
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
+    let largestPass = Locked(0)
+    /// The bytes of memory that the largest pass so far took, roughly.
+    package nonisolated var passBytes: Int { largestPass.withLock { $0 } }
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
     /// Whether the service told in the running round that the zone changed.
@@ -39,7 +44,7 @@ public actor SyncEngine {
     /// How many records the running round has to push; nil before that is known.
     var pushTotal: Int?
     let inFlight = Locked<Set<String>>([])
-    /// Who waits for operations to be settled, and for rounds to end, by numbers.
+    /// Who waits for operations to be settled, for rounds to end, and for what runs, by numbers.
     var waiters = Waiters()
     /// Whether the running round lets the local version win.
     var prefersLocal = false
@@ -48,17 +53,20 @@ public actor SyncEngine {
     var hasCheckedAccount = false
     /// Whether what a selection held back was put in front of the outbox again.
     let hasLookedBack = Locked(false)
-    private(set) var isStopped = false
-    /// Whether this engine may exchange.
-    private var hasLease = false
+    /// Why the engine has ended; nil while it goes on.
+    private(set) var ending: SyncError?
+    var isStopped: Bool { ending != nil }
+    /// The engine's right to exchange; held until its last request has ended.
+    private var turn: SyncTurn?
+    /// What the next request is made from.
+    private var basis: SyncBasis?
 
     /// Whether a round runs, or something else that must not meet one.
-    var isRunning = false
+    var isRunning: Bool { work != nil }
+    /// What runs. It keeps the engine until it has ended.
+    private var work: Task<Void, Never>?
     /// Whether the engine goes on by itself.
     var isStarted = false
-    /// Who waits for the end of a run.
-    var idleWaiters: [CheckedContinuation<Void, Never>] = []
-    private var waiting: [CheckedContinuation<SyncReport, any Error>] = []
     var queue: TriggerQueue
     var hasDeadline = false
     var listener: Task<Void, Never>?
@@ -81,13 +89,25 @@ public actor SyncEngine {
     }
 
     deinit {
-        if hasLease { store.giveSyncLeaseBack() }
         listener?.cancel()
         timer?.task.cancel()
         hub.finish()
     }
 
-    var zone: ZoneID { ZoneID(configuration.zoneName) }
+    /// The zone that the records were moved to by this engine; nil where they were not.
+    nonisolated let movedTo = Locked<String?>(nil)
+
+    /// The name of the zone that the engine exchanges with: the configuration's, or the one that
+    /// ``move(to:adoptsUser:)`` named since.
+    public nonisolated var zoneName: String { movedTo.withLock { $0 } ?? configuration.zoneName }
+
+    var zone: ZoneID { ZoneID(zoneName) }
+
+    /// The name of the subscription to the zone's changes.
+    var subscriptionID: String {
+        zoneName == configuration.zoneName
+            ? configuration.subscriptionID : SyncConfiguration.subscriptionID(of: zoneName)
+    }
 
     /// What the engine is doing.
     public nonisolated var status: SyncStatus { statusState.withLock { $0 } }
@@ -105,12 +125,21 @@ public actor SyncEngine {
     /// Runs a first round, then follows its triggers and retries until ``stop()``: local writes, the
     /// timer, ``handle(notification:)`` and ``connectivityChanged(isReachable:)``.
     ///
-    /// A service that can't be reached is no error: the engine goes on trying, and ``events`` tells.
-    /// Nor is another process that synchronises the store: the engine takes over when that ends. After
-    /// a failure of an earlier run that is still to be waited for, the first round begins behind that.
-    /// - Throws: `store` where the store failed; `stopped` after ``stop()``.
+    /// A service that can't be reached and a full disk are no errors: the engine goes on trying, and
+    /// ``events`` tells. Nor is another engine that synchronises the store: this one takes over when
+    /// that ends. After a failure of an earlier run that is still to be waited for, the first round begins behind that.
+    /// An engine whose store is closed ends, as by ``stop()``.
+    /// - Throws: `invalidConfiguration` where the configuration can't work with the store, which no
+    ///   later try changes; `store` where the store failed; `stopped` after ``stop()``, and where the
+    ///   store was closed; `CancellationError` where the task is cancelled, and the engine goes on by
+    ///   itself.
     public func start() async throws {
-        guard !isStopped else { throw Self.stopped }
+        try checkGoesOn()
+        do {
+            try checkConfiguration()
+        } catch {
+            throw reported(error)
+        }
         isStarted = true
         listenToWrites()
         do {
@@ -119,6 +148,8 @@ public actor SyncEngine {
             _ = try await run(.start)
         } catch let error as SyncError where error.code != .store && error.code != .stopped {
             // Reported as an event; the engine goes on by itself.
+        } catch {
+            throw reported(error)
         }
     }
 
@@ -126,32 +157,57 @@ public actor SyncEngine {
     ///
     /// Waits for nothing, not even for the time that a failed round asked for.
     ///
+    /// Cancel the task to give up: the call returns at once, also while the service does not answer.
+    /// A request that is under way is told to end, and what it did is found out when it has ended, or
+    /// by the next round; until then no other request begins. The round then ends early, unless the
+    /// engine was started and would run it anyway.
     /// - Returns: what the round did.
     /// - Throws: ``SyncError`` where it ended early; what was not exchanged stays pending. `offline`
-    ///   while the application says that there is no network.
+    ///   while the application says that there is no network, `standby` while another engine
+    ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
         try await run(.manual)
     }
 
-    /// Ends the engine: no further round begins. A request that is under way is let go; what it did
-    /// is found out by the next engine on the store.
-    public func stop() {
-        isStopped = true
-        giveLeaseBack()
+    /// Ends the engine, and every call that waits for it with `stopped`: no further request begins.
+    ///
+    /// Returns at once, also while the service does not answer. A request that is under way is told to
+    /// end and let go: what is answered to it is not stored, and the next engine finds out what it did.
+    public func stop() { end(Self.stopped) }
+
+    private func end(_ reason: SyncError) {
+        guard !isStopped else { return }
+        ending = reason
+        turn?.end()
+        if let work { work.cancel() } else { letGo() }
         listener?.cancel()
         listener = nil
         disarm()
         setStatus(.stopped)
-        let waiting = waiting
-        self.waiting = []
-        for continuation in waiting { continuation.resume(throwing: Self.stopped) }
-        waiters.fail(Self.stopped)
-        wakeIdleWaiters()
+        waiters.fail(reason)
         hub.finish()
     }
 
-    static let stopped = SyncError(.stopped, "The engine was stopped. Make another one.")
+    /// Gives the turn back, as no request of this engine is under way any more.
+    private func letGo() {
+        basis = nil
+        turn = nil
+    }
+
+    /// - Throws: why the engine has ended, where it has.
+    func checkGoesOn() throws {
+        if let ending { throw ending }
+    }
+
+    private static let stopped = SyncError(.stopped, "The engine was stopped. Make another one.")
+
+    private static let closed = SyncError(
+        .stopped,
+        "The store was closed, and the engine with it. Open the store again and make another one.")
+
+    private static let cancelled = SyncError(
+        .cancelled, "The call was cancelled, and the round ended early. The rest stays pending.")
 
     static let offline = SyncError(
         .offline,
@@ -161,45 +217,121 @@ public actor SyncEngine {
     // MARK: Rounds
 
     func run(_ trigger: SyncTrigger) async throws -> SyncReport {
-        guard !isStopped else { throw Self.stopped }
+        try checkGoesOn()
+        try Task.checkCancellation()
         guard queue.isReachable else { throw Self.offline }
-        if isRunning {
-            return try await withCheckedThrowingContinuation { waiting.append($0) }
-        }
-        isRunning = true
-        let first = await round(trigger)
-        await endOfRun()
-        return try first.get()
+        let joins = isRunning
+        if !joins { begin { await $0.round(trigger).map { $0 } } }
+        let report = try await wait { $0.add($1, joins: joins, $2) }
+        guard let report else { preconditionFailure("A round ends with a report or an error.") }
+        return report
     }
 
-    /// Serves the calls that came meanwhile, and lets the next trigger have its turn.
-    func endOfRun() async {
-        while !isStopped, !waiting.isEmpty {
-            let joined = waiting
-            waiting = []
-            let result = queue.isReachable ? await round(.manual) : .failure(Self.offline)
-            for continuation in joined { continuation.resume(with: result) }
+    /// Runs something that must not meet a round, once nothing else runs, and then what was asked for
+    /// meanwhile.
+    func alone<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated SyncEngine) async throws -> Value
+    ) async throws -> Value {
+        try checkGoesOn()
+        while isRunning {
+            try await wait { $0.add($1, whenIdle: $2) }
+            try checkGoesOn()
         }
-        isRunning = false
+        try Task.checkCancellation()
+        guard queue.isReachable else { throw Self.offline }
+        let value = Locked<Value?>(nil)
+        begin { engine in
+            do {
+                guard try await engine.takeTurn() else { throw Self.standby }
+                let found = try await body(engine)
+                value.withLock { $0 = found }
+                return .success(nil)
+            } catch {
+                return .failure(engine.reported(error))
+            }
+        }
+        _ = try await wait { $0.add($1, joins: false, $2) }
+        guard let value = value.withLock({ $0 }) else {
+            preconditionFailure("What succeeded has a value.")
+        }
+        return value
+    }
+
+    /// Runs something on behalf of the calls that are going to wait for it, in a task of the engine's
+    /// own: they can be let go while it waits for the service.
+    private func begin(
+        _ body:
+            @escaping @Sendable (isolated SyncEngine) async -> Result<SyncReport?, any Error>
+    ) {
+        work = Task {
+            let result = await body(self)
+            waiters.serve(result)
+            ended()
+        }
+    }
+
+    /// Serves the calls that came meanwhile, or lets the next trigger have its turn.
+    private func ended() {
+        work = nil
+        guard !isStopped else { return letGo() }
+        if waiters.hasJoined {
+            waiters.beginServing()
+            if queue.isReachable { return begin { await $0.round(.manual).map { $0 } } }
+            waiters.serve(.failure(Self.offline))
+        }
         queue.ended(
             nowMilliseconds: configuration.clock.milliseconds, polls: isStarted && status == .idle)
         if !queue.isReachable { setStatus(.offline) }
         arm()
-        wakeIdleWaiters()
+        waiters.wakeIdle()
+    }
+
+    /// Waits until somebody resumes the continuation, or the task is cancelled.
+    func wait<Value: Sendable>(
+        _ add: (inout Waiters, Int, CheckedContinuation<Value, any Error>) -> Void
+    ) async throws -> Value {
+        let number = waiters.number()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                add(&waiters, number, continuation)
+                if Task.isCancelled { cancelWait(number) }
+            }
+        } onCancel: {
+            Task { await self.cancelWait(number) }
+        }
+    }
+
+    /// Lets a call go. What runs for that call alone ends early; a started engine goes on.
+    private func cancelWait(_ number: Int) {
+        if waiters.isOnlyServed(number), !isStarted { work?.cancel() }
+        waiters.cancel(number)
+    }
+
+    /// Returns once nothing runs, also in an engine that was stopped. For tests.
+    package func untilEnded() async {
+        while let work { await work.value }
+    }
+
+    /// - Throws: where no further request is to begin.
+    func checkCalled() throws {
+        try checkGoesOn()
+        try Task.checkCancellation()
     }
 
     private func round(_ trigger: SyncTrigger) async -> Result<SyncReport, any Error> {
         report = SyncReport(trigger: trigger, changes: ChangeSet())
+        let covered = queue.next
         queue.began()
         disarm()
         rounds += 1
         defer { wakeOperationWaiters() }
         do {
-            try checkRules()
-            guard try takeLease() else { return .failure(standBy()) }
+            try checkConfiguration()
+            guard try await takeTurn() else { return .failure(standBy()) }
             try restoreDeadline()
             hub.send(.started(trigger))
-            let outcome = try await perform()
+            let outcome = try await performWhole()
+            if case .backOff = outcome { try checkCalled() }
             guard let error = await conclude(outcome) else {
                 hub.send(.finished(report))
                 waiters.completed(round: rounds)
@@ -208,32 +340,110 @@ public actor SyncEngine {
             hub.send(.failed(error))
             return .failure(error)
         } catch {
-            var failure = error as? SyncError
-            if failure == nil {
-                let due = await retry(after: ServiceError(.serviceUnavailable))
-                failure = SyncError(
-                    .store, "The store failed, and the round was ended: \(error)",
-                    retryMilliseconds: due)
-            }
             machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
-            let reported = failure ?? Self.stopped
-            hub.send(.failed(reported))
-            return .failure(reported)
+            return .failure(await conclude(error, covered))
         }
     }
 
-    // MARK: The lease
-
-    func takeLease() throws -> Bool {
-        if !hasLease { hasLease = try store.takeSyncLease() }
-        return hasLease
+    /// Performs a round; from the start where the application began anew meanwhile.
+    private func performWhole() async throws -> RoundOutcome {
+        do {
+            return try await perform()
+        } catch let outdated as SyncBasis.Outdated {
+            machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
+            guard !isStopped, try await takeTurn() else { throw outdated }
+        }
+        return try await perform()
     }
 
-    private func giveLeaseBack() {
-        guard hasLease else { return }
-        hasLease = false
-        store.giveSyncLeaseBack()
+    /// Turns what ended a round early into status, retry and error.
+    private func conclude(_ error: any Error, _ covered: TriggerQueue.Entry?) async -> any Error {
+        if isStopped { return reported(error) }
+        switch error {
+        case is SyncBasis.Outdated:
+            turn = nil
+            return standBy()
+        case is CancellationError:
+            setStatus(.idle)
+            if let covered { queue.add(covered.trigger, atMilliseconds: covered.dueMilliseconds) }
+            hub.send(.failed(Self.cancelled))
+            return error
+        case let error as StoreError where error.code == .closed:
+            return reported(error)
+        default:
+            var failure = error as? SyncError
+            if failure == nil {
+                let due = await retry(after: ServiceError(.serviceUnavailable))
+                let isFull = (error as? StoreError)?.code == .full
+                failure = SyncError(
+                    isFull ? .storeFull : .store,
+                    "The store failed, and the round was ended: \(error)",
+                    retryMilliseconds: due)
+            }
+            let reported = failure ?? Self.stopped
+            hub.send(.failed(reported))
+            return reported
+        }
     }
+
+    /// What a call throws for an error. An engine whose store was closed ends: nothing that it could do
+    /// would open it.
+    private func reported(_ error: any Error) -> any Error {
+        if let ending { return ending }
+        if (error as? StoreError)?.code == .closed {
+            hub.send(.failed(Self.closed))
+            end(Self.closed)
+            return Self.closed
+        }
+        if error is SyncBasis.Outdated { return Self.standby }
+        return (error as? ServiceError).map(Self.refused) ?? error
+    }
+
+    // MARK: The turn
+
+    /// Takes the engine's turn where it has none, and looks at what the next requests are made from.
+    ///
+    /// - Returns: whether this engine may exchange.
+    private func takeTurn() async throws -> Bool {
+        if turn == nil {
+            basis = nil
+            turn = try store.takeSyncTurn()
+        }
+        guard turn != nil else { return false }
+        do {
+            try await base(on: zoneName)
+            return true
+        } catch is SyncBasis.Outdated where !isStopped {
+            self.turn = nil
+            return false
+        }
+    }
+
+    /// Makes the next requests from what the store has of a zone.
+    ///
+    /// - Throws: `SyncBasis.Outdated` where the engine's turn is over.
+    func base(on zone: String) async throws {
+        guard let turn else { throw SyncBasis.Outdated() }
+        basis = try await store.syncBasis(of: turn, zone: zone, after: basis)
+    }
+
+    /// Stores what a reply told, or what was decided from it, where the store is still the one that
+    /// the request was made from. Everything that rounds store goes this way.
+    ///
+    /// - Throws: `SyncBasis.Outdated` where it is not, and nothing was stored.
+    func write<Result: Sendable>(
+        _ body: @escaping @Sendable (WriteContext) throws -> Result
+    ) async throws -> Result {
+        guard let basis else { throw SyncBasis.Outdated() }
+        let (result, next) = try await store.write(from: basis, body)
+        self.basis = next
+        return result
+    }
+
+    static let standby = SyncError(
+        .standby,
+        "Another engine synchronises the store. What is saved here is pushed by it; stop it to let "
+            + "this one take over.")
 
     /// Waits for the end of whoever synchronises the store.
     private func standBy() -> SyncError {
@@ -244,15 +454,12 @@ public actor SyncEngine {
             queue.add(.start, atMilliseconds: next)
             due = next
         }
-        return SyncError(
-            .standby,
-            "Another process synchronises the store. What is saved here is pushed by it; stop its "
-                + "engine to let this one take over.", retryMilliseconds: due)
+        return SyncError(.standby, Self.standby.message, retryMilliseconds: due)
     }
 
     /// Turns the end of a round into status, retry and error.
     private func conclude(_ outcome: RoundOutcome) async -> SyncError? {
-        guard !isStopped else { return Self.stopped }
+        if let ending { return ending }
         switch outcome {
         case .completed:
             backoff.succeeded()

@@ -19,11 +19,17 @@ public struct SyncError: Error, Hashable, Sendable {
         public static let invalidConfiguration = Code("invalidConfiguration")
         /// The store failed.
         public static let store = Code("store")
-        /// Another process synchronises the store; the engine takes over when that ends.
+        /// The disk, or the store's largest size, is used up; the engine tries again, and goes on when
+        /// there is space. What was exchanged before is kept.
+        public static let storeFull = Code("storeFull")
+        /// Another engine synchronises the store, here or in another process; this one takes over when
+        /// that ends.
         public static let standby = Code("standby")
+        /// Every call that wanted the round was cancelled; calls themselves throw `CancellationError`.
+        public static let cancelled = Code("cancelled")
         /// The application said that there is no network; nothing was tried.
         public static let offline = Code("offline")
-        /// The engine was stopped.
+        /// The engine was stopped, or its store was closed.
         public static let stopped = Code("stopped")
     }
 
@@ -67,10 +73,11 @@ public enum SyncStatus: Hashable, Sendable {
     case blocked(ServiceError.Code)
     /// Nothing is exchanged until the application decides what to do about the lost zone.
     case suspended(ServiceError.Code)
-    /// Another process synchronises the store; this one takes over when that ends.
+    /// Another engine synchronises the store, here or in another process; this one takes over when
+    /// that ends.
     case standby
     /// The application said that there is no network; nothing is tried until it says otherwise.
     case offline
-    /// It was stopped.
+    /// It was stopped, or its store was closed.
     case stopped
 }

@@ -1,6 +1,6 @@
 public import BackstitchCore
 public import BackstitchStore
-import LMDB
+import Threading
 
 /// What a sync engine reports while it works.
 public enum SyncEngineEvent: Sendable {
@@ -11,6 +11,8 @@ public enum SyncEngineEvent: Sendable {
     /// `pushTotal` is how many records the round has pushed and has still to push; nil while the round
     /// has not come to that. How much is to be pulled no service tells.
     case progress(pulledRecords: Int, pushedRecords: Int, pushTotal: Int?)
+    /// A move to another zone prepared some of the store's records; their upload follows.
+    case moving(records: Int, total: Int)
     /// A round ended, and everything that could be exchanged was.
     case finished(SyncReport)
     /// A round ended early; what was not exchanged stays pending.
@@ -46,6 +48,9 @@ public struct SyncReport: Sendable {
     public internal(set) var changes: ChangeSet
     /// The records that were delivered by the service.
     public internal(set) var pulledRecords = 0
+    /// Those of them whose version was here already: as a rule what this device pushed, which comes back
+    /// with the next changes.
+    public internal(set) var echoedRecords = 0
     /// The records whose changes the service took.
     public internal(set) var pushedRecords = 0
     /// The records that were changed on both sides.

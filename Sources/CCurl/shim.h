@@ -32,6 +32,12 @@ static inline long backstitch_status(CURL *handle) {
     return status;
 }
 
+static inline long long backstitch_elapsed_microseconds(CURL *handle) {
+    curl_off_t elapsed = 0;
+    curl_easy_getinfo(handle, CURLINFO_TOTAL_TIME_T, &elapsed);
+    return elapsed;
+}
+
 static inline void *backstitch_context(CURL *handle) {
     char *context = NULL;
     curl_easy_getinfo(handle, CURLINFO_PRIVATE, &context);

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import Foundation
 
 /// Which service and which database a client speaks to.
 public struct CloudKitConfiguration: Sendable {
@@ -17,6 +18,9 @@ public struct CloudKitConfiguration: Sendable {
     public var credentials: CloudKitCredentials
     /// A file of certificate authorities in PEM that are trusted instead of the system's.
     public var certificateFile: String?
+    /// Whether tokens may go to other machines without encryption, where anybody on the way reads them.
+    /// Those of this machine's loopback may always be reached by `http`.
+    public var allowsPlainHTTP = false
     /// How long a request may take, in milliseconds.
     public var timeoutMilliseconds = 60_000
     /// What one request may carry; the defaults are those of the protocol.
@@ -33,5 +37,27 @@ public struct CloudKitConfiguration: Sendable {
         self.environment = environment
         self.scope = scope
         self.credentials = credentials
+    }
+}
+
+extension CloudKitConfiguration {
+    /// What makes the configuration one that no request can be made with, and what to do; nil where
+    /// nothing does.
+    package var violation: String? {
+        let parts = URLComponents(string: url)
+        guard let scheme = parts?.scheme?.lowercased(), ["http", "https"].contains(scheme),
+            parts?.host?.isEmpty == false
+        else {
+            return "The address of the service is '\(url)'. Give it as https://, the host and, if "
+                + "it is not 443, the port."
+        }
+        guard ServiceNames.isRecordName(container), !container.contains("/") else {
+            return "The container is '\(container)'. Give its name, such as "
+                + "iCloud.com.example.notes."
+        }
+        guard ["development", "production"].contains(environment) else {
+            return "The environment is '\(environment)'. Give development or production."
+        }
+        return nil
     }
 }

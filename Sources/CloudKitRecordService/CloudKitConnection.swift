@@ -1,7 +1,7 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
-import LMDB
+import Threading
 import WireCrypto
 
 /// Sends the calls of one client, with its credentials.
@@ -17,10 +17,20 @@ final class CloudKitConnection: Sendable {
     private struct State {
         /// What the service does beyond CloudKit, as its last reply says.
         var extensions: Set<WireExtension> = []
-        var pushToken: String?
+        var courier: PushTokenResponse?
     }
 
     init(_ configuration: CloudKitConfiguration, client: any HTTPClient) throws(ServiceError) {
+        if let violation = configuration.violation {
+            throw ServiceError(.invalidRequest, reason: violation)
+        }
+        guard configuration.allowsPlainHTTP || Self.isConfidential(configuration.url) else {
+            throw ServiceError(
+                .invalidRequest,
+                reason:
+                    "'\(configuration.url)' would get the tokens without encryption; use https, "
+                    + "or allow plain HTTP")
+        }
         self.configuration = configuration
         self.client = client
         guard case .serverKey(_, let pem) = configuration.credentials else {
@@ -34,13 +44,31 @@ final class CloudKitConnection: Sendable {
         }
     }
 
+    /// Whether nobody on the way reads what is sent to an address: by encryption, or because there is no
+    /// way.
+    static func isConfidential(_ url: String) -> Bool {
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {
+            return false
+        }
+        guard scheme == "http" else { return scheme == "https" }
+        let host = (parts.host ?? "").trimmingCharacters(in: ["[", "]"])
+        if host == "localhost" || host == "::1" { return true }
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+        return numbers.count == 4 && numbers[0] == "127"
+            && numbers.allSatisfy { UInt8($0) != nil }
+    }
+
     /// What the service does beyond CloudKit, as far as is known.
     var extensions: Set<WireExtension> { state.withLock { $0.extensions } }
 
     /// The courier token of this client, so that it is not told of what it did itself.
-    var pushToken: String? {
-        get { state.withLock { $0.pushToken } }
-        set { state.withLock { $0.pushToken = newValue } }
+    private var pushToken: String? { courier?.apnsToken }
+
+    /// The token and the address by which this client hears of changes. It is kept over failures, so
+    /// that a client that comes and goes stays one device.
+    var courier: PushTokenResponse? {
+        get { state.withLock { $0.courier } }
+        set { state.withLock { $0.courier = newValue } }
     }
 
     /// Calls an endpoint and reads the reply.
@@ -99,8 +127,15 @@ final class CloudKitConnection: Sendable {
         }
     }
 
-    /// Waits for the next notification; nil where none came in time.
-    func poll(_ url: String) async throws(ServiceError) -> [UInt8]? {
+    /// Waits for the next notification; its body is empty where none came in time.
+    func poll(_ url: String) async throws(ServiceError) -> HTTPReply {
+        guard configuration.allowsPlainHTTP || Self.isConfidential(url) else {
+            throw ServiceError(
+                .permissionDenied,
+                reason: "the service tells of changes without encryption, at '"
+                    + "\(url.prefix { $0 != "?" }.split(separator: "/").prefix(2).joined(separator: "//"))'"
+            )
+        }
         let request = HTTPRequest(
             method: "GET", url: url, timeoutMilliseconds: 120_000, isLongPoll: true)
         let reply: HTTPReply
@@ -110,7 +145,7 @@ final class CloudKitConnection: Sendable {
             throw ServiceError(.network, reason: error.message)
         }
         guard reply.status == 200 else { throw failure(reply) }
-        return reply.body.isEmpty ? nil : reply.body
+        return reply
     }
 
     // MARK: Requests

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 import WireCrypto
 
 /// How a client proves who it is.

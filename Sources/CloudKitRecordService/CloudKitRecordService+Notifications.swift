@@ -5,6 +5,9 @@ extension CloudKitRecordService {
     /// How long to wait after a failure, doubled with each that follows, in milliseconds.
     private static let pauseMilliseconds: Int64 = 500
     private static let pauseMillisecondsMax: Int64 = 60_000
+    /// A poll that ends with nothing in less than this is no long poll: something on the way answers for
+    /// the service. The next one then waits as after a failure.
+    private static let pollMillisecondsMin: Int64 = 5_000
 
     /// Tells of changes that other devices made, as the service tells them: by long polls, a moment
     /// after each change, without asking again and again.
@@ -24,40 +27,62 @@ extension CloudKitRecordService {
     ) async throws(ServiceError) {
         var pause = Self.pauseMilliseconds
         while !Task.isCancelled {
+            var asked: Int64 = 0
             do throws(ServiceError) {
                 let url = try await openCourier()
                 await change(nil)
-                pause = Self.pauseMilliseconds
                 while !Task.isCancelled {
-                    guard let body = try await connection.poll(url) else { continue }
-                    await change(zone(of: body))
+                    let reply = try await connection.poll(url)
+                    if !reply.body.isEmpty {
+                        await change(zone(of: reply.body))
+                    } else if let elapsed = reply.elapsedMilliseconds,
+                        elapsed < Self.pollMillisecondsMin
+                    {
+                        do { try await sleep(pause) } catch { return }
+                        pause = min(pause * 2, Self.pauseMillisecondsMax)
+                        continue
+                    }
+                    pause = Self.pauseMilliseconds
                 }
             } catch {
                 guard error.code != .notAuthenticated, error.code != .permissionDenied else {
                     throw error
                 }
-                let asked = error.retryAfterSeconds.map { Int64($0 * 1_000) } ?? 0
-                do { try await sleep(max(pause, asked)) } catch { return }
-                pause = min(pause * 2, Self.pauseMillisecondsMax)
+                // The token is gone, or its session has ended.
+                if error.code == .unknownItem || error.code == .invalidRequest {
+                    connection.courier = nil
+                }
+                asked = error.retryAfterSeconds.map { Int64(min($0, 86_400) * 1_000) } ?? 0
             }
+            guard !Task.isCancelled else { return }
+            do { try await sleep(max(pause, asked)) } catch { return }
+            pause = min(pause * 2, Self.pauseMillisecondsMax)
         }
     }
 
-    /// Makes a token, has this client's subscriptions told to it, and gives the address to ask.
+    /// Has this client's subscriptions told to its token, which is made where there is none, and gives
+    /// the address to ask.
     private func openCourier() async throws(ServiceError) -> String {
         let environment = connection.configuration.environment
-        let token: PushTokenResponse = try await connection.call(
-            .createToken, nil, PushTokenRequest(apnsEnvironment: environment))
+        let courier: PushTokenResponse
+        if let known = connection.courier {
+            courier = known
+        } else {
+            courier = try await connection.call(
+                .createToken, nil, PushTokenRequest(apnsEnvironment: environment))
+            // Kept at once: a failure from here on must not lead to another token.
+            connection.courier = courier
+        }
         try await connection.tell(
             .registerToken, nil,
-            PushTokenRequest(apnsEnvironment: environment, apnsToken: token.apnsToken))
-        connection.pushToken = token.apnsToken
-        return token.webcourierURL
+            PushTokenRequest(apnsEnvironment: environment, apnsToken: courier.apnsToken))
+        return courier.webcourierURL
     }
 
     private func zone(of body: [UInt8]) -> ZoneID? {
         guard let notification = try? JSONObject(body: body).object("ck"),
-            let subject = try? notification.object("fet") ?? notification.object("qry"),
+            let subject = try? notification.object("fet") ?? notification.object("qry")
+                ?? notification.object("met"),
             let name = try? subject.text("zid")
         else { return nil }
         let owner = try? subject.text("zoid")

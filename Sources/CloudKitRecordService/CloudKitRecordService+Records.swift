@@ -75,8 +75,25 @@ extension CloudKitRecordService {
         return results
     }
 
+    /// The answers to names. A hub tells those that its reply has no room for, and these are asked for
+    /// again, for as long as others are answered.
     private func items(
         _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [WireItem<WireRecord>] {
+        var items = try await page(of: recordNames, in: zone)
+        var left = items.indices.filter { items[$0].hasNoRoom }
+        var asked = recordNames.count
+        while !left.isEmpty, left.count < asked {
+            asked = left.count
+            let others = try await page(of: left.map { recordNames[$0] }, in: zone)
+            for (index, item) in zip(left, others) { items[index] = item }
+            left = left.filter { items[$0].hasNoRoom }
+        }
+        return items
+    }
+
+    private func page(
+        of recordNames: [String], in zone: ZoneID
     ) async throws(ServiceError) -> [WireItem<WireRecord>] {
         let request = LookupRecordsRequest(
             records: recordNames.map { .init(recordName: $0) }, zoneID: WireZoneID(zone))
@@ -94,5 +111,12 @@ extension CloudKitRecordService {
 
     static var wrongCount: ServiceError {
         ServiceError(.serviceUnavailable, reason: "the reply does not answer each item")
+    }
+}
+
+extension WireItem {
+    /// Whether the reply had no room for the item.
+    fileprivate var hasNoRoom: Bool {
+        if case .failure(_, let error) = self { error.code == .limitExceeded } else { false }
     }
 }

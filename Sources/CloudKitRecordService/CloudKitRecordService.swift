@@ -22,8 +22,9 @@ public final class CloudKitRecordService: RecordService {
 
     /// A client.
     ///
-    /// - Throws: `notAuthenticated` where the private key can't be read; `serviceUnavailable` where
-    ///   libcurl can't be started.
+    /// - Throws: `invalidRequest` where no request could be made with the configuration;
+    ///   `notAuthenticated` where the private key can't be read; `serviceUnavailable` where libcurl
+    ///   can't be started.
     public convenience init(_ configuration: CloudKitConfiguration) throws(ServiceError) {
         let client: CurlClient
         do throws(HTTPFailure) {

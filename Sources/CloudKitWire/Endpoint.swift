@@ -73,24 +73,30 @@ package struct WirePath: Hashable, Sendable {
     /// Reads a path; nil where it is none of the protocol's.
     package init?(_ path: some StringProtocol) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count >= 6, parts[0].isEmpty, parts[2] == "1" else { return nil }
+        guard parts.first?.isEmpty == true else { return nil }
+        self.init(parts: parts[1...].map { String($0) })
+    }
+
+    /// Reads a path by the parts behind its slashes; nil where it is none of the protocol's.
+    package init?(parts: [String]) {
+        guard parts.count >= 5, parts[1] == "1" else { return nil }
         let first: Int
-        switch parts[1] {
+        switch parts[0] {
         case "device":
-            (database, first) = (nil, 5)
+            (database, first) = (nil, 4)
         case "database":
             // The reference has the calls about devices here too, without a database.
-            if parts.count == 7, parts[5] == "tokens" {
-                (database, first) = (nil, 5)
+            if parts.count == 6, parts[4] == "tokens" {
+                (database, first) = (nil, 4)
             } else {
-                guard let database = WireDatabase(rawValue: String(parts[5])) else { return nil }
-                (self.database, first) = (database, 6)
+                guard let database = WireDatabase(rawValue: parts[4]) else { return nil }
+                (self.database, first) = (database, 5)
             }
         default: return nil
         }
-        container = String(parts[3])
-        environment = String(parts[4])
-        guard ["development", "production"].contains(environment) else { return nil }
+        container = parts[2]
+        environment = parts[3]
+        guard environment == "development" || environment == "production" else { return nil }
         guard let endpoint = Endpoint(rawValue: parts[first...].joined(separator: "/")),
             endpoint.isOfDevice == (database == nil)
         else { return nil }

@@ -1,4 +1,5 @@
 public import CLMDB
+import Glibc
 
 /// A copyable view of a transaction, to hand to functions that read or write.
 ///
@@ -87,7 +88,10 @@ package struct Access {
     /// The error for a return value; a write transaction remembers that it is spoiled.
     @usableFromInline
     func failed(_ status: Int32, _ action: String) -> LMDBError {
-        let error = LMDBError(status: status, action)
+        // Pages that don't fit into memory are written before the commit, and never synced there. A
+        // write that was cut short is no failed call: then the disk is full.
+        let isCutShort = status == EIO && errno != EIO
+        let error = LMDBError(status: isCutShort ? ENOSPC : status, action)
         if let state, state.pointee.failure == nil { state.pointee.failure = error }
         return error
     }

@@ -1,4 +1,5 @@
 import Glibc
+import Threading
 
 /// Tells of commits of all processes, a few milliseconds after they were made.
 ///
@@ -26,7 +27,7 @@ package final class CommitWatch: Sendable {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         stopper = ends[1]
         let stop = ends[0]
-        Thread.detach { Self.run(path, stop, report) }
+        SystemThread.detach { Self.run(path, stop, report) }
     }
 
     /// Ends the watch soon; a report may still be under way.

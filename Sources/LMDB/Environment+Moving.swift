@@ -17,6 +17,7 @@ extension Environment {
         var moving = PagePacking()
         do {
             try write { transaction in
+                transaction.mayTakeReserve()
                 let window = try core.leaves(
                     of: database, from: key, pagesMax: Self.pagesPerPacking)
                 moving = PagePacking(next: window.next)

@@ -30,6 +30,7 @@ extension Environment {
         var packing = PagePacking()
         do {
             try write { transaction in
+                transaction.mayTakeReserve()
                 let window = try core.leaves(of: database, from: key, pagesMax: pagesMax)
                 packing = PagePacking(next: window.next)
                 let runs = LeafRun.runs(of: window.leaves, pageBytes: core.pageInfo.bytes)
@@ -49,6 +50,7 @@ extension Environment {
     /// - Parameter database: One that is not empty; in an empty one nothing happens.
     package func commitNothing(in database: Database) throws {
         try write { transaction in
+            transaction.mayTakeReserve()
             transaction.access.syncsDataFile()
             var first: [UInt8]?
             try transaction.access.withCursor(in: database) { cursor in

@@ -36,6 +36,16 @@ extension Environment {
 }
 
 extension Environment {
+    /// Whether a folder's data file has a key, as far as its pages tell. Nothing is changed, whoever
+    /// wrote the file: it is not even recovered after a power cut.
+    package static func has(
+        key: String, inDatabase database: String, at directory: String
+    ) -> Bool {
+        let path = Folder(path: directory).dataPath
+        let value = try? DataFile.value(of: Array(key.utf8), inDatabase: database, path: path)
+        return (value ?? nil) != nil
+    }
+
     /// Checks all pages in use, which LMDB itself trusts. Takes some microseconds a page.
     ///
     /// - Throws: `truncated` or `damaged`.

@@ -1,4 +1,5 @@
 import CLMDB
+import Threading
 
 extension Environment {
     /// Runs a closure on a snapshot of the last commit.

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+package import Threading
 
 /// An open store: one folder with one LMDB file.
 ///
@@ -74,7 +75,7 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
             !isClosed.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
         let core = core
-        Thread.detach { EnvironmentRegistry.shared.close(core) }
+        SystemThread.detach { EnvironmentRegistry.shared.close(core) }
     }
 
     /// Whether the calling thread is inside a read of the file; waiting for a write there could
@@ -85,7 +86,7 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     package var identity: ObjectIdentifier { ObjectIdentifier(core) }
 
     /// The thread on which the environment writes. All handles of a file have the same.
-    package var writer: WriterThread { core.writer }
+    package var writer: SerialThread { core.writer }
 
     /// A closure that runs right before every commit; if it throws, the write fails with its
     /// error. For tests. All handles of a file share it.

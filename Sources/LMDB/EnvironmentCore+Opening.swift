@@ -44,6 +44,7 @@ extension EnvironmentCore {
         status = mdb_env_set_mapsize(pointer, (mapBytes + page - 1) / page * page)
         if status == 0 { status = mdb_env_set_maxreaders(pointer, UInt32(options.readersMax)) }
         if status == 0 { status = mdb_env_set_maxdbs(pointer, UInt32(options.databases.count)) }
+        if status == 0, !options.isReadOnly { folder.allocateLockFile(slots: options.readersMax) }
         if status == 0 { status = mdb_env_open(pointer, folder.path, UInt32(flags), 0o600) }
         if status == 0 { return (pointer, 0) }
         mdb_env_close(pointer)
@@ -109,6 +110,6 @@ extension EnvironmentCore {
             mdb_txn_abort(transaction)
             return status
         }
-        return mdb_txn_commit(transaction)
+        return Committer().commit(transaction)
     }
 }

@@ -11,7 +11,7 @@ extension EnvironmentCore {
                 gate.leave(slot)
                 try recover(status)
             } else {
-                let (transaction, status) = beginTransaction()
+                let (transaction, status) = beginSnapshot()
                 if let transaction { return gate.adopt(transaction) }
                 gate.leave()
                 try recover(status)
@@ -64,7 +64,7 @@ extension EnvironmentCore {
     }
 
     /// Begins a transaction with a new reader slot.
-    private func beginTransaction() -> (OpaquePointer?, Int32) {
+    func beginSnapshot() -> (OpaquePointer?, Int32) {
         var transaction: OpaquePointer?
         var status = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
         if status == MDB_READERS_FULL {

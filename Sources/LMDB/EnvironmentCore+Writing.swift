@@ -1,19 +1,23 @@
 import CLMDB
 import Glibc
+import Threading
 
 extension EnvironmentCore {
     /// How one attempt at a write ended.
     private enum Attempt<R> {
         case committed(R)
         case mapTooSmall
+        case diskFull(LMDBError)
     }
 
-    /// Runs a closure in a write transaction, again after the map had to grow.
+    /// Runs a closure in a write transaction, again after the map had to grow, and once more where the
+    /// disk is full and the redo file has something to give.
     func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
         try checkProcess()
         try checkWriter()
         isWriting = true
         defer { isWriting = false }
+        var mayMakeRoom = true
         while true {
             switch try attempt(body) {
             case .committed(let result):
@@ -22,6 +26,11 @@ extension EnvironmentCore {
                 return result
             case .mapTooSmall:
                 try growMap()
+            case .diskFull(let error):
+                guard mayMakeRoom,
+                    redo?.makeRoom(lendsReserve: state.pointee.mayTakeReserve) == true
+                else { throw error }
+                mayMakeRoom = false
             }
         }
     }
@@ -57,19 +66,34 @@ extension EnvironmentCore {
         } catch {
             mdb_txn_abort(transaction)
             // Checked also if the closure threw another error after a failed write.
-            if state.pointee.failure?.code == .mapFull { return .mapTooSmall }
+            switch state.pointee.failure {
+            case let failure? where failure.code == .mapFull: return .mapTooSmall
+            case let failure? where failure.code == .diskFull: return .diskFull(failure)
+            default: throw error
+            }
+        }
+        let status: Int32
+        do throws(LMDBError) {
+            status = try commit(transaction)
+        } catch {
+            if error.code == .diskFull { return .diskFull(error) }
             throw error
         }
-        let status = try commit(transaction)
         if status == MDB_MAP_FULL { return .mapTooSmall }
-        guard status == MDB_SUCCESS else { throw commitFailed(status) }
+        guard status == MDB_SUCCESS else {
+            let error = commitFailed(status)
+            if error.code == .diskFull { return .diskFull(error) }
+            throw error
+        }
         return .committed(result)
     }
 
     private func commit(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
-        guard let redo else { return mdb_txn_commit(transaction) }
+        guard let redo else { return committer.commit(transaction) }
         let changes = state.pointee.redo
-        return try redo.commit(transaction, changes.isRecording ? changes.bytes : nil)
+        return try redo.commit(
+            transaction, changes.isRecording ? changes.bytes : nil,
+            mayTakeReserve: state.pointee.mayTakeReserve)
     }
 
     private func beginTransaction() throws(LMDBError) -> OpaquePointer {
@@ -92,25 +116,37 @@ extension EnvironmentCore {
         }
     }
 
-    /// A full disk leaves everything as it was. After any other failure the system may have
-    /// dropped what it couldn't write, and the outcome is known only after reading the file again.
+    /// A full disk leaves everything as it was, unless it was the meta page that found no room. After
+    /// any other failure the system may have dropped what it couldn't write, and the outcome is known
+    /// only after reading the file again.
     func commitFailed(_ status: Int32) -> LMDBError {
         switch status {
         case ENOSPC, EDQUOT, EFBIG, MDB_TXN_FULL, MDB_BAD_TXN:
-            return LMDBError(status: status, "commit")
+            return hasGivenUp ? outcomeUnknown(status) : LMDBError(status: status, "commit")
         case MDB_PANIC:
             gate.panic()
             return .panicked
         default:
-            gate.panic()
-            let reason = String(cString: mdb_strerror(status))
-            return LMDBError(
-                .io,
-                """
-                A commit failed and may or may not be on disk: \(reason). Check the disk, close \
-                the environment, open it again, and look whether the commit is there.
-                """, underlying: status)
+            return outcomeUnknown(status)
         }
+    }
+
+    private func outcomeUnknown(_ status: Int32) -> LMDBError {
+        gate.panic()
+        let reason = String(cString: mdb_strerror(status))
+        return LMDBError(
+            .io,
+            """
+            A commit failed and may or may not be on disk: \(reason). Check the disk, close the \
+            environment, open it again, and look whether the commit is there.
+            """, underlying: status)
+    }
+
+    /// Whether LMDB refuses to go on, as it does after it couldn't write the meta page; or may.
+    private var hasGivenUp: Bool {
+        let (transaction, status) = beginSnapshot()
+        if let transaction { mdb_txn_abort(transaction) }
+        return status != MDB_SUCCESS && status != MDB_MAP_RESIZED
     }
 
     /// Doubles the map while nobody is inside.

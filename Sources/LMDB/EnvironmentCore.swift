@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import Threading
 
 /// An open LMDB environment with its readers' gate and its writer thread.
 ///
@@ -15,9 +16,10 @@ final class EnvironmentCore: @unchecked Sendable {
     /// `nil` if the lock file couldn't be made, or if the files are unlinked.
     let lockKey: FileKey?
     let gate = Gate()
-    let writer: WriterThread
-    let process = Process.current
+    let writer: SerialThread
+    let process = ProcessIdentity.current
     let databases: [String: Database]
+    let committer = Committer()
     /// `nil` where nothing is written, or where no file is to last.
     let redo: Redo?
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
@@ -34,13 +36,13 @@ final class EnvironmentCore: @unchecked Sendable {
     init(_ folder: Folder, options: EnvironmentOptions) throws(LMDBError) {
         self.folder = folder
         self.options = options
-        writer = WriterThread(gate: gate)
+        writer = SerialThread { [gate] in try gate.checkWaiting() }
         let pointer = try Self.openPointer(folder, options)
         self.pointer = pointer
         let gate = gate
         redo =
             options.isReadOnly || folder.isUnlinked
-            ? nil : Redo(pointer, folder, options) { gate.panic() }
+            ? nil : Redo(pointer, folder, options, committer) { gate.panic() }
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder, redo: redo)
             guard let key = try FileKey(path: folder.dataPath) else {

@@ -1,4 +1,4 @@
-import Glibc
+import Threading
 
 /// The open environments of the process, by data file.
 ///
@@ -6,7 +6,7 @@ import Glibc
 /// whole process, as would opening and closing the files by other means: POSIX locks go with the
 /// first descriptor that is closed. So equal files share one ``EnvironmentCore``, and files are
 /// identified by `stat`.
-final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthread mutex.
+final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the monitor.
     static let shared = EnvironmentRegistry()
 
     private struct Entry {
@@ -15,28 +15,24 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthr
         var isClosing = false
     }
 
-    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let closed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let monitor = Monitor()
     private var entries: [FileKey: Entry] = [:]
 
-    private init() {
-        pthread_mutex_init(lock, nil)
-        pthread_cond_init(closed, nil)
-    }
+    private init() {}
 
-    /// Returns the open core of a folder, or opens it. The lock is held until it is open.
+    /// Returns the open core of a folder, or opens it. Others wait until it is open.
     func open(
         _ folder: Folder, options: EnvironmentOptions
     ) throws(LMDBError) -> EnvironmentCore {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         try folder.prepare(options)
         while let key = try FileKey(path: folder.dataPath), let entry = entries[key] {
             if entry.isClosing {
                 if entry.core.gate.isReading || entry.core.writer.isCurrent {
                     throw .openInsideClosing
                 }
-                pthread_cond_wait(closed, lock)
+                monitor.wait()
                 continue
             }
             guard entry.core.options == options else { throw .differentOptions(folder.path) }
@@ -57,22 +53,22 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthr
     /// Waits for running reads and submitted jobs then, except on the writer thread: there the
     /// environment closes after the current job.
     func close(_ core: EnvironmentCore) {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         if var entry = entries[core.key], entry.core === core {
             entry.handles -= 1
             entry.isClosing = entry.handles == 0
             entries[core.key] = entry
             guard entry.isClosing else {
-                pthread_mutex_unlock(lock)
+                monitor.leave()
                 return
             }
         }
-        pthread_mutex_unlock(lock)
+        monitor.leave()
         core.close { [self] in
-            pthread_mutex_lock(lock)
+            monitor.enter()
             if entries[core.key]?.core === core { entries[core.key] = nil }
-            pthread_cond_broadcast(closed)
-            pthread_mutex_unlock(lock)
+            monitor.broadcast()
+            monitor.leave()
         }
     }
 
@@ -80,8 +76,8 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the pthr
     func whileClosed<R>(
         _ folder: Folder, _ body: () throws(LMDBError) -> R
     ) throws(LMDBError) -> R {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         if let key = try FileKey(path: folder.dataPath), entries[key] != nil {
             throw LMDBError(.busy, "'\(folder.path)' is open. Close it first.")
         }

@@ -137,7 +137,7 @@ extension EnvironmentCore {
             mdb_txn_abort(transaction)
             throw error
         }
-        status = mdb_txn_commit(transaction)
+        status = Committer().commit(transaction)
         guard status == MDB_SUCCESS else { throw LMDBError(status: status, "commit") }
     }
 }

@@ -1,12 +1,13 @@
 import CLMDB
 import Glibc
+import Threading
 
 /// Keeps transactions and changes of the map apart, and pools read transactions.
 ///
 /// Any number of reads and one write pass at the same time. A change of the map, or closing,
 /// holds back new ones and waits for those inside. A thread that is inside already always passes:
 /// the change waits for it anyway, and holding it back would lock up both.
-final class Gate: @unchecked Sendable {  // All state is protected by the pthread mutex.
+final class Gate: @unchecked Sendable {  // All state is protected by the monitor.
     private enum Phase {
         case open
         case exclusive
@@ -17,8 +18,7 @@ final class Gate: @unchecked Sendable {  // All state is protected by the pthrea
     /// Idle read transactions over this number are ended, because each takes a reader slot.
     static let idleMax = 64
 
-    private let lock: UnsafeMutablePointer<pthread_mutex_t>
-    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private let monitor = Monitor()
     private var phase = Phase.open
     private var slots: [UnsafeMutablePointer<ReaderSlot>] = []
     private var firstIdle: UnsafeMutablePointer<ReaderSlot>?
@@ -28,20 +28,6 @@ final class Gate: @unchecked Sendable {  // All state is protected by the pthrea
     /// The thread whose write is inside; 0 if none is.
     private var writer: UInt = 0
     private var waiters = 0
-
-    init() {
-        lock = .allocate(capacity: 1)
-        pthread_mutex_init(lock, nil)
-        changed = .allocate(capacity: 1)
-        pthread_cond_init(changed, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(changed)
-        changed.deallocate()
-        pthread_mutex_destroy(lock)
-        lock.deallocate()
-    }
 }
 
 extension Gate {
@@ -52,8 +38,8 @@ extension Gate {
     ///   ``leave()``.
     func enter() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot>? {
         let thread = UInt(pthread_self())
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         if phase != .open { try passClosed(thread) }
         inside += 1
         guard let slot = firstIdle else { return nil }
@@ -68,15 +54,15 @@ extension Gate {
         let slot = UnsafeMutablePointer<ReaderSlot>.allocate(capacity: 1)
         slot.initialize(to: ReaderSlot(transaction: transaction))
         slot.pointee.thread = UInt(pthread_self())
-        pthread_mutex_lock(lock)
+        monitor.enter()
         slots.append(slot)
-        pthread_mutex_unlock(lock)
+        monitor.leave()
         return slot
     }
 
     /// Lets a read out. Its transaction has been reset.
     func leave(_ slot: UnsafeMutablePointer<ReaderSlot>) {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         slot.pointee.thread = 0
         if idleCount < Self.idleMax {
             slot.pointee.nextIdle = firstIdle
@@ -88,37 +74,47 @@ extension Gate {
             slot.deallocate()
         }
         countOut()
-        pthread_mutex_unlock(lock)
+        monitor.leave()
     }
 
     /// Lets a read without a slot out.
     func leave() {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         countOut()
-        pthread_mutex_unlock(lock)
+        monitor.leave()
     }
 
     /// Lets the write of the calling thread in. Only the writer thread calls this.
     func enterWriting() throws(LMDBError) {
         let thread = UInt(pthread_self())
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         if phase != .open { try passClosed(thread) }
         writer = thread
     }
 
     /// Lets the write out.
     func leaveWriting() {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         writer = 0
-        if waiters > 0 { pthread_cond_broadcast(changed) }
-        pthread_mutex_unlock(lock)
+        if waiters > 0 { monitor.broadcast() }
+        monitor.leave()
+    }
+
+    /// Refuses to let the calling thread wait for a write inside a read: a write that enlarges the map
+    /// waits for the end of that read.
+    ///
+    /// - Throws: `busy`.
+    func checkWaiting() throws(LMDBError) {
+        guard isReading else { return }
+        throw LMDBError(
+            .busy, "A read can't wait for a write. End the read, then wait for the write.")
     }
 
     /// Whether a read of the calling thread is inside.
     var isReading: Bool {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         return isReading(UInt(pthread_self()))
     }
 }
@@ -129,9 +125,9 @@ extension Gate {
     /// - Throws: `busy` if the calling thread itself is inside, for it would wait for itself.
     func exclusively(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
         let thread = UInt(pthread_self())
-        pthread_mutex_lock(lock)
+        monitor.enter()
         if isReading(thread) || writer == thread {
-            pthread_mutex_unlock(lock)
+            monitor.leave()
             throw LMDBError(
                 .busy,
                 """
@@ -142,32 +138,32 @@ extension Gate {
         do throws(LMDBError) {
             if phase != .open { try passClosed(thread) }
         } catch {
-            pthread_mutex_unlock(lock)
+            monitor.leave()
             throw error
         }
         phase = .exclusive
         waitUntilEmpty()
-        pthread_mutex_unlock(lock)
+        monitor.leave()
         defer {
-            pthread_mutex_lock(lock)
+            monitor.enter()
             if phase == .exclusive { phase = .open }
-            pthread_cond_broadcast(changed)
-            pthread_mutex_unlock(lock)
+            monitor.broadcast()
+            monitor.leave()
         }
         try body()
     }
 
     /// Refuses everything from now on, because the file is in an unknown state.
     func panic() {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         if phase != .closed { phase = .panicked }
-        pthread_cond_broadcast(changed)
-        pthread_mutex_unlock(lock)
+        monitor.broadcast()
+        monitor.leave()
     }
 
     /// Refuses everything from now on, waits for what is inside, and ends the pooled transactions.
     func close() {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         while phase == .exclusive { wait() }
         phase = .closed
         waitUntilEmpty()
@@ -178,7 +174,7 @@ extension Gate {
         slots = []
         firstIdle = nil
         idleCount = 0
-        pthread_mutex_unlock(lock)
+        monitor.leave()
     }
 
     private func isReading(_ thread: UInt) -> Bool {
@@ -205,12 +201,12 @@ extension Gate {
 
     private func wait() {
         waiters += 1
-        pthread_cond_wait(changed, lock)
+        monitor.wait()
         waiters -= 1
     }
 
     private func countOut() {
         inside -= 1
-        if waiters > 0, inside == 0 { pthread_cond_broadcast(changed) }
+        if waiters > 0, inside == 0 { monitor.broadcast() }
     }
 }

@@ -1,48 +1,33 @@
 import CLMDB
 import Glibc
+import Threading
 
 /// The keeper: a thread that lives while the redo file is in use, syncs the data file when the
 /// base is to move, and ends the use when nothing was written for a while.
 extension Redo {
-    private final class Keeper: Sendable {
-        let redo: Redo
-        init(_ redo: Redo) { self.redo = redo }
-    }
-
     /// Starts the thread; the state is held.
     func startKeeper() {
-        guard keeper == nil else { return }
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(Keeper(self)).toOpaque()
-        let status = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<Keeper>.fromOpaque(context).takeRetainedValue().redo.keep()
-                return nil
-            }, context)
-        precondition(status == 0, "The system has no thread left to sync the data: \(status).")
-        keeper = thread
+        if keeper == nil { keeper = SystemThread { self.keep() } }
     }
 
     /// Ends the use of the redo file, and the thread. Nothing is written any more.
     func close() {
-        pthread_mutex_lock(lock)
+        monitor.enter()
         isClosing = true
-        pthread_cond_broadcast(changed)
+        monitor.broadcast()
         let thread = keeper
-        pthread_mutex_unlock(lock)
-        if let thread { pthread_join(thread, nil) }
+        monitor.leave()
+        thread?.join()
         // What remains unsynced is in the redo file; the next opener syncs or recovers it.
-        try? exclusively { () throws(LMDBError) in try retire() }
-        pthread_mutex_lock(lock)
+        try? monitor.inside { () throws(LMDBError) in try retire() }
+        monitor.enter()
         endActive()
-        pthread_mutex_unlock(lock)
+        monitor.leave()
     }
 
     private func keep() {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         while !isClosing || active?.next != nil {
             if active?.next != nil {
                 syncForBase()
@@ -58,9 +43,9 @@ extension Redo {
 
     /// Syncs the data file while writes go on, and adopts the base.
     private func syncForBase() {
-        pthread_mutex_unlock(lock)
+        monitor.leave()
         let status = mdb_env_sync(pointer, 1)
-        pthread_mutex_lock(lock)
+        monitor.enter()
         do throws(LMDBError) {
             if status == MDB_SUCCESS { return try adoptBase() }
             dataIsLost()
@@ -73,14 +58,9 @@ extension Redo {
     /// - Returns: Whether it was woken; `false` when the time was up.
     private func waitForWork() -> Bool {
         guard active != nil else {
-            pthread_cond_wait(changed, lock)
+            monitor.wait()
             return true
         }
-        var until = timespec()
-        clock_gettime(CLOCK_REALTIME, &until)
-        let nanoseconds = until.tv_nsec + Self.idleMilliseconds % 1000 * 1_000_000
-        until.tv_sec += Self.idleMilliseconds / 1000 + nanoseconds / 1_000_000_000
-        until.tv_nsec = nanoseconds % 1_000_000_000
-        return pthread_cond_timedwait(changed, lock, &until) == 0
+        return monitor.wait(milliseconds: Self.idleMilliseconds)
     }
 }

@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import Threading
 
 /// Commits with one sync of a small file, where LMDB needs two of scattered pages.
 ///
@@ -16,7 +17,7 @@ import Glibc
 /// another, living or dead, syncs the data file first and leaves the redo file clean.
 ///
 /// Writes call from the writer thread; a keeper thread syncs the data file meanwhile.
-final class Redo: @unchecked Sendable {  // State is behind the mutex; the rest is constant.
+final class Redo: @unchecked Sendable {  // State is behind the monitor; the rest is constant.
     /// As many commits are made without the redo file first: a lone save is not worth pinning.
     static let commitsBefore = 2
     /// The base moves on after so many commits, because pages that they free stay unused.
@@ -24,20 +25,22 @@ final class Redo: @unchecked Sendable {  // State is behind the mutex; the rest 
 
     let pointer: OpaquePointer
     private let folder: Folder
+    private let committer: Committer
     private let boot: BootID?
     /// Whether commits of this process may go through the redo file.
     private let isWanted: Bool
     /// The use ends when nothing was written for so long, once or twice.
     static let idleMilliseconds = 100
-    let lock: UnsafeMutablePointer<pthread_mutex_t>
-    let changed: UnsafeMutablePointer<pthread_cond_t>
+    let monitor = Monitor()
     var file: RedoFile?
     var active: Active?
-    var keeper: pthread_t?
+    var keeper: SystemThread?
     var isClosing = false
     /// The id of the last commit of this process, and how many it made with no other in between.
     private var lastOwn: UInt64 = 0
     private var streak = 0
+    /// Whether the file's blocks are lent to those who free space.
+    private var isLent = false
     private var buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: RedoRecord.space(RedoBuffer.bytesMax), alignment: 512)
     /// Whether the data file may have lost writes; nothing is committed then.
@@ -65,33 +68,17 @@ final class Redo: @unchecked Sendable {  // State is behind the mutex; the rest 
 
     init(
         _ pointer: OpaquePointer, _ folder: Folder, _ options: EnvironmentOptions,
-        panic: @escaping @Sendable () -> Void
+        _ committer: Committer, panic: @escaping @Sendable () -> Void
     ) {
         self.pointer = pointer
         self.folder = folder
+        self.committer = committer
         boot = options.boot
         isWanted = options.usesRedoFile && options.durability == .full && boot != nil
         self.panic = panic
-        lock = .allocate(capacity: 1)
-        pthread_mutex_init(lock, nil)
-        changed = .allocate(capacity: 1)
-        pthread_cond_init(changed, nil)
     }
 
-    deinit {
-        buffer.deallocate()
-        pthread_cond_destroy(changed)
-        changed.deallocate()
-        pthread_mutex_destroy(lock)
-        lock.deallocate()
-    }
-
-    /// Runs a closure with the state to itself.
-    func exclusively<R>(_ body: () throws(LMDBError) -> R) throws(LMDBError) -> R {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        return try body()
-    }
+    deinit { buffer.deallocate() }
 }
 
 // MARK: Writing
@@ -102,7 +89,7 @@ extension Redo {
     /// - Returns: Whether the changes of the transaction are to be recorded.
     /// - Throws: `panicked` if the data file has to be recovered; `io`.
     func begin(_ transaction: OpaquePointer) throws(LMDBError) -> Bool {
-        try exclusively { () throws(LMDBError) in
+        try monitor.inside { () throws(LMDBError) in
             if isLost { throw .panicked }
             if file == nil { file = try RedoFile(in: folder) }
             if let file {
@@ -113,28 +100,32 @@ extension Redo {
                     endActive()
                     if header.state == .active { try takeOver(file) }
                 }
+                isLent = if active == nil { try file.isLent } else { false }
             }
             let isNext = UInt64(mdb_txn_id(transaction)) == lastOwn + 1
             // Somebody who knows nothing of the redo file has written.
             if !isNext, active != nil { try retire() }
             streak = isNext ? streak + 1 : 0
-            return isWanted && streak >= Self.commitsBefore
+            return isWanted && !isLent && streak >= Self.commitsBefore
         }
     }
 
     /// Commits by the redo file, or as LMDB does where that is not possible.
     ///
-    /// - Parameter changes: What the transaction changed; `nil` if that was not recorded.
+    /// - Parameters:
+    ///   - changes: What the transaction changed; `nil` if that was not recorded.
+    ///   - mayTakeReserve: Whether it may use blocks of the file that are lent.
     /// - Returns: LMDB's status of the commit.
     /// - Throws: If the commit was not tried; the transaction has ended then too.
     func commit(
-        _ transaction: OpaquePointer, _ changes: UnsafeRawBufferPointer?
+        _ transaction: OpaquePointer, _ changes: UnsafeRawBufferPointer?, mayTakeReserve: Bool
     ) throws(LMDBError) -> Int32 {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        monitor.enter()
+        defer { monitor.leave() }
         let id = UInt64(mdb_txn_id(transaction))
         let place: Place?
         do throws(LMDBError) {
+            if isLent, !mayTakeReserve { try file?.finish() }
             place = if let changes { try prepare(changes.count, before: id) } else { nil }
             if let changes, let place {
                 try write(changes, place, transaction: id)
@@ -145,7 +136,7 @@ extension Redo {
             mdb_txn_abort(transaction)
             throw error
         }
-        let status = place == nil ? mdb_txn_commit(transaction) : commitUnsynced(transaction)
+        let status = place == nil ? committer.commit(transaction) : commitUnsynced(transaction)
         if status == MDB_SUCCESS {
             lastOwn = id
             if place != nil { moveBaseSometimes() }
@@ -179,14 +170,14 @@ extension Redo {
 
     /// Begins to use the redo file: the last commit becomes the base.
     private func enter(at id: UInt64) throws(LMDBError) -> Bool {
-        if self.file == nil { self.file = try RedoFile(makingIn: folder) }
-        guard let file else { return false }
+        guard let file = usableFile() else { return false }
         guard let pin = pin(at: id) else { return false }
         guard let base = try base(at: id) else {
             mdb_txn_abort(pin)
             return false
         }
-        let next = try file.header().next {
+        let current = try file.header()
+        let next = current.next {
             $0.state = .active
             $0.epoch += 1
             $0.boot = boot
@@ -197,11 +188,53 @@ extension Redo {
             try file.locked { () throws(LMDBError) in try file.write(next) }
         } catch {
             mdb_txn_abort(pin)
-            throw error
+            // A header that got there all the same makes the base the last commit; the next write
+            // ends that.
+            guard error.code == .diskFull, try file.header() == current else { throw error }
+            streak = 0
+            return false
         }
         active = Active(header: next, epoch: next.epoch, pin: pin)
         startKeeper()
         return true
+    }
+
+    /// The file with all of its blocks; `nil` where it can't have them now, so that commits do without
+    /// until there was another run of them.
+    private func usableFile() -> RedoFile? {
+        do throws(LMDBError) {
+            if let file {
+                try file.finish()
+            } else {
+                file = try RedoFile(makingIn: folder)
+            }
+            return file
+        } catch {
+            streak = 0
+            return nil
+        }
+    }
+
+    /// Lets a full disk have what the redo file takes up: the pages of the data file that wait for the
+    /// base to move, and its blocks.
+    ///
+    /// - Parameter lendsReserve: Whether the blocks are for the write that asks.
+    /// - Returns: Whether that was something.
+    func makeRoom(lendsReserve: Bool) -> Bool {
+        do throws(LMDBError) {
+            return try monitor.inside { () throws(LMDBError) in
+                let hadBase = active != nil
+                if hadBase { try retire() }
+                streak = 0
+                guard lendsReserve else { return hadBase }
+                if file == nil { file = try RedoFile(in: folder) }
+                let isShorter = try file?.shrink() ?? false
+                return hadBase || isShorter
+            }
+        } catch {
+            // What is wrong beside the full disk shows in the next write.
+            return false
+        }
     }
 
     private func write(
@@ -227,7 +260,7 @@ extension Redo {
     private func commitUnsynced(_ transaction: OpaquePointer) -> Int32 {
         mdb_env_set_flags(pointer, UInt32(MDB_NOSYNC), 1)
         defer { mdb_env_set_flags(pointer, UInt32(MDB_NOSYNC), 0) }
-        return mdb_txn_commit(transaction)
+        return committer.commit(transaction)
     }
 
     /// Takes back a record whose commit failed, so that a recovery doesn't make it after all.
@@ -266,13 +299,13 @@ extension Redo {
         active?.epoch += 1
         active?.offset = 0
         active?.commits = 0
-        pthread_cond_broadcast(changed)
+        monitor.broadcast()
         return true
     }
 
     /// Waits until the base has moved if it is moving.
     private func waitForBase() throws(LMDBError) {
-        while active?.next != nil { pthread_cond_wait(changed, lock) }
+        while active?.next != nil { monitor.wait() }
         if isLost { throw .panicked }
     }
 
@@ -294,7 +327,7 @@ extension Redo {
         active?.header = header
         active?.pin = next.pin
         active?.next = nil
-        pthread_cond_broadcast(changed)
+        monitor.broadcast()
     }
 
     /// Leaves the redo file clean: the data file needs it no more.
@@ -348,7 +381,7 @@ extension Redo {
         mdb_txn_abort(current.pin)
         if let next = current.next { mdb_txn_abort(next.pin) }
         active = nil
-        pthread_cond_broadcast(changed)
+        monitor.broadcast()
     }
 
     /// A read transaction of a commit, if it is still the last one.

@@ -64,10 +64,10 @@ struct RedoBase: Hashable {
         _ meta: [UInt8], slot: Int, _ pageBytes: Int, _ file: DataFile
     ) throws(LMDBError) {
         let bytes = MetaPage.header(number: slot) + meta
-        let count = bytes.withUnsafeBytes {
-            pwrite(file.descriptor, $0.baseAddress, $0.count, slot * pageBytes)
+        let isWritten = bytes.withUnsafeBytes {
+            RedoFile.write($0, at: slot * pageBytes, to: file.descriptor)
         }
-        guard count == bytes.count else { throw LMDBError(errno: errno, "write", path: file.path) }
+        guard isWritten else { throw LMDBError(errno: errno, "write", path: file.path) }
     }
 
     private func metaPage(path: String) throws(LMDBError) -> MetaPage {

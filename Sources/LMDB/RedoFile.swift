@@ -35,14 +35,55 @@ final class RedoFile: Sendable {
         path = folder.redoPath
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "create", path: path) }
+        try finish()
+        try Folder.sync(folder.path)
+    }
+
+    /// Gives a file that is too short all of its blocks, or leaves it as it was.
+    func finish() throws(LMDBError) {
+        guard try byteCount < Self.byteCount else { return }
         try locked { () throws(LMDBError) in
-            guard let status = try FileKey.status(of: path) else { return }
-            let present = Int(status.st_size)
+            let present = try byteCount
             guard present < Self.byteCount else { return }
-            try write([UInt8](repeating: 0, count: Self.byteCount - present), at: present)
+            do throws(LMDBError) {
+                try write([UInt8](repeating: 0, count: Self.byteCount - present), at: present)
+            } catch {
+                // Others need the blocks more. A longer file does no harm where this fails too.
+                _ = ftruncate(descriptor, present)
+                throw error
+            }
             guard fsync(descriptor) == 0 else { throw LMDBError(errno: errno, "sync", path: path) }
         }
-        try Folder.sync(folder.path)
+    }
+
+    /// Gives the blocks of the records back; they come back with ``finish()``.
+    ///
+    /// - Returns: Whether there were any. A file that is in use keeps them.
+    func shrink() throws(LMDBError) -> Bool {
+        try locked { () throws(LMDBError) in
+            guard try byteCount > Self.recordsOffset, try header().state == .clean else {
+                return false
+            }
+            guard ftruncate(descriptor, Self.recordsOffset) == 0 else {
+                throw LMDBError(errno: errno, "shorten", path: path)
+            }
+            return true
+        }
+    }
+
+    /// Whether the blocks of the records were given back, and nobody has them again yet.
+    var isLent: Bool {
+        get throws(LMDBError) { try byteCount == Self.recordsOffset }
+    }
+
+    private var byteCount: Int {
+        get throws(LMDBError) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else {
+                throw LMDBError(errno: errno, "look up", path: path)
+            }
+            return Int(status.st_size)
+        }
     }
 
     deinit { close(descriptor) }
@@ -124,7 +165,8 @@ final class RedoFile: Sendable {
         bytes.withUnsafeBytes { write($0, at: offset, to: descriptor) }
     }
 
-    private static func write(
+    /// Writes all of some bytes, however many calls that takes; where it fails, `errno` says why.
+    static func write(
         _ bytes: UnsafeRawBufferPointer, at offset: Int, to descriptor: Int32
     ) -> Bool {
         var done = 0

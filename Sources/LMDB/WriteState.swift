@@ -8,6 +8,8 @@ struct WriteState {
     /// The first failure that spoiled the transaction. It is never committed then, even if the
     /// closure swallowed the error.
     var failure: LMDBError?
+    /// Whether the transaction may use the space that the redo file keeps for those that free some.
+    var mayTakeReserve = false
 
     @usableFromInline init() {}
 
@@ -15,5 +17,6 @@ struct WriteState {
         changes = 0
         redo.begin(isRecording: isRecorded)
         failure = nil
+        mayTakeReserve = false
     }
 }

@@ -11,6 +11,11 @@ package struct WriteTransaction: ~Copyable {
         self.access = access
     }
 
+    /// Lets the transaction have the space of the redo file where the disk is full: it frees more than
+    /// it takes. Other writes fail until they have filled that space up again, so that they never
+    /// use up the last of it.
+    package func mayTakeReserve() { access.state?.pointee.mayTakeReserve = true }
+
     /// The id that the transaction has once it is committed.
     @inlinable package var id: UInt64 { UInt64(mdb_txn_id(access.transaction)) }
 }

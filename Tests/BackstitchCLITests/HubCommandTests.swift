@@ -112,6 +112,65 @@ import Testing
         #expect(try hub.stop() == .exit(code: 0))
     }
 
+    @Test func `a bound has the value that it was given`() async throws {
+        let hub = try KillableHub(
+            folder: fixture.root + "/hub",
+            options: ["--limit", "operationsPerRequest=2", "--limit", "targetBytes=1000"])
+        let service = try hub.service()
+        let zone = ZoneID("z")
+        try await service.createZone(zone)
+        func create(_ names: String...) async throws -> Int {
+            try await service.modifyRecords(
+                names.map { .create(recordName: $0, recordType: "T", fields: [:]) }, in: zone,
+                atomic: false
+            ).count
+        }
+        #expect(try await create("a", "b") == 2)
+        await #expect {
+            _ = try await create("c", "d", "e")
+        } throws: {
+            ($0 as? ServiceError)?.code == .limitExceeded
+        }
+        let long = Array(
+            "GET /healthz?\(String(repeating: "a", count: 1_000)) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        let answer = try LoopbackSocket(url: hub.document.url).exchange(long)
+        #expect(answer.hasPrefix("HTTP/1.1 414 "))
+        #expect(try hub.stop() == .exit(code: 0))
+    }
+
+    @Test(arguments: [
+        ("connectoins=1", "There is no bound 'connectoins=1'."),
+        ("", "There is no bound ''."), ("=5", "There is no bound '=5'."),
+        ("connections", "connections takes a whole number from 1 to 2147483647, as in"),
+        ("connections=", "connections takes"), ("connections=0", "connections takes"),
+        ("connections=-1", "connections takes"), ("connections=many", "connections takes"),
+        ("connections=1.5", "connections takes"), ("connections=2147483648", "connections takes"),
+        ("connections=5=5", "connections takes"),
+    ])
+    func `a bound that is none, or a value that is none, is refused`(
+        text: String, complaint: String
+    ) throws {
+        let result = try Runner.run("hub", "--dev", "--listen", "127.0.0.1:0", "--limit", text)
+        #expect(result.code == 2 && result.complaint.contains(complaint), "\(result.complaint)")
+    }
+
+    /// One address has more connections than the hub may have files open. Without descriptors a process
+    /// can't even look at its own threads, and ends.
+    @Test func `a hub that may open few files is not stopped by many connections`() throws {
+        let hub = try KillableHub(
+            folder: fixture.root + "/hub",
+            launcher: ["/bin/sh", "-c", "ulimit -n 400; exec \"$@\"", "sh"])
+        let crowd = try (0..<600).map { _ in
+            try LoopbackSocket(url: hub.document.url, from: "127.0.0.2")
+        }
+        let health = Array(
+            "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
+        let answer = try LoopbackSocket(url: hub.document.url, from: "127.0.0.3").exchange(health)
+        #expect(answer.hasPrefix("HTTP/1.1 200 "))
+        withExtendedLifetime(crowd) {}
+        #expect(try hub.stop() == .exit(code: 0))
+    }
+
     @Test func `credentials are made, told once, and revoked`() throws {
         let folder = fixture.root + "/hub"
         let token = try Runner.run("hub", "token", "--data", folder)
@@ -128,6 +187,44 @@ import Testing
         #expect(try Runner.run(revoke, through: pipe).code == 1)
         let data = try Data(contentsOf: URL(fileURLWithPath: folder + "/data.mdb"))
         #expect(data.range(of: Data(secret.utf8)) == nil)
+    }
+
+    @Test func `a folder that is no hub becomes one with a word, and is not looked for in vain`()
+        throws
+    {
+        let folder = fixture.root + "/typo"
+        for words in [["hub", "revoke", "--secret", "s"], ["hub", "epoch"]] {
+            let result = try Runner.run(words + ["--data", folder])
+            #expect(result.code == 2 && result.complaint.contains("There is no hub in"))
+            #expect(!FileManager.default.fileExists(atPath: folder))
+        }
+        let first = try Runner.run("hub", "token", "--data", folder)
+        #expect(first.code == 0 && first.complaint.contains("a new one is made"))
+        let second = try Runner.run("hub", "token", "--data", folder)
+        #expect(second.code == 0 && second.complaint.isEmpty)
+    }
+
+    @Test func `doctor knows the folder of a hub`() throws {
+        let folder = fixture.root + "/hub"
+        #expect(try Runner.run("hub", "user", "--data", folder, "--user", "Ada").code == 0)
+        let healthy = try Runner.run("doctor", folder)
+        #expect(healthy.code == 0 && healthy.output.contains("holds a hub, and nothing is wrong"))
+        let json = try Runner.run("doctor", folder, "--json")
+        #expect(json.code == 0 && json.output.contains("\"kind\":\"hub\""))
+        let repair = try Runner.run("doctor", folder, "--repair")
+        #expect(repair.code == 2 && repair.complaint.contains("can't be repaired"))
+    }
+
+    @Test(arguments: ["--tls-cert", "--public-key"])
+    func `a file that is missing is named with its option`(option: String) throws {
+        let words =
+            option == "--tls-cert"
+            ? ["hub", "--dev", "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.pem"]
+            : ["hub", "key", "--data", fixture.root + "/hub", "--public-key", "/nowhere.pem"]
+        let result = try Runner.run(words)
+        #expect(result.code == 2)
+        #expect(result.complaint.contains("'/nowhere.pem' can't be opened: No such"))
+        #expect(result.complaint.contains("Check \(option)."))
     }
 
     @Test(arguments: [

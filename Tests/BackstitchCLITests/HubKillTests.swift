@@ -2,7 +2,7 @@ import Backstitch
 import ChildProcess
 import CloudKitRecordService
 import Foundation
-import LMDB
+import Threading
 import Testing
 
 @Entity("Count") struct Count: Equatable {

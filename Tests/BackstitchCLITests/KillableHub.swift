@@ -12,14 +12,15 @@ final class KillableHub {
     private let folder: String
     private var child: ChildProcess
 
-    init(folder: String, options: [String] = []) throws {
+    /// - Parameter launcher: What runs the program, with the program and its arguments behind it.
+    init(folder: String, options: [String] = [], launcher: [String] = []) throws {
         self.folder = folder
         child = try Runner.start(
             [
                 "hub", "--dev", "--user", "Ada", "--user", "Bob", "--listen", "127.0.0.1:0",
                 "--data",
                 folder,
-            ] + options)
+            ] + options, through: launcher)
         document = try JSON.value(HubDocument.self, Self.line(of: child.output))
     }
 

@@ -9,6 +9,7 @@ import Testing
             let devices: String?
             let steps: Int?
             let faults: String?
+            let from: String?
             let script: String?
         }
         let options: Options
@@ -42,7 +43,8 @@ import Testing
         (["--profile", "loud"], "default, quiet, conflicts"),
         (["--faults", "lostReply,gremlin"], "no fault 'gremlin'"),
         (["--faults", ""], "no fault ''"), (["--script", "x"], "leave out --seeds"),
-        (["--seeds", "2"], "given twice"),
+        (["--seeds", "2"], "given twice"), (["--fresh", "3"], "not both"),
+        (["--from", "3"], "goes with --fresh"), (["--failures", "/no/such/folder/f"], "written"),
     ])
     func `a bad value is refused with what is right`(
         arguments: [String], message: String
@@ -51,6 +53,44 @@ import Testing
         #expect(result.code == 2)
         #expect(result.complaint.contains(message), "\(result.complaint)")
         #expect(result.output.isEmpty)
+    }
+
+    @Test func `fresh seeds are told by a number that gives them again`() throws {
+        let first = try document(["--fresh", "3", "--steps", "5"])
+        let from = try #require(first.options.from)
+        #expect(first.seeds == 3)
+        let second = try document(["--fresh", "3", "--steps", "5", "--from", from])
+        #expect(second.rounds == first.rounds && second.options.from == from)
+        let other = try document(["--fresh", "3", "--steps", "5"])
+        #expect(other.options.from != from)
+        let told = try Runner.run("simulate", "--fresh", "1", "--steps", "5", "--from", from)
+        #expect(told.complaint.contains("--from \(from)"))
+        let bad = try Runner.run("simulate", "--fresh", "1", "--from", "x")
+        #expect(bad.code == 2 && bad.complaint.contains("--from"))
+    }
+
+    @Test func `what fails is kept in a file at once, and run again alone`() throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("simulate-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let failures = folder.appendingPathComponent("failures.txt").path
+        // A simulation fails where the files of its stores may not grow.
+        let launcher = ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"]
+        let result = try Runner.run(
+            [
+                "simulate", "--seeds", "7..8", "--steps", "5", "--parallel", "1", "--failures",
+                failures,
+            ],
+            through: launcher)
+        #expect(result.code == 1, "\(result.complaint)")
+        let kept = try String(contentsOfFile: failures, encoding: .utf8)
+        for seed in [7, 8] {
+            #expect(kept.contains("Seed \(seed) failed"))
+            #expect(kept.contains("run it again: backstitch simulate --seeds \(seed)"))
+            #expect(result.output.contains("Seed \(seed) failed"))
+        }
+        #expect(result.output.contains("it fails the same check"))
     }
 
     @Test func `the help lists profiles and faults`() throws {

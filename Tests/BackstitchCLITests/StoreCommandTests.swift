@@ -35,7 +35,8 @@ import Testing
         let document = try object(Runner.run("inspect", fixture.path, "--json").output)
         #expect(
             document.keys.sorted() == [
-                "conflicts", "entities", "formatVersion", "log", "outbox", "parked", "parkedCount",
+                "conflicts", "entities", "formatVersion", "incompleteCount", "log", "outbox",
+                "parked", "parkedCount",
                 "projections", "space", "store", "storeID", "zones",
             ])
         #expect(document["store"] as? String == fixture.path)

@@ -1,6 +1,7 @@
 import Backstitch
 import Foundation
 import LMDB
+import Threading
 
 @Entity("Note") struct StoredNote {
     var id = ID()

@@ -49,9 +49,9 @@ import Testing
 
     @Test func `a field has a largest size`() throws {
         var writer = FieldWriter()
-        let limit = FieldWriter.fieldBytesMax - 1
+        let limit = FieldWriter.fieldBytesMax
         try writer.write(.string(String(repeating: "x", count: limit)), of: FieldID(1))
-        #expect(throws: FieldError(.tooLarge(byteCount: limit + 2))) {
+        #expect(throws: FieldError(.tooLarge(byteCount: limit + 1))) {
             try writer.write(.string(String(repeating: "x", count: limit + 1)), of: FieldID(2))
         }
         try writer.write(.int64(5), of: FieldID(3))

@@ -125,6 +125,36 @@ extension SeededGenerator {
         return EntityID(uuid.uuidString)
     }
 
+    /// A list of few elements, so that equal ones, longer ones and empty ones meet.
+    mutating func list<Element>(_ make: (inout Self) -> Element) -> [Element] {
+        (0..<pick([0, 0, 1, 1, 2, 3])).map { _ in make(&self) }
+    }
+
+    mutating func location() -> Location {
+        Location(
+            latitude: pick([0, -0.0, 1, 1.5, -90, 90]), longitude: pick([0, -0.0, 2, -180]))
+    }
+
+    private mutating func addLists(to sample: inout Sample) {
+        sample.labels = list { $0.pick(["", "a", "a\0", "é", "e\u{301}", "b", Self.longText]) }
+        sample.nums = list { $0.pick([0, 1, 1, -1, .max]) }
+        sample.shorts = optional { $0.list { $0.pick([0, 1, -1]) } }
+        sample.words = list { $0.pick([0, 1, .min]) }
+        sample.marks = list { $0.chance(0.5) }
+        sample.ratios = list { $0.float() }
+        sample.scores = list { $0.pick([0, -0.0, 1, -1.5]) }
+        sample.prices = list { generator in
+            Decimal(string: generator.pick(["0.1", "0.10", "1", "-1", "1e30"])) ?? 0
+        }
+        sample.days = list { $0.date() }
+        sample.blobs = list { $0.pick([Data(), Data([0]), Data([0, 255]), Data([1])]) }
+        sample.tokens = list { $0.uuid() }
+        sample.links = list { $0.url() }
+        sample.spots = list { $0.location() }
+        sample.place = optional { $0.location() }
+        sample.home = location()
+    }
+
     /// Samples with different ids.
     mutating func samples(count: Int) -> [Sample] {
         (0..<count).map { position in
@@ -148,6 +178,7 @@ extension SeededGenerator {
             sample.link = optional { $0.url() }
             sample.boss = optional { $0.id() }
             sample.level = chance(0.4) ? 7 : Int.random(in: 5...9, using: &self)
+            addLists(to: &sample)
             return sample
         }
     }

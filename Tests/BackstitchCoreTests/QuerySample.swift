@@ -23,6 +23,21 @@ struct Sample: Entity, Hashable {
     var link: URL?
     var boss: EntityID<Sample>?
     var level = 7
+    var labels: [String] = []
+    var nums: [Int] = []
+    var shorts: [Int16]?
+    var words: [Int32] = []
+    var marks: [Bool] = []
+    var ratios: [Float] = []
+    var scores: [Double] = []
+    var prices: [Decimal] = []
+    var days: [Date] = []
+    var blobs: [Data] = []
+    var tokens: [UUID] = []
+    var links: [URL] = []
+    var spots: [Location] = []
+    var place: Location?
+    var home = Location(latitude: 0, longitude: 0)
 
     /// Not stored.
     var initial: String { String(name.prefix(1)) }
@@ -49,7 +64,22 @@ struct Sample: Entity, Hashable {
             AttributeSchema("token", UUID.self, options: [.indexed]),
             AttributeSchema("link", URL?.self, options: [.indexed]),
             AttributeSchema("boss", EntityID<Sample>?.self),
-            AttributeSchema("level", Int.self, options: [.indexed], hasDefault: true),
+            AttributeSchema("level", Int.self, options: [.indexed], hasDefault: true, default: 7),
+            AttributeSchema("labels", [String].self),
+            AttributeSchema("nums", [Int].self),
+            AttributeSchema("shorts", [Int16]?.self),
+            AttributeSchema("words", [Int32].self),
+            AttributeSchema("marks", [Bool].self),
+            AttributeSchema("ratios", [Float].self),
+            AttributeSchema("scores", [Double].self),
+            AttributeSchema("prices", [Decimal].self),
+            AttributeSchema("days", [Date].self),
+            AttributeSchema("blobs", [Data].self),
+            AttributeSchema("tokens", [UUID].self),
+            AttributeSchema("links", [URL].self),
+            AttributeSchema("spots", [Location].self),
+            AttributeSchema("place", Location?.self),
+            AttributeSchema("home", Location.self),
         ],
         toMany: [ToManySchema("team", inverse: \Sample.boss)])
 
@@ -57,7 +87,10 @@ struct Sample: Entity, Hashable {
         [
             \.name: 0, \.nick: 1, \.age: 2, \.grade: 3, \.size: 4, \.score: 5, \.ratio: 6,
             \.price: 7, \.bonus: 8, \.born: 9, \.seen: 10, \.isOn: 11, \.flag: 12, \.blob: 13,
-            \.token: 14, \.link: 15, \.boss: 16, \.level: 17,
+            \.token: 14, \.link: 15, \.boss: 16, \.level: 17, \.labels: 18, \.nums: 19,
+            \.shorts: 20, \.words: 21, \.marks: 22, \.ratios: 23, \.scores: 24, \.prices: 25,
+            \.days: 26, \.blobs: 27, \.tokens: 28, \.links: 29, \.spots: 30, \.place: 31,
+            \.home: 32,
         ]
     }
 
@@ -85,9 +118,25 @@ struct Sample: Entity, Hashable {
         link = try fields.read(URL?.self, at: 15)
         boss = try fields.read(EntityID<Sample>?.self, at: 16)
         level = try fields.read(Int.self, at: 17, default: 7)
+        labels = try fields.read([String].self, at: 18)
+        nums = try fields.read([Int].self, at: 19)
+        shorts = try fields.read([Int16]?.self, at: 20)
+        words = try fields.read([Int32].self, at: 21)
+        marks = try fields.read([Bool].self, at: 22)
+        ratios = try fields.read([Float].self, at: 23)
+        scores = try fields.read([Double].self, at: 24)
+        prices = try fields.read([Decimal].self, at: 25)
+        days = try fields.read([Date].self, at: 26)
+        blobs = try fields.read([Data].self, at: 27)
+        tokens = try fields.read([UUID].self, at: 28)
+        links = try fields.read([URL].self, at: 29)
+        spots = try fields.read([Location].self, at: 30)
+        place = try fields.read(Location?.self, at: 31)
+        home = try fields.read(Location.self, at: 32)
     }
 
-    /// Leaves out a level that is the default, as rows do that are older than the attribute.
+    /// Leaves out a level that is the default, and some empty lists, as rows do that are older than
+    /// the attribute.
     func write(to fields: inout FieldWriter) throws {
         try fields.write(name, at: 0)
         try fields.write(nick, at: 1)
@@ -107,10 +156,25 @@ struct Sample: Entity, Hashable {
         try fields.write(link, at: 15)
         try fields.write(boss, at: 16)
         if level != 7 { try fields.write(level, at: 17) }
+        if isOn || !labels.isEmpty { try fields.write(labels, at: 18) }
+        if isOn || !nums.isEmpty { try fields.write(nums, at: 19) }
+        try fields.write(shorts, at: 20)
+        if isOn || !words.isEmpty { try fields.write(words, at: 21) }
+        if isOn || !marks.isEmpty { try fields.write(marks, at: 22) }
+        if isOn || !ratios.isEmpty { try fields.write(ratios, at: 23) }
+        if isOn || !scores.isEmpty { try fields.write(scores, at: 24) }
+        if isOn || !prices.isEmpty { try fields.write(prices, at: 25) }
+        if isOn || !days.isEmpty { try fields.write(days, at: 26) }
+        if isOn || !blobs.isEmpty { try fields.write(blobs, at: 27) }
+        if isOn || !tokens.isEmpty { try fields.write(tokens, at: 28) }
+        if isOn || !links.isEmpty { try fields.write(links, at: 29) }
+        if isOn || !spots.isEmpty { try fields.write(spots, at: 30) }
+        try fields.write(place, at: 31)
+        try fields.write(home, at: 32)
     }
 
     static let layout = FieldLayout(
-        fields: (1...18).map { FieldID(UInt16($0)) })
+        fields: (1...33).map { FieldID(UInt16($0)) })
 
     /// What a store would know of the entity, with the indexes of the schema or without any.
     static func binding(isIndexed: Bool = true) -> EntityBinding {
@@ -119,7 +183,7 @@ struct Sample: Entity, Hashable {
             attributes: entitySchema.attributes.enumerated().map { index, attribute in
                 AttributeBinding(
                     name: attribute.name, field: layout.fields[index], type: attribute.type,
-                    defaultValue: attribute.hasDefault ? .int64(7) : .null,
+                    defaultValue: attribute.defaultValue ?? .null,
                     isIndexed: isIndexed && attribute.isIndexed,
                     hasInverse: isIndexed && attribute.type == .reference)
             })

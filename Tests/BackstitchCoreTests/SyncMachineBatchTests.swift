@@ -142,6 +142,22 @@ import Testing
         #expect(action == .push([0], atomic: false))
     }
 
+    @Test func `a record that is edited here all the time lets the round end well`() {
+        var (machine, action) = SyncMachine.pushing([Push.update("a")])
+        var passes = 0
+        while case .push = action {
+            passes += 1
+            _ = machine.handle(.pushed([Push.saved]))
+            _ = machine.handle(.done)
+            action = machine.handle(.done)
+            if case .foldOutbox = action {
+                action = machine.handle(.folded([Push.update("a")], isComplete: true))
+            }
+        }
+        #expect(passes == SyncMachine.passesMax)
+        #expect(action == .finish(.completed))
+    }
+
     @Test func `a record that others change all the time ends the round`() {
         var (machine, action) = SyncMachine.pushing([Push.update("a")])
         let conflict = Push.failed(.conflict, server: Push.record("a"))

@@ -24,9 +24,24 @@ import Testing
             .lookedUp([
                 .notFound, .found(server), .notFound, .failed(ServiceError(.zoneBusy)),
             ]))
-        #expect(
-            action == .apply([ItemDecision(0, .merge(server)), ItemDecision(1, .mergeAbsent)]))
+        // A conflict speaks of a record: one that is not found was answered by a replica behind.
+        #expect(action == .apply([ItemDecision(0, .merge(server))]))
         #expect(machine.handle(.done) == .push([3], atomic: false))
+    }
+
+    @Test func `a version from before the one that is known is left to a later round`() {
+        var item = Push.update("a")
+        item.baseMilliseconds = 10
+        var (machine, _) = SyncMachine.pushing([item])
+        #expect(machine.handle(.pushed([Push.failed(.conflict)])) == .lookUp([0]))
+        guard
+            case .finish(.backOff(let error)) = machine.handle(
+                .lookedUp([.found(Push.record("a"))]))
+        else {
+            Issue.record("the round ends")
+            return
+        }
+        #expect(error.code == .conflict)
     }
 
     @Test func `a lookup that is too large is halved`() {

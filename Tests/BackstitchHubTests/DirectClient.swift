@@ -1,5 +1,5 @@
 import BackstitchCore
-import LMDB
+import Threading
 import Testing
 
 @testable import BackstitchHub

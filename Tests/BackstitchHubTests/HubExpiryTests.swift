@@ -137,6 +137,25 @@ struct HubExpiryTests {
         #expect(!isThere)
     }
 
+    @Test("more than a request adds is removed with it, so that what is due becomes less")
+    func rate() async throws {
+        func giveOut() async throws {
+            let places = (0..<200).map { WireAssetPlace(recordName: "r\($0)", fieldName: "f") }
+            let _: UploadTokensResponse = try await fixture.call(
+                .uploadAssets,
+                AssetsRequest(places: places, zoneID: WireZoneID("z"), isUpload: true))
+        }
+        for _ in 0..<5 { try await giveOut() }
+        #expect(try rows(.upload) == 1_000)
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds)
+        for _ in 0..<3 { try await giveOut() }
+        #expect(try rows(.upload) == 600)
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds)
+        // A write that adds none removes some all the same.
+        for _ in 0..<20 { try await write() }
+        #expect(try rows(.upload) == 0)
+    }
+
     @Test("a session that ended asks to sign in, and is forgotten in the end")
     func sessions() async throws {
         func status() async -> Int {

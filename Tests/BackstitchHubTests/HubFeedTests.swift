@@ -174,6 +174,59 @@ struct HubFeedTests {
         #expect(all == ["b", "c"])
     }
 
+    private static func tombstones(_ fixture: HubFixture) throws -> Int {
+        try fixture.hub.storage.read { transaction in
+            var count = 0
+            try transaction.scan(HubKey(.tombstone), from: nil) { _, _ in
+                count += 1
+                return true
+            }
+            return count
+        }
+    }
+
+    @Test("tombstones go once a zone has changed so often since, and older tokens with them")
+    func tombstonesByChanges() async throws {
+        var limits = HubLimits()
+        limits.tombstoneChanges = 20
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        let early = try #require(try await page(fixture).value?.syncToken)
+        for number in 0..<100 {
+            let name = "r\(number)"
+            _ = try await fixture.modify(.init(.create, HubFixture.record(name)))
+            _ = try await fixture.modify(.init(.forceDelete, HubFixture.record(name)))
+            #expect(try Self.tombstones(fixture) <= 11)
+        }
+        #expect(try Self.tombstones(fixture) >= 10)
+        #expect(try await page(fixture, since: early).code == "BAD_REQUEST")
+        let late = try await page(fixture).value?.syncToken
+        #expect(try await page(fixture, since: late).value?.records.isEmpty == true)
+    }
+
+    @Test("a request removes twice as many old tombstones as it adds")
+    func tombstonesByCascades() async throws {
+        var limits = HubLimits()
+        limits.tombstoneMilliseconds = 1_000
+        let hub = try await MeteredHub(limits)
+        for round in 0..<3 {
+            try await hub.save(1) { _ in MeteredHub.record("root\(round)") }
+            try await hub.save(700) {
+                MeteredHub.record(
+                    "c\(round)-\($0)", MeteredHub.reference("p", "root\(round)", "DELETE_SELF"))
+            }
+        }
+        // Those of the first two are old when the third one goes: more than a write removes that
+        // deletes little.
+        for round in 0..<3 {
+            if round == 2 { hub.fixture.advance(milliseconds: 1_002) }
+            _ = try await hub.fixture.modify(
+                .init(.forceDelete, HubFixture.record("root\(round)")))
+        }
+        #expect(try Self.tombstones(hub.fixture) == 701)
+        #expect(try hub.fixture.wrongSpace() == [])
+    }
+
     @Test("zones that changed or ended are told once, and ended ones are empty when made again")
     func databaseFeed() async throws {
         let fixture = try await HubFixture()

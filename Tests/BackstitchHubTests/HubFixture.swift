@@ -1,7 +1,7 @@
 import BackstitchTesting
 import CloudKitWire
 import Foundation
-import LMDB
+import Threading
 import Testing
 import WireCrypto
 
@@ -16,6 +16,8 @@ final class HubFixture: Sendable {
     let ada: Hub.SignedInUser
     let bob: Hub.SignedInUser
     let time: Locked<Int64>
+    /// The steady clock, and how far each look at it moves it on.
+    let steady: Locked<(now: Int64, step: Int64)>
     private let folder: URL
 
     init(limits: HubLimits = HubLimits(), seed: UInt64 = 1) async throws {
@@ -23,6 +25,8 @@ final class HubFixture: Sendable {
             .appendingPathComponent("hub-\(UUID().uuidString)")
         let time = Locked<Int64>(1_700_000_000_000)
         self.time = time
+        let steady = Locked<(now: Int64, step: Int64)>((0, 0))
+        self.steady = steady
         let random = Locked(SeededGenerator(seed: seed))
         var configuration = HubConfiguration()
         configuration.limits = limits
@@ -31,6 +35,12 @@ final class HubFixture: Sendable {
             secret: { count in
                 random.withLock { random in
                     (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+                }
+            },
+            steadyMilliseconds: {
+                steady.withLock { steady in
+                    steady.now += steady.step
+                    return steady.now
                 }
             })
         hub = try await Hub.temporary(assetFolder: folder.path, configuration: configuration)
@@ -47,8 +57,19 @@ final class HubFixture: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
+    /// Waits until devices were told of what was changed until now.
+    func tellAll() async {
+        while hub.notifying.count > 0 { await Task.yield() }
+    }
+
     /// Moves the time on.
-    func advance(milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+    func advance(milliseconds: Int64) {
+        setClock(by: milliseconds)
+        steady.withLock { $0.now += milliseconds }
+    }
+
+    /// Sets the clock forth or back, while no time passes.
+    func setClock(by milliseconds: Int64) { time.withLock { $0 += milliseconds } }
 
     /// The address of a call.
     func target(

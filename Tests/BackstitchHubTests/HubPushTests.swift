@@ -50,6 +50,26 @@ struct HubPushTests {
         #expect(await quiet.isEmpty)
     }
 
+    @Test("a clock that is set neither ends calls that wait, nor keeps them for longer")
+    func setClock() async throws {
+        let fixture = try await HubFixture()
+        let (phone, laptop) = (try await makeToken(fixture), try await makeToken(fixture))
+        async let first = poll(fixture, phone)
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        fixture.setClock(by: 24 * 3_600 * 1_000)
+        fixture.hub.tick()
+        #expect(fixture.hub.couriers.waiterCount == 1)
+        fixture.setClock(by: -48 * 3_600 * 1_000)
+        async let second = poll(fixture, laptop)
+        while fixture.hub.couriers.waiterCount == 1 { await Task.yield() }
+        fixture.advance(milliseconds: HubLimits().courierMilliseconds)
+        fixture.hub.tick()
+        #expect(fixture.hub.couriers.waiterCount == 0)
+        fixture.hub.couriers.releaseAll()
+        #expect(await first.isEmpty)
+        #expect(await second.isEmpty)
+    }
+
     @Test("notifications that nobody waits for are kept, each once")
     func waitingNotifications() async throws {
         let fixture = try await HubFixture()
@@ -60,6 +80,7 @@ struct HubPushTests {
         for name in ["a", "b"] {
             _ = try await fixture.modify(.init(.create, HubFixture.record(name)))
         }
+        await fixture.tellAll()
         #expect(await !poll(fixture, token).isEmpty)
         async let second = poll(fixture, token)
         while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
@@ -81,6 +102,7 @@ struct HubPushTests {
             fixture.advance(milliseconds: 1)
         }
         _ = try await fixture.modify(.init(.create, HubFixture.record("a")))
+        await fixture.tellAll()
         #expect(await poll(fixture, tokens[0]) == [0])
         #expect(await poll(fixture, tokens[1]).count > 1)
         #expect(await poll(fixture, tokens[2]).count > 1)

@@ -9,11 +9,15 @@ private struct ZoneModel: ZoneView {
 
     func record(_ name: String) -> StoredRecord? { records[name] }
 
-    func sources(of target: String) throws -> [LinkSource] {
-        try records.values.filter { !$0.isDeleted }.flatMap { record in
-            RecordLink.links(of: try record.fields(), parent: record.parent)
-                .filter { $0.target == target }
-                .map { LinkSource(recordName: record.recordName, kind: $0.kind) }
+    func visitSources(
+        of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
+    ) throws {
+        let link = RecordLink(target: target, kind: kind)
+        for name in records.keys.sorted() {
+            guard let record = records[name], !record.isDeleted,
+                RecordLink.links(of: try record.fields(), parent: record.parent).contains(link)
+            else { continue }
+            guard try visit(name) else { return }
         }
     }
 

@@ -4,7 +4,7 @@ import BackstitchSync
 import BackstitchTesting
 import CloudKitWire
 import Foundation
-import LMDB
+import Threading
 import Testing
 import WireCrypto
 

@@ -1,6 +1,6 @@
 import BackstitchCore
 import BackstitchSync
-import LMDB
+import Threading
 import Testing
 
 @testable import CloudKitRecordService
@@ -33,7 +33,7 @@ struct ReplyTests {
     ) throws(ServiceError) -> CloudKitRecordService {
         try CloudKitRecordService(
             CloudKitConfiguration(
-                url: "http://h", container: "c",
+                url: "https://h", container: "c",
                 credentials: .user(apiToken: "a", webAuthToken: token)), client: client)
     }
 

@@ -14,11 +14,13 @@ final class Helper {
 
     /// Starts the helper on a store.
     ///
-    /// - Parameter firstWriter: Of a process that shares the store with others; nil for one alone.
-    init(_ path: String, firstWriter: Int? = nil) throws {
+    /// - Parameters:
+    ///   - firstWriter: Of a process that shares the store with others; nil for one alone.
+    ///   - mode: How it shares the store.
+    init(_ path: String, firstWriter: Int? = nil, mode: String = "shared") throws {
         let process = try ChildProcess(
             [ChildProcess.path(ofBuilt: "BackstitchKillHelper"), path]
-                + (firstWriter.map { ["\($0)", "shared"] } ?? []))
+                + (firstWriter.map { ["\($0)", mode] } ?? []))
         self.process = process
         let output = output
         Thread.detachNewThread {

@@ -2,12 +2,14 @@ import Backstitch
 import BackstitchCore
 import BackstitchStore
 import Foundation
+import SmallDisk
 import Testing
 
 /// A process that writes at full durability is killed again and again, at any moment.
 ///
 /// `KILL_ROUNDS` says how often; 25 unless given. `SHARED_SECONDS` says how long several processes
-/// share a store; 3 unless given.
+/// share a store; 3 unless given. `FULL_DISK_KILLS` says how many are killed on each disk that is full
+/// now and then; 12 unless given.
 @Suite(.serialized) struct KillTests {
     /// After so many rounds a new store is begun, so that opening one is interrupted too.
     private static let roundsPerStore = 20
@@ -72,6 +74,114 @@ import Testing
         print("\(kills) kills, \(acknowledged.values.reduce(0) { $0 + $1 + 1 }) acknowledged")
         #expect(kills > 2)
         try await check(path, acknowledged, "shared")
+    }
+
+    @Test func `views are of the moment of the records while processes without them write`()
+        async throws
+    {
+        let root = FileManager.default.temporaryDirectory.path + "/views-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let path = root + "/store"
+        let store = try Store(
+            at: path, schema: Schema(Item.self), configuration: Views.configuration)
+        defer { store.close() }
+        var acknowledged: [Int: Int] = [:]
+        for round in 0..<3 {
+            let helper = try Helper(path, firstWriter: 4 * (round % 2), mode: "plain")
+            var reads = 0
+            // Reads go on until the helper has written for a while.
+            while reads < 150 || helper.lineCount < 40 {
+                guard !helper.hasEnded else { throw Failure() }
+                reads += 1
+                do {
+                    try Self.checkViews(of: store)
+                } catch let error as StoreError where error.code == .projectionNotReady {
+                    // The helper wrote more than a read takes in by itself, which is bounded.
+                    try await store.prepareProjections()
+                }
+                guard reads % 10 == 0 else { continue }
+                try await store.write { transaction in
+                    let count = try transaction.view(of: Views.items).totals().map(\.count)
+                        .reduce(0, +)
+                    let records = try transaction.count(Query<Item>())
+                    #expect(count == records)
+                }
+            }
+            for (writer, transaction) in try helper.kill() {
+                acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
+            }
+        }
+        try await checkViews(of: store, "after the last process")
+        store.close()
+        try await check(path, acknowledged, "views")
+    }
+
+    /// Compares a view with the records of the same moment.
+    private static func checkViews(of store: Store) throws {
+        try store.read { transaction in
+            let expected = try transaction.groups(
+                Query<Item>(), by: GroupKeys(\.writer), .count(), .sum(\.revision))
+            let view = try transaction.view(of: Views.items)
+            let found = try view.totals()
+            #expect(found.map(\.group) == expected.map(\.key))
+            #expect(found.map(\.count) == expected.map(\.values.0))
+            #expect(found.map(\.sum) == expected.map(\.values.1))
+            #expect(try view.checkpoint == transaction.lastSequence)
+        }
+    }
+
+    @Test(
+        .enabled(if: !SmallDisk.kinds.isEmpty, "nothing can be mounted here"),
+        arguments: SmallDisk.kinds)
+    func `processes that are killed on a disk that is full now and then lose nothing`(
+        kind: SmallDisk.Kind
+    ) async throws {
+        let wanted =
+            ProcessInfo.processInfo.environment["FULL_DISK_KILLS"].flatMap { Int($0) } ?? 12
+        let disk = try SmallDisk(kind)
+        let path = disk.path + "/store"
+        var processes = try [0, 2].map { try Helper(path, firstWriter: $0) }
+        while processes.contains(where: { $0.lineCount < 10 }) { usleep(1_000) }
+        var acknowledged: [Int: Int] = [:]
+        func kill(_ number: Int) throws {
+            for (writer, transaction) in try processes[number].kill() {
+                acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
+            }
+        }
+        var state: UInt64 = 11
+        func random(below bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        for round in 0..<wanted {
+            // Space runs out and comes back, a little or all of it.
+            for _ in 0..<random(below: 4) {
+                try disk.take()
+                usleep(UInt32(random(below: 30_000)))
+                disk.give(allBut: max(0, try disk.taken - random(below: 100) << 10))
+                usleep(UInt32(random(below: 30_000)))
+            }
+            try disk.take()
+            usleep(UInt32(random(below: 100_000)))
+            let number = random(below: 2)
+            try kill(number)
+            guard round % 6 == 5 else {
+                // A store opens on a full disk too.
+                processes[number] = try Helper(path, firstWriter: 2 * number)
+                continue
+            }
+            try kill(1 - number)
+            disk.give()
+            try await check(path, acknowledged, "\(kind), round \(round)")
+            processes = try [0, 2].map { try Helper(path, firstWriter: $0) }
+            while processes.contains(where: { $0.lineCount < 1 }) { usleep(1_000) }
+        }
+        for number in 0..<2 { try kill(number) }
+        disk.give()
+        print("\(kind): \(wanted) kills, \(acknowledged.values.reduce(0, +)) acknowledged")
+        try await check(path, acknowledged, "\(kind)")
+        #expect(acknowledged.count == 4)
     }
 
     /// Runs the helper until it printed so many lines and for so long after; returns what it

@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `values that can't be stored`() async throws {
-        let long = String(repeating: "x", count: FieldWriter.fieldBytesMax)
+        let long = String(repeating: "x", count: FieldWriter.fieldBytesMax + 1)
         for value in [
             .string(long), .bytes(Data(long.utf8)), .list([.string(long)]), .list([.list([])]),
         ] as [ServiceValue] {
@@ -109,15 +109,27 @@ import Testing
 
     @Test func `more names than a store can number`() async throws {
         let fields = Dictionary(
-            uniqueKeysWithValues: (0...Catalog.numberMax).map { ("f\($0)", ServiceValue.int64(1)) })
-        let result = try await merge(fields)
+            uniqueKeysWithValues: (0...Catalog.undeclaredMax).map {
+                ("f\($0)", ServiceValue.int64(1))
+            })
+        #expect(try await merge(fields.merging(["int": .int64(1)]) { $1 }) == .applied)
+        #expect(try store.read { try $0.find(Everything.self, "x") }?.int == 1)
+        #expect(try store.info().incompleteRecords == 1)
+        try await store.expectConsistent()
+        // A version with names that there are numbers for is whole.
+        #expect(try await merge(["int": .int64(2)], tag: "2") == .applied)
+        #expect(try store.info().incompleteRecords == 0)
+        let types = Set((0..<Catalog.undeclaredMax).map { "T\($0)" })
+        try await store.writeContext { try $0.numberTables(named: types) }
+        let head = try store.head
+        let result = try await merge(["f": .int64(1)], type: "Another", name: "y")
         guard case .rejected(let reason) = result else {
             Issue.record("It was not rejected but \(result).")
             return
         }
-        #expect(reason.contains("\(Catalog.numberMax)"))
-        #expect(try store.head == 0)
-        #expect(try await merge(["int": .int64(1)]) == .applied)
+        #expect(reason.contains("\(Catalog.undeclaredMax)"))
+        #expect(try store.head == head)
+        #expect(try store.info().incompleteRecords == 1)
     }
 
     @Test func `clearing a reference of an unreadable record keeps it unread`() async throws {

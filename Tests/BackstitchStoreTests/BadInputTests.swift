@@ -70,19 +70,29 @@ import Testing
     @Test func `text and data over the largest size`() throws {
         let bytesMax = FieldWriter.fieldBytesMax
         try expectRefused(.invalidValue, naming: "Everything.string") {
-            try save(Everything(id: "x", string: String(repeating: "é", count: bytesMax / 2)))
+            try save(Everything(id: "x", string: String(repeating: "é", count: bytesMax / 2 + 1)))
         }
         try expectRefused(.invalidValue, naming: "Everything.data") {
-            try save(Everything(id: "x", data: Data(count: bytesMax)))
+            try save(Everything(id: "x", data: Data(count: bytesMax + 1)))
+        }
+    }
+
+    @Test func `the refusal of a large value counts its bytes and says what to do`() throws {
+        #expect(FieldWriter.fieldBytesMax == 1_048_576)
+        try expectRefused(.invalidValue, naming: "it has 1048577 bytes, and a field has 1048576") {
+            try save(Everything(id: "x", data: Data(count: 1_048_577)))
+        }
+        try expectRefused(.invalidValue, naming: "in a file") {
+            try save(Everything(id: "x", data: Data(count: 1_048_577)))
         }
     }
 
     @Test func `values at their limits are kept`() async throws {
-        let text = String(repeating: "x", count: FieldWriter.fieldBytesMax - 1)
+        let text = String(repeating: "x", count: FieldWriter.fieldBytesMax)
         let name = String(repeating: "n", count: 255)
         let model = Everything(
             id: .init(name), string: text, date: Date(timeIntervalSince1970: 9e11),
-            data: Data(count: FieldWriter.fieldBytesMax - 1), reference: .init(name + ""))
+            data: Data(count: FieldWriter.fieldBytesMax), reference: .init(name + ""))
         try save(model)
         #expect(try store.read { try $0.find(Everything.self, .init(name)) } == model)
         try save(Employee(id: "long", name: text, email: text))

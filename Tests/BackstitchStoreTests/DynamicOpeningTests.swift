@@ -106,8 +106,8 @@ import Testing
         #expect(info.formatVersion == 1)
         #expect(
             info.entities == [
-                .init(name: "Author", isDeclared: true, records: 1, tombstones: 1),
-                .init(name: "Book", isDeclared: true, records: 0, tombstones: 0),
+                .init(name: "Author", isDeclared: true, records: 1, tombstones: 1, unreadable: 0),
+                .init(name: "Book", isDeclared: true, records: 0, tombstones: 0, unreadable: 0),
             ])
         #expect(info.lastSequence == 4)
         #expect(info.operations == 4)

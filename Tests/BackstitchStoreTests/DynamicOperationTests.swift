@@ -3,6 +3,7 @@ import BackstitchCore
 import Foundation
 import LMDB
 import Testing
+import Threading
 
 @testable import BackstitchStore
 

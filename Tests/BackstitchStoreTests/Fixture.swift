@@ -2,6 +2,7 @@ import Backstitch
 import Foundation
 import LMDB
 import Testing
+import Threading
 
 @testable import BackstitchStore
 

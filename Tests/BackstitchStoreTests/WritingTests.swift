@@ -1,7 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
-import LMDB
+import Threading
 import Testing
 
 @testable import BackstitchStore
@@ -134,15 +134,18 @@ import Testing
         }
     }
 
-    @Test func `a read inside a read and inside a write sees the last commit`() throws {
+    @Test func `a read inside a read sees the last commit, and inside a write is refused`() throws {
         let store = store
+        let counts = try store.read { outer in
+            try [outer.count(Node.self), store.read { try $0.count(Node.self) }]
+        }
+        #expect(counts == [0, 0])
         try store.write { transaction in
             try transaction.save(Node(id: "n"))
-            let counts = try store.read { outer in
-                try [outer.count(Node.self), store.read { try $0.count(Node.self) }]
-            }
-            #expect(counts == [0, 0])
+            let error = failure { _ = try store.read { try $0.count(Node.self) } }
+            #expect(error?.code == .nestedWrite)
         }
+        #expect(try store.read { try $0.count(Node.self) } == 1)
     }
 
     @Test func `an operation that was applied in part spoils its write`() async throws {

@@ -3,7 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 /// Policies end to end: who wins, what the journal keeps, and what an undo brings back.
@@ -111,7 +111,7 @@ import Testing
     }
 
     private enum Bad: CaseIterable, Sendable {
-        case throwing, absent, unknownField, wrongType, missing
+        case throwing, unknownField, wrongType, missing
     }
 
     @Test(arguments: Bad.allCases)
@@ -122,7 +122,6 @@ import Testing
         let phone = try await synced {
             $0.conflictPolicy = .resolver
             switch bad {
-            case .absent: $0.conflictResolver = nil
             case .throwing: $0.conflictResolver = { _ in throw Undecided() }
             case .unknownField: $0.conflictResolver = { _ in .fields(["titel": .string("x")]) }
             case .wrongType: $0.conflictResolver = { _ in .fields(["title": .bool(true)]) }
@@ -138,7 +137,7 @@ import Testing
         #expect(remote(cloud) == ["Note a {body: base, title: theirs}", "Note b {title: other}"])
         #expect(try phone.titles()["a"] == "mine")
         // A retry meets the service's version again, and another resolver settles it.
-        let wiser = phone.restarted { $0.conflictResolver = { _ in .client } }
+        let wiser = await phone.restarted { $0.conflictResolver = { _ in .client } }
         try await wiser.engine.retryParked()
         try await wiser.sync()
         #expect(remote(cloud).first == "Note a {body: base, title: mine}")

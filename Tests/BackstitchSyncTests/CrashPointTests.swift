@@ -3,11 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 /// Counts the points at which a device can go down, and lets it go down at one of them.
-private final class CrashPoints: Sendable {
+final class CrashPoints: Sendable {
     private struct State {
         var passed = 0
         var isArmed = false
@@ -35,7 +35,7 @@ private final class CrashPoints: Sendable {
 }
 
 /// A device whose store is on disk, and which goes down at a point of a round.
-private struct CrashingDevice {
+struct CrashingDevice {
     let folder: TemporaryFolder
     let service: SimulatedRecordService
     let points: CrashPoints
@@ -80,11 +80,16 @@ private struct CrashingDevice {
             try await device.sync()
         } catch {
             points.arm(false)
-            device.store.close()
-            device = try Self.open(folder, service, policy, points)
+            try reopen()
             points.arm(true)
             try await device.sync()
         }
+    }
+
+    /// Opens the store anew, as the device does when it comes up again.
+    mutating func reopen() throws {
+        device.store.close()
+        device = try Self.open(folder, service, policy, points)
     }
 }
 

@@ -66,7 +66,10 @@ struct Device: Sendable {
     }
 
     /// The device after a restart of its engine.
-    func restarted(configure: (inout SyncConfiguration) -> Void = { _ in }) -> Device {
+    func restarted(
+        configure: (inout SyncConfiguration) -> Void = { _ in }
+    ) async -> Device {
+        await engine.stop()
         let old = engine.configuration
         return Device(store: store, service: service) { configuration in
             configuration = old
@@ -165,6 +168,7 @@ private func short(_ value: ServiceValue) -> String {
     case .double(let number): "\(number)"
     case .timestamp(let milliseconds): "\(milliseconds)ms"
     case .reference(let reference): "->\(reference.recordName)"
+    case .unknown(let value): "\(value.typeName)(\(value.json))"
     case .bytes, .location, .list: "\(value)"
     }
 }

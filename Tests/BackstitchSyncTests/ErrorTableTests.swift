@@ -3,7 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 /// The calls of a round that can fail.
@@ -83,6 +83,7 @@ enum FailingCall: String, CaseIterable, Sendable {
         } else {
             phone.service.inject(fault)
         }
+        await phone.engine.stop()
         let engine = SyncEngine(
             store: phone.store, service: failing, configuration: phone.engine.configuration)
         let events = EventRecorder(engine)

@@ -1,7 +1,7 @@
 import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 
 /// A connection on which one record of a request fails with any code.
 final class FailingService: ForwardingService {

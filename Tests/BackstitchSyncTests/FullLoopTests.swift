@@ -40,6 +40,7 @@ import Testing
         #expect(pushed.pushedRecords == 2)
         let pulled = try await secondEngine.sync()
         #expect(pulled.pulledRecords == 2)
+        #expect(pulled.echoedRecords == 0)
         let found = try second.read { try $0.find(Player.self, ada.id) }
         #expect(found?.name == "Ada")
         #expect(found?.team == team.id)
@@ -63,7 +64,9 @@ import Testing
         #expect(report.conflicts == 1)
         #expect(try second.read { try $0.find(Player.self, ada.id) }?.score == 10)
         let again = try await firstEngine.sync()
-        #expect(again.pulledRecords >= 0)
+        // What it pushed comes back, and was here.
+        #expect(again.pulledRecords == 1)
+        #expect(again.echoedRecords == 1)
         for store in [first, second] {
             #expect(try store.verify().problems == [])
             #expect(try await store.rebuild().isIdentical)

@@ -35,8 +35,8 @@ import Testing
             try Store(at: path, schema: Self.schema()).close()
             await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
                 let store = try Store(at: path, schema: LeaseTests.schema())
-                #expect(try store.takeSyncLease())
-                kill(getpid(), SIGKILL)
+                let turn = try #require(try store.takeSyncTurn())
+                withExtendedLifetime(turn) { _ = kill(getpid(), SIGKILL) }
             }
             let store = try Store(at: path, schema: Self.schema())
             defer { store.close() }
@@ -44,10 +44,10 @@ import Testing
             try await engine.sync()
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let store = try Store(at: path, schema: LeaseTests.schema())
-                #expect(try !store.takeSyncLease())
+                #expect(try store.takeSyncTurn() == nil)
             }
             await engine.stop()
-            #expect(try store.takeSyncLease())
+            #expect(try store.takeSyncTurn() != nil)
         }
     }
 
@@ -56,15 +56,15 @@ import Testing
     {
         try await withFolder { path in
             let first = try Store(at: path, schema: Self.schema())
-            #expect(try first.takeSyncLease())
+            let turn = try #require(try first.takeSyncTurn())
             // What a process that is being started has until it runs its own program.
             let inherited = try #require(Self.duplicate(ofFile: path + "/sync.lock"))
             defer { close(inherited) }
             let second = try Store(at: path, schema: Self.schema())
             defer { second.close() }
-            #expect(try !second.takeSyncLease())
-            first.close()
-            #expect(try second.takeSyncLease())
+            #expect(try second.takeSyncTurn() == nil)
+            withExtendedLifetime(turn) { first.close() }
+            #expect(try second.takeSyncTurn() != nil)
         }
     }
 
@@ -106,21 +106,35 @@ import Testing
         }
     }
 
-    @Test func `engines of one store object share the role`() async throws {
+    @Test func `engines of one store object take turns`() async throws {
         try await withFolder { path in
             let store = try Store(at: path, schema: Self.schema())
             defer { store.close() }
-            let one = engine(store, "a")
+            var one: SyncEngine? = engine(store, "a")
             let other = engine(store, "a")
-            try await one.sync()
+            try await one?.sync()
+            for _ in 0..<2 {
+                await #expect { try await other.sync() } throws: {
+                    ($0 as? SyncError)?.code == .standby
+                }
+            }
+            #expect(other.status == .standby)
+            #expect(try store.takeSyncTurn() == nil)
+            await one?.stop()
             try await other.sync()
-            await one.stop()
-            try await other.sync()
-            let third = try Store(at: path, schema: Self.schema())
-            defer { third.close() }
-            #expect(try !third.takeSyncLease())
+            #expect(other.status == .idle)
+            let handle = try Store(at: path, schema: Self.schema())
+            defer { handle.close() }
+            #expect(try handle.takeSyncTurn() == nil)
             await other.stop()
-            #expect(try third.takeSyncLease())
+            // One that nobody holds any more has had its turn.
+            one = engine(store, "a")
+            try await one?.sync()
+            #expect(try handle.takeSyncTurn() == nil)
+            weak let last = one
+            one = nil
+            while last != nil, !Task.isCancelled { await Task.yield() }
+            #expect(try handle.takeSyncTurn() != nil)
         }
     }
 }

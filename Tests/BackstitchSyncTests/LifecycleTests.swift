@@ -3,7 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 /// Triggers, retries, and the life of the engine. Time is a clock that the tests move on.
@@ -51,7 +51,7 @@ import Testing
         try await phone.engine.start()
         await phone.engine.stop()
         try await phone.note("a", "two")
-        let next = phone.restarted()
+        let next = await phone.restarted()
         try await next.engine.start()
         #expect(remote(cloud) == ["Note a {title: two}"])
         await next.engine.stop()
@@ -63,7 +63,7 @@ import Testing
         try await phone.engine.start()
         await phone.engine.stop()
         try await phone.delete(Note.ID("a"))
-        let next = phone.restarted()
+        let next = await phone.restarted()
         try await next.engine.start()
         #expect(remote(cloud) == [])
         try await next.expectSettled()
@@ -278,7 +278,7 @@ import Testing
         #expect(engine.status == .stopped)
         phone.service.beforeReply = nil
         phone.service.beforeRequest = nil
-        let next = phone.restarted()
+        let next = await phone.restarted()
         try await next.sync()
         #expect(remote(cloud) == ["Note a {title: one}"])
         try await next.expectSettled()

@@ -3,7 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 /// A parcel: the service tells where it is, and only the service is told what it weighs.

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 
 /// True once.
 final class OneTime: Sendable {

@@ -4,7 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
-import LMDB
+import Threading
 import Testing
 
 /// What waits, why, and how it goes on.

@@ -33,7 +33,7 @@ import Testing
         #expect(try phone.find(TaskList.ID("l")) == nil)
         try writeList("l")
         try await phone.sync()
-        let restarted = phone.restarted()
+        let restarted = await phone.restarted()
         try await restarted.sync()
         #expect(try restarted.find(TaskList.ID("l"))?.title == "l")
         try await restarted.expectSettled()

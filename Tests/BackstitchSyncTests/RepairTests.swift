@@ -5,6 +5,7 @@ import BackstitchTesting
 import Foundation
 import LMDB
 import Testing
+import Threading
 
 @testable import BackstitchStore
 

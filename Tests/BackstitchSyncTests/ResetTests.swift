@@ -31,7 +31,7 @@ import Testing
         try await phone.engine.destroyZone()
         #expect(cloud.zones() == [])
         #expect(phone.engine.status == .suspended(.zoneDeletedByUser))
-        let restarted = phone.restarted()
+        let restarted = await phone.restarted()
         #expect(await syncError { try await restarted.sync() }?.code == .suspended)
         #expect(try restarted.titles().count == 3)
         #expect(try await restarted.engine.resume(after: decision))
@@ -108,7 +108,7 @@ import Testing
         try cloud.write("theirs", type: "Note", fields: ["title": .string("t")], in: scenarioZone)
         phone.service.failNext(kind, with: isApplied ? .lostReply : .lostRequest)
         #expect(await syncError { _ = try await phone.engine.resetRemote() }?.code == .unreachable)
-        let next = phone.restarted()
+        let next = await phone.restarted()
         try await next.sync()
         #expect(remote(cloud) == ["Note a {title: one}", "Note b {title: one}"])
         try await next.expectSettled()
@@ -129,7 +129,10 @@ import Testing
 
     @Test(arguments: ConflictPolicy.allCases)
     func `a resync from here wins, and deletes nothing there`(policy: ConflictPolicy) async throws {
-        let phone = try Device(cloud) { $0.conflictPolicy = policy }
+        let phone = try Device(cloud) {
+            $0.conflictPolicy = policy
+            $0.conflictResolver = { _ in .server }
+        }
         for name in ["a", "b", "gone"] { try await phone.note(name, "one") }
         try await phone.sync()
         try await phone.note("b", "edited")
@@ -149,7 +152,7 @@ import Testing
         try cloud.write("a", type: "Note", fields: ["title": .string("later")], in: scenarioZone)
         try await phone.note("a", "mine")
         try await phone.sync()
-        let isTheirs = [.serverWins, .keepBoth].contains(policy.innermost)
+        let isTheirs = [.serverWins, .keepBoth, .resolver].contains(policy.innermost)
         #expect(try phone.titles()["a"] == (isTheirs ? "later" : "mine"))
     }
 

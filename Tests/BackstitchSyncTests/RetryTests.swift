@@ -3,7 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 /// Whatever fails, the outbox drains without another write, and no restart shortens a wait.
@@ -97,7 +97,7 @@ import Testing
         await phone.engine.stop()
         clock.advance(milliseconds: 30_000)
         cloud.clearRequests()
-        let next = phone.restarted()
+        let next = await phone.restarted()
         let events = RoundEnds(next.engine)
         try await next.engine.start()
         #expect(next.engine.status == .backingOff(untilMilliseconds: due))
@@ -108,7 +108,7 @@ import Testing
         #expect(await events.next() == "finished start")
         #expect(remote(cloud).count == 1)
         await next.engine.stop()
-        let last = phone.restarted()
+        let last = await phone.restarted()
         try await last.engine.start()
         #expect(last.engine.status == .idle)
         await last.engine.stop()
@@ -134,7 +134,7 @@ import Testing
             waits.append(due - clock.milliseconds)
             await phone.engine.stop()
             while clock.sleeperCount > 0, !Task.isCancelled { await Task.yield() }
-            phone = phone.restarted()
+            phone = await phone.restarted()
         }
         #expect(waits == [750, 1_500, 3_000, 6_000])
     }
@@ -144,7 +144,7 @@ import Testing
         try await phone.note("a", "one")
         phone.service.failNext(with: .rateLimited, retryAfterSeconds: 90)
         _ = await syncError { try await phone.sync() }
-        let next = phone.restarted()
+        let next = await phone.restarted()
         try await next.sync()
         #expect(remote(cloud).count == 1)
         await next.engine.stop()

@@ -1,6 +1,6 @@
 import BackstitchCore
 import BackstitchSync
-import LMDB
+import Threading
 
 /// Tells how the rounds of an engine ended, one after another.
 final class RoundEnds: Sendable {

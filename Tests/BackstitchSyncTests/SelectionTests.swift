@@ -49,7 +49,7 @@ import Testing
         try cloud.write(
             "m", type: "TaskList", fields: ["title": .string("theirs")], in: scenarioZone)
         try await phone.sync()
-        let whole = phone.restarted { $0.selection = .all }
+        let whole = await phone.restarted { $0.selection = .all }
         #expect(try whole.engine.pending().pendingRecords == 1)
         try await whole.sync()
         #expect(try Set(whole.all(TaskList.self).map(\.title)) == ["list", "theirs"])
@@ -73,7 +73,7 @@ import Testing
         try await other.sync()
         phone.service.failNext(.zoneChanges, with: .zoneNotFound)
         try await phone.sync()
-        let whole = phone.restarted { $0.selection = .all }
+        let whole = await phone.restarted { $0.selection = .all }
         try await whole.sync()
         #expect(
             Set(remote(cloud)) == [
@@ -124,7 +124,7 @@ import Testing
         try await phone.note("b", "out")
         try await phone.sync()
         try await phone.sync()
-        let whole = phone.restarted { $0.selection = .all }
+        let whole = await phone.restarted { $0.selection = .all }
         try await whole.sync()
         #expect(remote(cloud) == ["Note a {body: text, title: draft}", "Note b {title: out}"])
         try await whole.expectSettled()

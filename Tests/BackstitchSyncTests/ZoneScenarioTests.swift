@@ -43,7 +43,7 @@ import Testing
         #expect(phone.engine.status == .suspended(code))
         #expect(cloud.zones() == [])
         cloud.clearRequests()
-        let restarted = phone.restarted()
+        let restarted = await phone.restarted()
         #expect(await syncError { try await restarted.sync() }?.code == .suspended)
         #expect(cloud.requestCounts == [:])
         #expect(try restarted.titles().count == 3)
@@ -187,7 +187,7 @@ import Testing
         }
         #expect(await syncError { try await phone.sync() }?.code == .store)
         phone.store.setCommitFault(nil)
-        let restarted = phone.restarted()
+        let restarted = await phone.restarted()
         #expect(await syncError { try await restarted.sync() }?.code == .suspended)
     }
 

@@ -24,7 +24,7 @@ import Testing
     @Test func `nobody signed in is not authenticated`() async throws {
         let fixture = try await Fixture()
         fixture.phone.switchUser(to: nil)
-        #expect(await codeOfPaging(fixture) == .accountChanged)
+        #expect(await codeOfPaging(fixture) == .notAuthenticated)
         let thrown = await code { () async throws(ServiceError) in
             _ = try await fixture.phone.currentUser()
         }

@@ -1,7 +1,7 @@
 import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
-import LMDB
+import Threading
 import Testing
 
 @Suite struct HookTests {

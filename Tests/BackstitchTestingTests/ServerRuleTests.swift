@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchTesting
+import Foundation
 import Testing
 
 @Suite struct ServerRuleTests {
@@ -94,6 +95,41 @@ import Testing
         ])
         let refused = ServiceError.Code.invalidRequest
         #expect(results.map(\.code) == [nil, refused, refused, refused, nil, refused])
+    }
+
+    @Test func `a field keeps the type of its first value, unless told otherwise`() async throws {
+        let fixture = try await Fixture()
+        let results = try await fixture.modify([
+            Fixture.creation("a", ["n": .int64(1), "tags": .list([]), "none": .null]),
+            Fixture.creation("b", ["n": .string("1")]),
+            Fixture.creation("c", ["n": .double(1)]),
+            Fixture.creation("d", ["n": .null, "tags": .list([.string("x")])]),
+            Fixture.creation("e", ["tags": .list([.int64(1)])]),
+            Fixture.creation("f", ["none": .bytes(Data([1])), "n": .int64(2)]),
+            .create(recordName: "g", recordType: "Task", fields: ["n": .string("1")]),
+        ])
+        let refused = ServiceError.Code.invalidRequest
+        #expect(results.map(\.code) == [nil, refused, refused, nil, refused, nil, nil])
+        guard case .failed(let error) = results[1] else { return }
+        #expect(error.reason.contains("'n'"))
+        #expect(error.reason.contains("STRING"))
+        #expect(error.reason.contains("INT64"))
+        // Neither the end of all records nor another user changes that.
+        _ = try await fixture.modify(fixture.deletion("a"))
+        let late = try await fixture.modify(Fixture.creation("h", ["tags": .list([.double(1)])]))
+        #expect(late?.code == refused)
+        #expect(throws: ServiceError.self) {
+            try fixture.cloud.write(
+                "i", type: "Note", fields: ["n": .string("")], in: fixture.zone)
+        }
+        // What fails decides nothing.
+        fixture.cloud.options.keepsFieldTypes = false
+        let taken = try await fixture.modify(Fixture.creation("j", ["n": .string("")]))
+        #expect(taken?.isSaved == true)
+        fixture.cloud.options.keepsFieldTypes = true
+        let again = try await fixture.modify(Fixture.creation("k", ["n": .string("")]))
+        #expect(again?.code == refused)
+        fixture.cloud.wipe()
     }
 
     @Test func `values must be ones that a server can keep`() async throws {

@@ -112,6 +112,17 @@ struct NamesInUse: Projection {
         #expect(changed == 1)
     }
 
+    @Test func `what the tour changes in parts is changed`() async throws {
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        try await store.write {
+            _ = try $0.save(
+                Employee(name: "Bob", email: "bob@example.org", salary: 1, hiredAt: Date()))
+        }
+        let unnamed = Query<Employee>().where(#Predicate { $0.nickname == nil })
+        try await store.update(unnamed, inPartsOf: 1_000) { $0.nickname = "-" }
+        #expect(try store.read { try $0.fetch(Employee.self) }.map(\.nickname) == ["-"])
+    }
+
     @Test func `what the tour watches ends with the store`() async throws {
         let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
         let engines = Department(name: "Engines")
@@ -286,6 +297,8 @@ struct NamesInUse: Projection {
 
         try await store.revert(ada.id)  // gives up what was not synced
 
+        let hidden = try store.unreadableRecords()  // by entity, such as ["Employee": 2]
+        #expect(hidden.isEmpty)
         #expect(staffBefore.map(\.salary) == [4000])
         #expect(try store.read { try $0.count(Employee.self) } == 0)
     }
@@ -370,6 +383,36 @@ struct NamesInUse: Projection {
 
         #expect(await service.limits.operationsPerRequest == 200)
         #expect(token.value == savedToken)
+    }
+
+    @Test func `devices of a test exchange until all is quiet`() async throws {
+        let cloud = SimulatedCloud()
+        let (phone, laptop) = try (engine("phone"), engine("laptop"))
+        func engine(_ device: String) throws -> SyncEngine {
+            SyncEngine(
+                store: try Store.inMemory(schema: Schema(Department.self, Employee.self)),
+                service: cloud.connection(device: device),
+                configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))
+        }
+        try await phone.store.write { _ = try $0.save(Department(name: "Engines")) }
+
+        try await sync(phone, laptop, untilQuiet: 10)  // in turn, until no store changes any more
+
+        #expect(try laptop.store.read { try $0.count(Department.self) } == 1)
+    }
+
+    @Test func `what the tour moves to another zone is there`() async throws {
+        let cloud = SimulatedCloud()
+        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let engine = SyncEngine(
+            store: store, service: cloud.connection(device: "a"),
+            configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))
+        try await store.write { _ = try $0.save(Department(name: "Engines")) }
+
+        try await engine.sync()  // the old zone and this store have everything then
+        try await engine.move(to: "Notes2")  // uploads everything, edits that were not pushed too
+
+        #expect(cloud.records(in: ZoneID("Notes2")).count == 1)
     }
 
     @Test func `the README shows what is tested here`() throws {

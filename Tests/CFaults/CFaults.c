@@ -52,23 +52,47 @@ int CFaultsDisarm(void) {
 
 // Counting. All calls are told by the path of what they concern.
 
-static bool counts;
+/// Ends the process where two tests use one facility at a time.
+static void claim(bool isTaken) {
+    if (!isTaken) return;
+    fputs("Two tests count or record calls at the same time.\n", stderr);
+    abort();
+}
+
+/// What becomes of a call.
+typedef enum { Passes, Fails, PassesInPart } Fate;
+
+static bool counts, cutsShort, fillsBehind, hasCut;
 static char countedFolder[PATH_MAX];
 static int callCount, firstFailing, lastFailing, countedFailures, countedReason;
 static char *calls;
 static size_t callsLength;
 static FILE *callsStream;
 
-void CFaultsCount(const char *directory, int number, int times, int reason) {
+static void startCounting(const char *directory, int first, int last, int reason, bool isShort,
+                          bool thenFull) {
     pthread_mutex_lock(&lock);
+    claim(counts);
     snprintf(countedFolder, sizeof countedFolder, "%s", directory);
     callCount = countedFailures = 0;
     callsStream = open_memstream(&calls, &callsLength);
-    firstFailing = number;
-    lastFailing = times > INT_MAX - number ? INT_MAX : number + times;
+    firstFailing = first;
+    lastFailing = last;
     countedReason = reason;
+    cutsShort = isShort;
+    fillsBehind = thenFull;
+    hasCut = false;
     __atomic_store_n(&counts, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
+}
+
+void CFaultsCount(const char *directory, int number, int times, int reason) {
+    int last = times > INT_MAX - number ? INT_MAX : number + times;
+    startCounting(directory, number, last, reason, false, false);
+}
+
+void CFaultsCountShort(const char *directory, int number, bool thenFull) {
+    startCounting(directory, number, number, ENOSPC, true, thenFull);
 }
 
 char *CFaultsCounted(int *failed) {
@@ -82,58 +106,90 @@ char *CFaultsCounted(int *failed) {
     return result;
 }
 
-static bool failsAt(const char *path, const char *name) {
-    if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return false;
-    bool result = false;
+/// The fate of the call that comes next.
+/// @param count How many bytes it reads or writes; 0 if it does neither.
+static Fate nextFate(size_t count, bool writes) {
+    if (!cutsShort) {
+        return callCount >= firstFailing && callCount < lastFailing ? Fails : Passes;
+    }
+    if (callCount == firstFailing && count > 1) {
+        hasCut = writes;
+        return PassesInPart;
+    }
+    return hasCut && fillsBehind && writes ? Fails : Passes;
+}
+
+static Fate fateAt(const char *path, const char *name, size_t count, bool writes) {
+    if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return Passes;
+    Fate result = Passes;
     pthread_mutex_lock(&lock);
     if (counts && strncmp(path, countedFolder, strlen(countedFolder)) == 0) {
-        result = callCount >= firstFailing && callCount < lastFailing;
-        if (result) countedFailures++;
+        result = nextFate(count, writes);
+        if (result != Passes) countedFailures++;
         callCount++;
-        fprintf(callsStream, "%s %s%s\n", name, path + strlen(countedFolder),
-                result ? " failed" : "");
+        fprintf(callsStream, "%s %s", name, path + strlen(countedFolder));
+        if (result == Fails) fputs(" failed", callsStream);
+        if (result == PassesInPart) fprintf(callsStream, " short of %zu", count);
+        fputc('\n', callsStream);
     }
     int reason = countedReason;
     pthread_mutex_unlock(&lock);
-    if (result) errno = reason;
+    if (result == Fails) errno = reason;
     return result;
 }
 
+static bool failsAt(const char *path, const char *name) {
+    return fateAt(path, name, 0, false) == Fails;
+}
+
 // Where the path can't be told, nothing fails.
-static bool failsOn(int descriptor, const char *name) {
-    if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return false;
+static Fate fateOn(int descriptor, const char *name, size_t count, bool writes) {
+    if (!__atomic_load_n(&counts, __ATOMIC_RELAXED)) return Passes;
     int reason = errno;
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     ssize_t length = readlink(link, path, sizeof path - 1);
     errno = reason;
-    if (length < 0) return false;
+    if (length < 0) return Passes;
     path[length] = 0;
-    return failsAt(path, name);
+    return fateAt(path, name, count, writes);
 }
 
-static bool fails(int descriptor, CFaultsCall call) {
+static bool failsOn(int descriptor, const char *name) {
+    return fateOn(descriptor, name, 0, false) == Fails;
+}
+
+/// @param count How many bytes are written; 0 for another call.
+static Fate fate(int descriptor, CFaultsCall call, size_t count) {
     static const char *const names[] = {"write", "sync", "punch"};
-    if (failsOn(descriptor, names[call])) return true;
-    if (!__atomic_load_n(&armed, __ATOMIC_RELAXED)) return false;
+    Fate counted = fateOn(descriptor, names[call], count, call == CFaultsWrite);
+    if (counted != Passes) return counted;
+    if (!__atomic_load_n(&armed, __ATOMIC_RELAXED)) return Passes;
+    int before = errno;
     struct stat status;
-    if (fstat(descriptor, &status) != 0) return false;
-    bool result = false;
+    if (fstat(descriptor, &status) != 0) return Passes;
+    Fate result = Passes;
     pthread_mutex_lock(&lock);
     if (armed && call == armedCall && status.st_dev == armedDevice &&
         status.st_ino == armedInode) {
         if (successes > 0) {
             successes--;
-        } else if (failures > 0) {
+        } else if (failures > 0 && (armedReason != 0 || count > 1)) {
             failures--;
             failed++;
-            result = true;
+            result = armedReason != 0 ? Fails : PassesInPart;
         }
     }
-    int reason = armedReason;
+    errno = result == Fails ? armedReason : before;
     pthread_mutex_unlock(&lock);
-    if (result) errno = reason;
     return result;
+}
+
+static bool fails(int descriptor, CFaultsCall call) { return fate(descriptor, call, 0) == Fails; }
+
+/// As many bytes as a full disk takes of some: whole pages, where there are several.
+static size_t part(size_t count) {
+    return count / 2 >= 4096 ? count / 2 / 4096 * 4096 : count / 2;
 }
 
 // Two threads may look a function up at the same time; both find the same.
@@ -157,6 +213,7 @@ static int syncCount;
 
 void CFaultsRecord(const char *directory, const char *const *names, int count) {
     pthread_mutex_lock(&lock);
+    claim(records);
     if (!realpath(directory, recordedFolder)) recordedFolder[0] = 0;
     recordedCount = count < 4 ? count : 4;
     for (int i = 0; i < recordedCount; i++) {
@@ -255,38 +312,80 @@ static ssize_t recorded(int descriptor, const struct iovec *parts, int count, of
     return written;
 }
 
-ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
-    REAL(pwrite);
-    if (fails(descriptor, CFaultsWrite)) return -1;
-    struct iovec part = {(void *)bytes, count};
-    return recorded(descriptor, &part, 1, offset, real(descriptor, bytes, count, offset));
+#define WRITING(name, offset_t_, real_call)                                                \
+    {                                                                                      \
+        REAL(name);                                                                        \
+        Fate fated = fate(descriptor, CFaultsWrite, count);                                \
+        if (fated == Fails) return -1;                                                     \
+        if (fated == PassesInPart) count = part(count);                                    \
+        struct iovec whole = {(void *)bytes, count};                                       \
+        offset_t_;                                                                         \
+        return recorded(descriptor, &whole, 1, offset, real_call);                         \
+    }
+
+ssize_t write(int descriptor, const void *bytes, size_t count)
+WRITING(write, off_t offset = lseek(descriptor, 0, SEEK_CUR), real(descriptor, bytes, count))
+
+ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset)
+WRITING(pwrite, , real(descriptor, bytes, count, offset))
+
+ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off_t offset)
+WRITING(pwrite64, , real(descriptor, bytes, count, offset))
+
+/// Cuts a vector, which has a few dozen parts at most, down to a number of bytes.
+static int cut(const struct iovec *parts, int count, size_t bytes, struct iovec *cut) {
+    int kept = 0;
+    for (; kept < count && bytes > 0; kept++) {
+        cut[kept] = parts[kept];
+        if (cut[kept].iov_len > bytes) cut[kept].iov_len = bytes;
+        bytes -= cut[kept].iov_len;
+    }
+    return kept;
 }
 
-ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off_t offset) {
-    REAL(pwrite64);
-    if (fails(descriptor, CFaultsWrite)) return -1;
-    struct iovec part = {(void *)bytes, count};
-    return recorded(descriptor, &part, 1, offset, real(descriptor, bytes, count, offset));
-}
+#define WRITING_PARTS(name, find_offset, real_call)                                        \
+    {                                                                                      \
+        REAL(name);                                                                        \
+        size_t bytes = 0;                                                                  \
+        for (int i = 0; i < count; i++) bytes += parts[i].iov_len;                         \
+        Fate fated = fate(descriptor, CFaultsWrite, bytes);                                \
+        if (fated == Fails) return -1;                                                     \
+        struct iovec some[IOV_MAX];                                                        \
+        if (fated == PassesInPart) {                                                       \
+            count = cut(parts, count, part(bytes), some);                                  \
+            parts = some;                                                                  \
+        }                                                                                  \
+        find_offset;                                                                       \
+        return recorded(descriptor, parts, count, offset, real_call);                      \
+    }
 
-ssize_t writev(int descriptor, const struct iovec *parts, int count) {
-    REAL(writev);
-    if (fails(descriptor, CFaultsWrite)) return -1;
-    off_t offset = lseek(descriptor, 0, SEEK_CUR);
-    return recorded(descriptor, parts, count, offset, real(descriptor, parts, count));
-}
+ssize_t writev(int descriptor, const struct iovec *parts, int count)
+WRITING_PARTS(writev, off_t offset = lseek(descriptor, 0, SEEK_CUR),
+              real(descriptor, parts, count))
 
-ssize_t pwritev(int descriptor, const struct iovec *parts, int count, off_t offset) {
-    REAL(pwritev);
-    if (fails(descriptor, CFaultsWrite)) return -1;
-    return recorded(descriptor, parts, count, offset, real(descriptor, parts, count, offset));
-}
+ssize_t pwritev(int descriptor, const struct iovec *parts, int count, off_t offset)
+WRITING_PARTS(pwritev, , real(descriptor, parts, count, offset))
 
-ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off_t offset) {
-    REAL(pwritev64);
-    if (fails(descriptor, CFaultsWrite)) return -1;
-    return recorded(descriptor, parts, count, offset, real(descriptor, parts, count, offset));
-}
+ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off_t offset)
+WRITING_PARTS(pwritev64, , real(descriptor, parts, count, offset))
+
+#define READING(name, real_call)                                                           \
+    {                                                                                      \
+        REAL(name);                                                                        \
+        Fate fated = fateOn(descriptor, #name, count, false);                              \
+        if (fated == Fails) return -1;                                                     \
+        if (fated == PassesInPart) count = part(count);                                    \
+        return real_call;                                                                  \
+    }
+
+ssize_t read(int descriptor, void *bytes, size_t count)
+READING(read, real(descriptor, bytes, count))
+
+ssize_t pread(int descriptor, void *bytes, size_t count, off_t offset)
+READING(pread, real(descriptor, bytes, count, offset))
+
+ssize_t pread64(int descriptor, void *bytes, size_t count, off_t offset)
+READING(pread64, real(descriptor, bytes, count, offset))
 
 int fsync(int descriptor) {
     REAL(fsync);
@@ -329,10 +428,6 @@ int fallocate(int descriptor, int mode, off_t offset, off_t count) {
         return real arguments;                                             \
     }
 
-FAILING(ssize_t, pread, (int descriptor, void *bytes, size_t count, off_t offset),
-        (descriptor, bytes, count, offset), failsOn(descriptor, "pread"), -1)
-FAILING(ssize_t, pread64, (int descriptor, void *bytes, size_t count, off_t offset),
-        (descriptor, bytes, count, offset), failsOn(descriptor, "pread"), -1)
 FAILING(int, ftruncate, (int descriptor, off_t count), (descriptor, count),
         failsOn(descriptor, "ftruncate"), -1)
 FAILING(int, ftruncate64, (int descriptor, off_t count), (descriptor, count),

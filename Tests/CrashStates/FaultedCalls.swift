@@ -3,7 +3,8 @@ import Glibc
 
 /// Makes calls to the operating system fail, by their number since a moment.
 ///
-/// Only what concerns one folder counts. One counts at a time in a process.
+/// Only what concerns one folder counts. One counts at a time in a process: suites that use this
+/// have the trait `.exclusiveFaults`.
 package enum FaultedCalls {
     /// Runs a closure while calls fail.
     ///
@@ -20,7 +21,28 @@ package enum FaultedCalls {
         _ body: () async -> Result
     ) async -> (result: Result, failed: Int, calls: [String]) {
         CFaultsCount(folder, Int32(number), Int32(times), reason)
-        let result = await body()
+        return counted(await body())
+    }
+
+    /// Runs a closure while one call reads or writes a part of its bytes.
+    ///
+    /// - Parameters:
+    ///   - folder: The absolute path of the folder, without symbolic links.
+    ///   - number: How many calls come before. Where it is a call that neither reads nor writes,
+    ///     nothing goes wrong.
+    ///   - thenFull: Whether every write behind it fails, until the closure has ended.
+    ///   - body: Must not throw.
+    /// - Returns: What the closure returned, how many calls were cut short or failed, and all calls.
+    package static func runShort<Result>(
+        in folder: String, at number: Int, thenFull: Bool, _ body: () async -> Result
+    ) async -> (result: Result, failed: Int, calls: [String]) {
+        CFaultsCountShort(folder, Int32(number), thenFull)
+        return counted(await body())
+    }
+
+    private static func counted<Result>(
+        _ result: Result
+    ) -> (result: Result, failed: Int, calls: [String]) {
         var failed: Int32 = 0
         guard let text = CFaultsCounted(&failed) else { return (result, Int(failed), []) }
         defer { free(text) }

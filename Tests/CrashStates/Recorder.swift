@@ -1,18 +1,14 @@
 import CFaults
-import Dispatch
 import Glibc
 
 /// Records what is written in a folder, from its beginning to its end.
 ///
-/// Only one records at a time in a process; another one waits for its turn.
+/// Only one records at a time in a process: suites that record have the trait `.exclusiveFaults`.
 package final class Recorder: Sendable {
-    private static let turn = DispatchSemaphore(value: 1)
-
     private let base: FolderImage
     private let names: [String]
 
     package init(of folder: String, names: [String]) {
-        Self.turn.wait()
         base = FolderImage(of: folder, names: names)
         self.names = names
         let strings = names.map { UnsafePointer<CChar>(strdup($0)) }
@@ -27,10 +23,7 @@ package final class Recorder: Sendable {
     package func end() -> Recording {
         var count = 0
         let recorded = CFaultsRecorded(&count)
-        defer {
-            CFaultsFree(recorded, count)
-            Self.turn.signal()
-        }
+        defer { CFaultsFree(recorded, count) }
         let events = UnsafeBufferPointer(start: recorded, count: count).map { event in
             Recording.Event(event, file: event.file < 0 ? "" : names[Int(event.file)])
         }

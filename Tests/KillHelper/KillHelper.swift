@@ -8,17 +8,20 @@ import Glibc
 /// Transaction t of writer w inserts w-t-a, w-t-b and w-t-c, updates w-(t-1)-a and deletes
 /// w-(t-1)-b: five operations, but for the first one's three. It goes on where the store ends.
 ///
-/// Its arguments are the path of the store and the number of its first writer. With a third one it
-/// shares the store: it also reads and observes, and ends with an error if what it sees can't be.
+/// Its arguments are the path of the store and the number of its first writer. With a third one,
+/// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
+/// can't be. With `plain` instead it does not keep the views up.
 @main struct KillHelper {
     static let writers = 4
 
     static func main() async throws {
         let arguments = CommandLine.arguments
         let first = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 0
-        let isSharing = arguments.count > 3
+        let mode = arguments.count > 3 ? arguments[3] : ""
+        let isSharing = mode == "shared"
         let store = try Store(
-            at: arguments[1], schema: Schema(Item.self), configuration: Views.configuration)
+            at: arguments[1], schema: Schema(Item.self),
+            configuration: mode == "plain" ? StoreConfiguration() : Views.configuration)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in first..<first + (isSharing ? 2 : writers) {
                 group.addTask { try await goOn(writing: writer, to: store) }
@@ -37,18 +40,32 @@ import Glibc
         let known = try store.read { try $0.fetch(mine).map(\.transaction).max() }
         var transaction = (known ?? -1) + 1
         while true {
-            try await write(transaction, of: writer, to: store)
+            let next = transaction
+            try await untilThereIsSpace { try await write(next, of: writer, to: store) }
             acknowledge("\(writer) \(transaction)\n")
             transaction += 1
+        }
+    }
+
+    /// Tries again while the disk is full. Nothing but writes may find that out.
+    private static func untilThereIsSpace(_ body: () async throws -> Void) async throws {
+        while true {
+            do {
+                return try await body()
+            } catch let error as StoreError where error.code == .full {
+                try await Task.sleep(for: .milliseconds(2))
+            }
         }
     }
 
     /// Packs pages and gives back all free ones, again and again, beside the others.
     private static func shrink(_ store: Store) async throws {
         while true {
-            _ = try await store.packPages()
-            try await store.movePages()
-            _ = try await store.releaseSpace(pagesPerRunMin: 1, reserve: 0)
+            try await untilThereIsSpace {
+                _ = try await store.packPages()
+                try await store.movePages()
+                _ = try await store.releaseSpace(pagesPerRunMin: 1, reserve: 0)
+            }
             try await Task.sleep(for: .milliseconds(5))
         }
     }

@@ -1,4 +1,5 @@
 import CFaults
+import CrashStates
 import Foundation
 import Glibc
 import Testing
@@ -6,7 +7,7 @@ import Testing
 @testable import LMDB
 
 /// Failures of the device. One after the other, because all tests share the injector.
-@Suite(.serialized) struct FaultTests {
+@Suite(.serialized, .exclusiveFaults) struct FaultTests {
     let fixture: Fixture
     let environment: Environment
 
@@ -78,6 +79,139 @@ import Testing
         }
         environment.close()
         try Environment.verify(at: fixture.store)
+    }
+
+    @Test(arguments: [false, true])
+    func `a write that is cut short fails the commit as a full disk does`(
+        usesRedoFile: Bool
+    ) throws {
+        environment.close()
+        let environment = try fixture.open { $0.usesRedoFile = usesRedoFile }
+        for number in 0..<10 { try environment.save(["a": "\(number)"]) }
+        var (number, cut, expected) = (0, 1, try environment.entries())
+        var unknown = 0
+        while cut > 0, unknown == 0 {
+            let new = Dictionary(
+                uniqueKeysWithValues: (0..<40).map {
+                    ("\(number)-\($0)", String(repeating: "x", count: 1 + 900 * ($0 % 10)))
+                })
+            arm(CFaultsWrite, after: number, 0)
+            let failure = code { try environment.save(new) }
+            cut = Int(CFaultsDisarm())
+            number += 1
+            // The redo file may give way, and the commit runs again.
+            #expect(failure == nil || cut > 0)
+            if !usesRedoFile { #expect((failure != nil) == (cut > 0)) }
+            if failure == nil {
+                expected.merge(new) { $1 }
+            } else if failure == .diskFull {
+                #expect(try environment.entries() == expected)
+                try environment.save(["b": "\(number)"])
+                expected["b"] = "\(number)"
+            } else {
+                // The last one is the meta page.
+                #expect(failure == .io)
+                unknown += 1
+                continue
+            }
+            #expect(try environment.entries() == expected)
+        }
+        #expect(number > 2)
+        #expect(unknown == 1)
+        environment.close()
+        let reopened = try fixture.open()
+        let entries = try reopened.entries()
+        reopened.close()
+        #expect(expected.allSatisfy { entries[$0.key] == $0.value })
+        try Environment.verify(at: fixture.store)
+    }
+
+    @Test func `on a full disk what frees space has that of the redo file`() throws {
+        environment.close()
+        let environment = try fixture.open { $0.usesRedoFile = true }
+        for number in 0..<10 { try environment.save(["a": "\(number)"]) }
+        let redo = fixture.store + "/redo"
+        func size() throws -> Int {
+            try FileManager.default.attributesOfItem(atPath: redo)[.size] as? Int ?? 0
+        }
+        #expect(try size() > 1 << 20)
+        func isFull(_ body: () throws -> Void) throws -> Bool {
+            do {
+                try body()
+                return false
+            } catch let error as LMDBError where error.code == .diskFull {
+                return true
+            }
+        }
+        // Twice: the first time the base gives way, the second time nothing is left.
+        arm(CFaultsWrite, times: 2, ENOSPC)
+        #expect(try isFull { try environment.save(["b": "1"]) })
+        #expect(CFaultsDisarm() == 2)
+        #expect(try size() > 1 << 20)
+        arm(CFaultsWrite, times: 1, ENOSPC)
+        try environment.save(["b": "2"], frees: true)
+        #expect(CFaultsDisarm() == 1)
+        #expect(try size() == 8_192)
+        // Others have what is left when the redo file has its blocks again.
+        var status = stat()
+        stat(redo, &status)
+        CFaultsArm(status.st_dev, status.st_ino, CFaultsWrite, 0, 1_000, ENOSPC)
+        #expect(try isFull { try environment.save(["b": "3"]) })
+        try environment.save(["b": "4"], frees: true)
+        #expect(CFaultsDisarm() == 1)
+        #expect(try size() == 8_192)
+        #expect(try environment.entries() == ["a": "9", "b": "4"])
+        try environment.save(["c": "1"])
+        #expect(try size() > 1 << 20)
+        environment.close()
+        #expect(try fixture.open().entries() == ["a": "9", "b": "4", "c": "1"])
+    }
+
+    @Test(arguments: 0..<6)
+    func `without space for the redo file commits do without it, or change nothing`(failing: Int)
+        throws
+    {
+        environment.close()
+        try? FileManager.default.removeItem(atPath: fixture.store + "/redo")
+        let environment = try fixture.open { $0.usesRedoFile = true }
+        let path = fixture.store + "/redo"
+        var last = "none"
+        for number in 0..<20 {
+            CFaultsCountShort(path, Int32(failing), true)
+            defer {
+                var failed: Int32 = 0
+                free(CFaultsCounted(&failed))
+            }
+            do {
+                try environment.save(["a": "\(number)"])
+                last = "\(number)"
+            } catch is LMDBError {
+                // Nothing was changed; or a record could neither be written nor erased, and what became
+                // of it the file tells.
+                if let entries = try? environment.entries() {
+                    #expect(entries["a"] ?? "none" == last)
+                    continue
+                }
+                environment.close()
+                let reopened = try fixture.open()
+                defer { reopened.close() }
+                let found = try reopened.entries()["a"] ?? "none"
+                #expect(found == last || found == "\(number)")
+                return
+            }
+        }
+        for number in 0..<10 { try environment.save(["b": "\(number)"]) }
+        #expect(try environment.entries() == ["a": last, "b": "9"])
+        environment.close()
+        #expect(try fixture.open().entries() == ["a": last, "b": "9"])
+    }
+
+    @Test func `only a commit that met no failing call met a short write`() {
+        #expect(Committer.meaning(of: EIO, reason: 0) == ENOSPC)
+        #expect(Committer.meaning(of: EIO, reason: EIO) == EIO)
+        #expect(Committer.meaning(of: EIO, reason: EINTR) == EIO)
+        #expect(Committer.meaning(of: ENOSPC, reason: ENOSPC) == ENOSPC)
+        #expect(Committer.meaning(of: 0, reason: 0) == 0)
     }
 
     @Test func `a relaxed commit doesn't wait for its meta page`() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Threading
 
 @testable import LMDB
 
@@ -46,11 +47,16 @@ extension Environment {
         try writer.submitAndWait { try write { transaction in try body(transaction.access) } }
     }
 
-    /// Sets keys of database `one` on the writer thread.
-    func save(_ entries: [String: String]) throws {
+    /// Sets keys of database `one` on the writer thread, as a write that is said to free space or not.
+    func save(_ entries: [String: String], frees: Bool = false) throws {
         let database = try database("one")
-        try save { access in
-            for (key, value) in entries { try access.put(key, value, in: database) }
+        try writer.submitAndWait {
+            try write { transaction in
+                if frees { transaction.mayTakeReserve() }
+                for (key, value) in entries {
+                    try transaction.access.put(key, value, in: database)
+                }
+            }
         }
     }
 

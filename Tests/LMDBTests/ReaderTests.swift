@@ -1,6 +1,7 @@
 import CFaults
 import Foundation
 import Testing
+import Threading
 
 @testable import LMDB
 

@@ -6,7 +6,7 @@ import Testing
 @testable import LMDB
 
 /// Commits through the redo file. One after the other, because they share the recorder.
-@Suite(.serialized) struct RedoTests {
+@Suite(.serialized, .exclusiveFaults) struct RedoTests {
     static let before = BootID(testing: 1)
     static let after = BootID(testing: 2)
     static let names = ["data.mdb", "redo"]

@@ -1,11 +1,13 @@
 import CFaults
+import CrashStates
 import Foundation
 import Testing
+import Threading
 
 @testable import LMDB
 
 /// Free pages that go back to the file system.
-@Suite(.serialized) struct ReleaseTests {
+@Suite(.serialized, .exclusiveFaults) struct ReleaseTests {
     let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }

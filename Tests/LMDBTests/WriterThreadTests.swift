@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Threading
 
 @testable import LMDB
 
@@ -52,7 +53,7 @@ import Testing
     }
 
     @Test func `the last handle may be released by a job`() async throws {
-        let closed: WriterThread
+        let closed: SerialThread
         do {
             let environment = try Environment.temporary(options: Fixture.options())
             closed = environment.writer

@@ -7,10 +7,13 @@
 # apply, build, simulate seeds 1..N (2000 unless given) until one fails, revert. NAME picks the patches
 # whose names begin with it. With --scratch the copy is kept in a folder, so that a later run builds
 # less. A program that is ended by a signal, or hangs, is found too, without a seed. A patch that begins
-# with a line "# simulate OPTION..." is searched for with these options.
+# with a line "# simulate OPTION..." is searched for with these options, and one that begins with
+# "# suite FILTER" by "swift test --filter FILTER" instead of the simulation.
 #
 # Exit codes: 0 every bug was found; 1 one was not, or the package fails without any; 2 it could not be run.
 set -euo pipefail
+# A bug may leave something unused, which is no reason not to look for it.
+unset BACKSTITCH_WARNINGS
 folder=$(cd "$(dirname "$0")" && pwd)
 package=$(cd "$folder/../.." && pwd)
 
@@ -69,7 +72,7 @@ simulate() {
     fi
     local code=0 output
     output=$(timeout 1800 "$copy/.build/release/backstitch" simulate --seeds "1..$seeds" \
-        --until-failure "${@:2}" 2>/dev/null) || code=$?
+        --until-failure --failures "$scratch/failures.txt" "${@:2}" 2>/dev/null) || code=$?
     case $code in
     0) ;;
     1)
@@ -84,6 +87,29 @@ simulate() {
     esac
 }
 
+# Runs the tests that a filter names; sets check to the first one that fails, empty where there is none.
+# They have to pass without the bug, which is looked at once for each filter.
+run_suite() {
+    seed= check=
+    local code=0
+    if ! (cd "$copy" && swift build --build-tests) >"$scratch/build.log" 2>&1; then
+        cat "$scratch/build.log" >&2
+        fail "$1 does not build."
+    fi
+    (cd "$copy" && timeout 1800 swift test --skip-build --filter "$2") >"$scratch/test.log" 2>&1 || code=$?
+    grep -qE 'Test run with [1-9][0-9]* tests?' "$scratch/test.log" || [ "$code" != 0 ] ||
+        fail "$1: no test is named '$2'."
+    case $code in
+    0) ;;
+    1)
+        check=$(sed -nE 's/^.* (Test|Suite) (.*) failed after .*$/\2/p' "$scratch/test.log" | head -n 1)
+        check="$2: ${check:-fails}"
+        ;;
+    124) check="$2: hangs" ;;
+    *) check="$2: is ended by a signal ($((code - 128)))" ;;
+    esac
+}
+
 rows=() survivors=0
 row() {
     if $json; then
@@ -93,18 +119,34 @@ row() {
     fi
 }
 
-simulate "the package without a bug"
-[ -z "$seed" ] || { echo "run.sh: seed $seed fails without a bug: $check" >&2; exit 1; }
+suites=()
+for patch in "${patches[@]}"; do
+    filter=$(sed -n '1s/^# suite //p' "$patch")
+    [ -z "$filter" ] || suites+=("$filter")
+done
+if [ "${#suites[@]}" -lt "${#patches[@]}" ]; then
+    simulate "the package without a bug"
+    [ -z "$seed" ] || { echo "run.sh: seed $seed fails without a bug: $check" >&2; exit 1; }
+fi
+for filter in $(printf '%s\n' ${suites[@]+"${suites[@]}"} | sort -u); do
+    run_suite "the package without a bug" "$filter"
+    [ -z "$check" ] || { echo "run.sh: a test fails without a bug: $check" >&2; exit 1; }
+done
 $json || printf '%-32s %6s  %s\n' mutation seeds check
 for patch in "${patches[@]}"; do
     name=$(basename "$patch" .patch)
     patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch <"$patch" || fail "$name does not apply; make it anew."
-    read -ra options < <(sed -n '1s/^# simulate //p' "$patch") || options=()
-    simulate "$name" ${options[@]+"${options[@]}"}
+    filter=$(sed -n '1s/^# suite //p' "$patch")
+    if [ -n "$filter" ]; then
+        run_suite "$name" "$filter"
+    else
+        read -ra options < <(sed -n '1s/^# simulate //p' "$patch") || options=()
+        simulate "$name" ${options[@]+"${options[@]}"}
+    fi
     patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch -R <"$patch"
-    if [ -z "$seed" ]; then
+    if [ -z "$check" ]; then
         survivors=$((survivors + 1))
-        check="survives $seeds seeds"
+        check="survives ${filter:-$seeds seeds}"
     fi
     row "$name" "$seed" "$check"
 done

@@ -34,7 +34,12 @@ struct Arguments: Equatable {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard let spelled = parts.first,
             let option = syntax.options.first(where: { "--" + $0.name == spelled })
-        else { throw UsageError("There is no option '\((parts.first ?? "").printable)'.") }
+        else {
+            let word = String(parts.first ?? "")
+            throw UsageError(
+                "There is no option '\(word.printable)'."
+                    + Suggestion.text(word, among: syntax.options.map { "--" + $0.name }))
+        }
         guard values[option.name] == nil || option.isRepeatable else {
             throw UsageError("The option --\(option.name) is given twice.")
         }

@@ -37,6 +37,11 @@ struct BackupCommand: Command {
               bytes          the size of the copy's data file
             """)
 
+    func interruptionText(_ arguments: Arguments) -> String? {
+        "There is no copy. What was copied so far stays in a hidden folder beside the target, and the "
+            + "next backup to it takes that away."
+    }
+
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let (path, target) = (arguments.operands[0], arguments.operands[1])
         let store = try Store.open(existing: path, checksPages: true)

@@ -45,6 +45,10 @@ struct CompactCommand: Command {
               returnsSpace      whether the file system can take them back
             """)
 
+    func interruptionText(_ arguments: Arguments) -> String? {
+        "What was done stays done; run it again to go on."
+    }
+
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let policy = try Self.policy(arguments.text(Self.keep))
         let path = arguments.operands[0]
@@ -110,6 +114,9 @@ struct CompactCommand: Command {
         let size = "The file takes up \(report.allocatedBytesAfter.asBytes) of the disk"
         guard report.returnsSpace else {
             return size + ". Its file system can't take free pages back; later writes use them."
+        }
+        guard report.allocatedBytesAfter <= report.allocatedBytesBefore else {
+            return size + ": packing wrote pages anew. Later writes use the ones that became free."
         }
         return size + "; it was \(report.allocatedBytesBefore.asBytes)."
     }

@@ -53,7 +53,9 @@ struct ConflictsCommand: Command {
         let limit = try arguments.number(Self.limit, as: Int.self) ?? .max
         let store = try Store.open(existing: arguments.operands[0], checksPages: true)
         defer { store.close() }
-        for conflict in try store.read({ try $0.conflicts(matching: filter, limit: limit) }) {
+        let conflicts = try store.read { try $0.conflicts(matching: filter, limit: limit) }
+        if conflicts.isEmpty, !arguments.has(.json) { console.output.line("No conflicts.") }
+        for conflict in conflicts {
             if arguments.has(.json) {
                 console.output.line(try JSON.line(ConflictDocument(conflict)))
             } else {

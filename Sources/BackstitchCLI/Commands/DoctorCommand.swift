@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchHub
 
 /// Says what is wrong with a store, and puts it in order.
 struct DoctorCommand: Command {
@@ -19,6 +20,8 @@ struct DoctorCommand: Command {
             edits that survive stay unsynced; where the log was damaged, the next sync fetches
             everything from the service.
 
+            The folder of a hub is looked at too: all pages, rows and files. It can't be repaired.
+
             Exit codes: 0 nothing is wrong, or it is repaired; 1 something is wrong; 2 the store could
             not be checked or repaired.
 
@@ -33,10 +36,18 @@ struct DoctorCommand: Command {
                           recordsLost, editsLost (count and names), metaDropped, fetchesAll
               repaired    whether it was done
               keptAt      where the damaged files are
+              stoppedWriter  the process that is stopped in a write, if there is one: others wait for it
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
+        if Hub.isHub(at: path) {
+            guard !arguments.has(Self.repair) else {
+                throw UsageError(
+                    "'\(path.printable)' holds a hub, which can't be repaired. Restore a backup.")
+            }
+            return try HubDoctor.run(path, arguments, console)
+        }
         let progress = console.progress("Examining")
         defer { progress.finish() }
         let report: RepairReport

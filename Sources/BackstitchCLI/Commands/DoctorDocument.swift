@@ -17,6 +17,7 @@ struct DoctorDocument: Encodable {
     let repair: SalvageReport?
     let repaired: Bool
     let keptAt: String?
+    let stoppedWriter: Int32?
 
     init(_ report: RepairReport, path: String) {
         let diagnosis = report.diagnosis
@@ -32,5 +33,6 @@ struct DoctorDocument: Encodable {
         repair = report.salvage
         repaired = report.keptAt != nil
         keptAt = report.keptAt
+        stoppedWriter = diagnosis.stoppedWriter
     }
 }

@@ -8,6 +8,11 @@ enum DoctorLines {
     static func lines(_ report: RepairReport, path: String) -> [String] {
         let diagnosis = report.diagnosis
         var lines: [String] = []
+        if let process = diagnosis.stoppedWriter {
+            lines.append(
+                "Process \(process) is stopped in the middle of a write, and all others wait to write. "
+                    + "Continue it (kill -CONT \(process)) or end it; nothing is damaged by that.")
+        }
         if diagnosis.isHealthy {
             lines.append(
                 diagnosis.remedy == .opening

@@ -16,12 +16,14 @@ struct ExportCommand: Command {
     private static let file = Syntax.Option("output", "FILE", "Writes to a new file.")
     private static let resume = Syntax.Option(
         "resume", nil, "Goes on behind the last whole line of FILE.")
+    private static let schema = Syntax.Option(
+        "with-schema", nil, "Writes the schema first, for 'import --create'.")
     private static let operationsMax = 256
 
     let name = "export"
     let summary = "Writes a store's records, or its log, as JSON Lines."
     let syntax = Syntax(
-        operands: [.store], options: [entity, log, file, resume, .json],
+        operands: [.store], options: [entity, log, schema, file, resume, .json],
         notes: """
             A line is a record: entity, record (its name), zone (its slot, where that is not 0), and
             values by attribute, those included that no schema declares. Values are objects with one
@@ -31,6 +33,9 @@ struct ExportCommand: Command {
             store meanwhile. After --resume the rest is of the moment of that run. Deleted records
             are not written.
 
+            With --with-schema, the first line is {"schema":…}: what 'import --create' makes a new
+            store from. Without it, an import needs a store that a program made.
+
             With --log, a line is an operation as 'backstitch log --json' writes it.
 
             JSON: one object, with --output only.
@@ -38,6 +43,11 @@ struct ExportCommand: Command {
               lines          the number of lines that were written
               resumedBehind  the record or the sequence that the file ended with, with --resume
             """)
+
+    func interruptionText(_ arguments: Arguments) -> String? {
+        guard let path = arguments.text(Self.file) else { return "Nothing was changed." }
+        return "\(path.printable) has the lines up to here; go on with --resume."
+    }
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
@@ -48,6 +58,9 @@ struct ExportCommand: Command {
         if arguments.has(Self.resume), filePath == nil {
             throw UsageError("The option --resume needs --output.")
         }
+        if arguments.has(Self.log), arguments.has(Self.schema) {
+            throw UsageError("The options --log and --with-schema exclude each other.")
+        }
         if arguments.has(Self.log), arguments.has(Self.entity) {
             throw UsageError("The options --log and --entity exclude each other.")
         }
@@ -57,13 +70,13 @@ struct ExportCommand: Command {
         let output = file?.output ?? console.output
         let progress = console.progress("Exporting")
         defer { progress.finish() }
-        let (lines, place): (Int, String?)
-        if arguments.has(Self.log) {
-            (lines, place) = try Self.writeLog(of: store, behind: last, output, progress)
-        } else {
-            let entities = arguments.text(Self.entity)?.split(separator: ",").map(String.init)
-            (lines, place) = try Self.writeRecords(
-                of: store, entities, behind: last, output, progress)
+        let lines: Int
+        let place: String?
+        do {
+            (lines, place) = try Self.write(store, arguments, behind: last, output, progress)
+        } catch is ReaderLeft where file == nil {
+            // Whoever cuts a pipe has what it wanted; other failures the program tells by itself.
+            return .success
         }
         try file?.finish()
         progress.finish()
@@ -77,6 +90,23 @@ struct ExportCommand: Command {
             console.output.line("Written: \(lines.counted("line"))\(behind).")
         }
         return .success
+    }
+
+    /// The reader of the output closed it.
+    private struct ReaderLeft: Error {}
+
+    private static func write(
+        _ store: Store, _ arguments: Arguments, behind last: [UInt8]?, _ output: Output,
+        _ progress: Progress
+    ) throws -> (Int, String?) {
+        if arguments.has(log) {
+            return try writeLog(of: store, behind: last, output, progress)
+        }
+        let entities = arguments.text(entity)?.split(separator: ",").map(String.init)
+        if arguments.has(schema), last == nil {
+            output.line(try JSON.line(SchemaLine(schema: store.storedSchema)))
+        }
+        return try writeRecords(of: store, entities, behind: last, output, progress)
     }
 
     private static func open(
@@ -107,7 +137,7 @@ struct ExportCommand: Command {
             entities: entities, after: place, progress: { progress.update(done: $0, total: total) }
         ) { lines in
             output.write(String(decoding: lines, as: UTF8.self))
-            if output.isClosed { throw Refusal("The output can't be written any more.") }
+            if output.isClosed { throw ReaderLeft() }
         }
         return (count, place.map { "\($0.entity) \($0.record)" })
     }
@@ -131,11 +161,16 @@ struct ExportCommand: Command {
                 .prefix { $0.sequence <= head }
             guard let end = operations.last?.sequence else { break }
             for operation in operations { output.line(try JSON.line(LogDocument(operation))) }
-            if output.isClosed { throw Refusal("The output can't be written any more.") }
+            if output.isClosed { throw ReaderLeft() }
             count += operations.count
             progress.update(done: Int(end), total: Int(head))
             next = end + 1
         }
         return (count, place)
     }
+}
+
+/// The first line of an export with a schema.
+struct SchemaLine: Codable {
+    let schema: StoredSchema
 }

@@ -15,7 +15,8 @@ struct InspectCommand: Command {
               storeID        the identity of the store
               formatVersion  the version of the store's format
               entities       of each: name, declared (by the schema that opened the store last),
-                             records, tombstones (deleted here, not pushed yet)
+                             records, tombstones (deleted here, not pushed yet),
+                             unreadable (left out of queries: values don't fit the schema)
               log            operations, lastSequence, compactedThrough (operations up to there may be
                              missing; 0 where none are)
               outbox         records and operations that wait to be pushed
@@ -23,6 +24,8 @@ struct InspectCommand: Command {
                              reason; at most \(StoreInfo.parkedMax)
               parkedCount    the number of all of them
               conflicts      the number of conflicts in the journal
+              incompleteCount  the records of the service that could not be stored whole, because there
+                             are too many names of types or fields
               zones          of each: name, setUp, hasToken, needsPull, fullFetch, and suspension
                              where it is suspended
               projections    of each: name, version, checkpoint (the last operation that its view has),
@@ -60,6 +63,7 @@ struct InspectCommand: Command {
             ],
             ["Parked", outbox.parkedRecords.counted("record")],
             ["Conflicts", outbox.conflicts.grouped],
+            ["Incomplete", info.incompleteRecords.counted("record")],
             [
                 "Space",
                 "\(space.allocatedBytes.asBytes) on disk, \(space.fileBytes.asBytes) long: \(space.usedPages.counted("page")) of "
@@ -67,15 +71,16 @@ struct InspectCommand: Command {
             ],
             ["Map", space.mapBytes.asBytes],
         ])
+        let hasUnreadable = info.entities.contains { $0.unreadable > 0 }
         lines += section(
-            ["Entity", "Records", "Tombstones"],
+            ["Entity", "Records", "Tombstones"] + (hasUnreadable ? ["Unreadable"] : []),
             info.entities.map { entity in
                 let mark = entity.isDeclared ? "" : " (not declared)"
                 return [
                     entity.name.printable + mark, entity.records.grouped,
                     entity.tombstones.grouped,
-                ]
-            }, rightAligned: [1, 2])
+                ] + (hasUnreadable ? [entity.unreadable.grouped] : [])
+            }, rightAligned: [1, 2, 3])
         lines += section(["Zone", "State"], info.zones.map { [$0.name.printable, state(of: $0)] })
         lines += section(
             ["Projection", "Version", "Checkpoint", "Entries", "State"],

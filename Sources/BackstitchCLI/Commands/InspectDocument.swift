@@ -8,6 +8,7 @@ struct InspectDocument: Encodable {
         let declared: Bool
         let records: Int
         let tombstones: Int
+        let unreadable: Int
     }
 
     struct Log: Encodable {
@@ -75,6 +76,7 @@ struct InspectDocument: Encodable {
     let parked: [Parked]
     let parkedCount: Int
     let conflicts: Int
+    let incompleteCount: Int
     let zones: [Zone]
     let projections: [Projection]
     let space: Space
@@ -86,7 +88,7 @@ struct InspectDocument: Encodable {
         entities = info.entities.map {
             Entity(
                 name: $0.name, declared: $0.isDeclared, records: $0.records,
-                tombstones: $0.tombstones)
+                tombstones: $0.tombstones, unreadable: $0.unreadable)
         }
         log = Log(
             operations: info.operations, lastSequence: info.lastSequence,
@@ -100,6 +102,7 @@ struct InspectDocument: Encodable {
         }
         parkedCount = info.outbox.parkedRecords
         conflicts = info.outbox.conflicts
+        incompleteCount = info.incompleteRecords
         zones = info.zones.map {
             Zone(
                 name: $0.name, setUp: $0.isSetUp, hasToken: $0.hasToken, needsPull: $0.needsPull,

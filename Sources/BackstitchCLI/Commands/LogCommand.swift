@@ -59,7 +59,9 @@ struct LogCommand: Command {
             entity: arguments.text(Self.entity),
             record: arguments.text(Self.record).map { RecordKey(RecordName($0)) })
         let writesJSON = arguments.has(.json)
+        var isEmpty = true
         func write(_ operations: [LoggedOperation]) throws {
+            isEmpty = isEmpty && operations.isEmpty
             for operation in operations {
                 if writesJSON {
                     console.output.line(try JSON.line(LogDocument(operation)))
@@ -80,7 +82,10 @@ struct LogCommand: Command {
             next = head + 1
         }
         next = try Self.writeAll(of: store, from: next, filter, console.output, write)
-        guard arguments.has(Self.follow) else { return .success }
+        guard arguments.has(Self.follow) else {
+            if isEmpty, !writesJSON { console.output.line("No operations.") }
+            return .success
+        }
         let interruption = Interruption()
         while !interruption.hasHappened, !console.output.isClosed, !console.output.hasNoReader {
             try await Task.sleep(for: Self.pollInterval)

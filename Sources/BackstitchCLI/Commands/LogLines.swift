@@ -56,6 +56,8 @@ enum LogLines {
         case .location(let place): "\(place.latitude), \(place.longitude)"
         case .list(let values):
             "[\(values.map { text($0) }.joined(separator: ", ").shortened(to: valueCountMax))]"
+        case .unknown(let value):
+            "<\(value.typeName.printable)> \(value.json.printable.shortened(to: valueCountMax))"
         }
     }
 

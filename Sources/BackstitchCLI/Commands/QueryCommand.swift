@@ -74,7 +74,7 @@ struct QueryCommand: Command {
                     console.output.line(try JSON.line(Self.document(record, columns)))
                 }
             } else {
-                Self.write(records, columns, withTitles: isFirst, console.output)
+                Self.write(records, columns, withTitles: isFirst, console)
             }
             isFirst = false
             return !console.output.isClosed
@@ -153,15 +153,28 @@ struct QueryCommand: Command {
 
     private static func write(
         _ records: [DynamicRecord], _ columns: [CatalogAttribute], withTitles: Bool,
-        _ output: Output
+        _ console: Console
     ) {
-        var rows = withTitles ? [["Record"] + columns.map(\.name.printable)] : []
-        for record in records {
-            rows.append(
-                [record.key.description.printable]
-                    + columns.map { LogLines.text(value($0, record)) })
+        if records.isEmpty, withTitles { return console.output.line("No records.") }
+        let titles = ["Record"] + columns.map(\.name.printable)
+        let rows = records.map { record in
+            [record.key.description.printable] + columns.map { LogLines.text(value($0, record)) }
         }
-        if records.isEmpty, withTitles { return output.line("No records.") }
-        for line in Table.lines(rows) { output.line(line) }
+        for line in lines(rows, titles, withTitles: withTitles, columns: console.columns) {
+            console.output.line(line)
+        }
+    }
+
+    /// The rows as a table, or a field a line where a table is wider than the terminal.
+    ///
+    /// - Parameter columns: The columns of the terminal; nil for any number.
+    static func lines(
+        _ rows: [[String]], _ titles: [String], withTitles: Bool, columns: Int?
+    ) -> [String] {
+        let table = Table.lines(withTitles ? [titles] + rows : rows)
+        guard let columns, table.contains(where: { $0.count > columns }) else { return table }
+        return rows.flatMap { row in
+            Table.lines(zip(titles, row).map { [$0, $1] }) + [""]
+        }
     }
 }

@@ -25,6 +25,10 @@ struct RebuildCommand: Command {
               entries     the number of entries in the tables
             """)
 
+    func interruptionText(_ arguments: Arguments) -> String? {
+        "The tables are as they were; run it again."
+    }
+
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
         let store = try Store.open(existing: path, access: .readWrite, checksPages: true)

@@ -1,6 +1,6 @@
 import BackstitchTesting
 import CMalloc
-import LMDB
+import Threading
 
 /// Runs seeded simulations of devices and a service.
 struct SimulateCommand: Command {
@@ -9,16 +9,27 @@ struct SimulateCommand: Command {
     private static let untilFailure = Syntax.Option(
         "until-failure", nil, "Begins no further seed once one failed.")
 
+    private static let failures = Syntax.Option(
+        "failures", "FILE",
+        "Where failing seeds are added; \(FailureFile.defaultPath) unless given.")
+
     let name = "simulate"
     let summary = "Runs devices and a service through faults and crashes, from seeds."
     let syntax = Syntax(
         options: [
-            SimulateArguments.seeds, SimulateArguments.devices, SimulateArguments.steps,
-            SimulateArguments.profile, SimulateArguments.faults, SimulateArguments.script,
-            SimulateArguments.shrink, parallel, untilFailure, .json,
+            SimulateArguments.seeds, SimulateArguments.fresh, SimulateArguments.from,
+            SimulateArguments.devices, SimulateArguments.steps, SimulateArguments.profile,
+            SimulateArguments.faults, SimulateArguments.script, SimulateArguments.shrink, failures,
+            parallel, untilFailure, .json,
         ],
         notes: """
-            The same seed with the same options does the same on every machine.
+            The same seed with the same options does the same on every machine. --fresh draws seeds
+            from all 64 bits and tells the number that they follow from; with --from they are the
+            same again.
+
+            A seed that fails is written to standard error and to a file as soon as it does; the
+            file is made with the first one, in the working folder. In the end each is run again
+            alone, \(RunAgain.seedsMax) at most.
 
             Profiles:
             \(SimulateArguments.profileLines)
@@ -32,9 +43,11 @@ struct SimulateCommand: Command {
             Exit codes: 0 every seed passed all checks; 1 one failed; 2 they could not be run.
 
             JSON: one object.
-              options         what was run: profile, devices, steps, faults; or the script's path
+              options         what was run: profile, devices, steps, faults, from where fresh seeds
+                              follow; or the script's path
               seeds           how many seeds were run
-              failures        the seeds that failed, with what was found and how to run them again
+              failures        the seeds that failed, with what was found, how to run them again, and
+                              what came of that (again)
               rounds          the sync rounds of all devices
               operations      the local operations in all logs
               conflicts       the entries of all conflict journals
@@ -44,12 +57,20 @@ struct SimulateCommand: Command {
               shrunk          with --shrink, the short script, how it fails, and the runs it took
             """)
 
+    func interruptionText(_ arguments: Arguments) -> String? {
+        "The seeds that ran by then are not told; run it again with fewer."
+    }
+
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         // LMDB asks for 2 MB of zeroes with every environment. From the heap, they are zeroed each time.
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
         let work = try SimulateArguments(arguments)
         let parallel: Int = try arguments.number(Self.parallel) ?? 8
         let isJSON = arguments.has(.json)
+        let file = try FailureFile(arguments.text(Self.failures), console)
+        if let start = work.start, !isJSON {
+            console.complain("The fresh seeds follow from \(start): --from \(start)")
+        }
         let progress = console.progress("Simulating")
         defer { progress.finish() }
         let done = Locked(0)
@@ -61,10 +82,13 @@ struct SimulateCommand: Command {
                 return count
             }
             progress.update(done: count, total: work.total)
-            if let failure = result.failure, !isJSON { console.complain("\(failure)") }
+            guard let failure = result.failure else { return }
+            console.complain(isJSON ? work.replay(failure) : "\(failure)")
+            file.add(failure, replay: work.replay(failure))
         }
         progress.finish()
-        var document = SimulateDocument(work, summary)
+        let again = await RunAgain.run(summary.failures, work)
+        var document = SimulateDocument(work, summary, again: again)
         let shrunk = await shrink(work, summary, console)
         if let shrunk { document.add(shrunk) }
         if isJSON {
@@ -73,7 +97,7 @@ struct SimulateCommand: Command {
             console.complain("\(shrunk.failure)\nThe script, after \(shrunk.runs) runs:")
             console.output.line(try shrunk.script.json)
         } else {
-            for line in Self.lines(summary, work) { console.output.line(line) }
+            for line in Self.lines(summary, work, again) { console.output.line(line) }
         }
         return summary.failures.isEmpty ? .success : .negative
     }
@@ -92,7 +116,9 @@ struct SimulateCommand: Command {
         }
     }
 
-    private static func lines(_ summary: SimulationSummary, _ work: SimulateArguments) -> [String] {
+    private static func lines(
+        _ summary: SimulationSummary, _ work: SimulateArguments, _ again: [UInt64: RunAgain]
+    ) -> [String] {
         let faults = summary.faultsInjected.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
         let seconds = (summary.seconds * 10).rounded() / 10
         var lines = [
@@ -105,7 +131,8 @@ struct SimulateCommand: Command {
         ]
         lines += Table.lines(faults.map { [$0.key, $0.value.grouped] }, indent: 2)
         lines += summary.failures.map {
-            "Seed \($0.seed) failed: \($0.checker). \(work.replay($0))"
+            "Seed \($0.seed) failed: \($0.checker)"
+                + (again[$0.seed].map { "; it \($0.rawValue)" } ?? "") + ". \(work.replay($0))"
         }
         return lines
     }

@@ -28,6 +28,10 @@ struct VerifyCommand: Command {
               problems    what is wrong, each with its place; at most \(VerificationReport.problemsMax)
             """)
 
+    func interruptionText(_ arguments: Arguments) -> String? {
+        "Nothing in the store was changed."
+    }
+
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
         let store = try Store.open(existing: path, checksPages: true)

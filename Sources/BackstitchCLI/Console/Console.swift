@@ -12,6 +12,18 @@ struct Console: Sendable {
         self.complaints = Output(descriptor: complaints)
     }
 
+    /// Whether standard error is a terminal.
+    var isTerminal: Bool { isatty(complaints.descriptor) == 1 }
+
+    /// The width of the terminal in columns; nil if standard output is not a terminal.
+    var columns: Int? {
+        var size = winsize()
+        guard ioctl(output.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+            return nil
+        }
+        return Int(size.ws_col)
+    }
+
     /// Writes to standard error at once.
     func complain(_ text: String) {
         complaints.line(text)
@@ -20,6 +32,6 @@ struct Console: Sendable {
 
     /// A bar on standard error for work that takes long.
     func progress(_ title: String) -> Progress {
-        Progress(title, output: complaints, isShown: isatty(complaints.descriptor) == 1)
+        Progress(title, output: complaints, isShown: isTerminal)
     }
 }

@@ -10,7 +10,9 @@ final class InputFile {
     let size: Int?
 
     /// Opens a file; `-` is standard input.
-    init(_ path: String) throws {
+    ///
+    /// - Parameter option: The option that names it, where one does.
+    init(_ path: String, of option: Syntax.Option? = nil) throws {
         self.path = path
         if path == "-" {
             descriptor = STDIN_FILENO
@@ -20,9 +22,30 @@ final class InputFile {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-            throw Refusal("'\(path)' can't be opened: \(String(cString: strerror(errno))).")
+            let reason = String(cString: strerror(errno))
+            let advice = option.map { " Check --\($0.name)." } ?? ""
+            throw Refusal("'\(path)' can't be opened: \(reason).\(advice)")
         }
         size = status.st_mode & S_IFMT == S_IFREG ? Int(status.st_size) : nil
+    }
+
+    /// The text of a small file, such as one with a key or a token.
+    static func text(
+        _ path: String, of option: Syntax.Option, bytesMax: Int = 1 << 20
+    ) throws -> String {
+        let file = try InputFile(path, of: option)
+        var bytes: [UInt8] = []
+        while let part = try file.next() {
+            bytes += part
+            guard bytes.count <= bytesMax else {
+                throw Refusal(
+                    "'\(path)' has more than \(bytesMax.asBytes). Check --\(option.name).")
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Refusal("'\(path)' is no text. Check --\(option.name).")
+        }
+        return text
     }
 
     deinit { if descriptor > STDERR_FILENO { close(descriptor) } }

@@ -1,5 +1,5 @@
 import Glibc
-import LMDB
+import Threading
 
 /// Buffered writing to a descriptor, which notices when nobody reads any more.
 final class Output: Sendable {

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 
 /// A bar on standard error for work that takes longer than a moment; none where that is piped.
 ///
@@ -32,14 +32,24 @@ final class Progress: Sendable {
 
     /// Tells how much is done.
     func update(done: Int, total: Int) {
-        guard isShown, total > 0 else { return }
+        guard total > 0 else { return }
+        show { Self.line(title, done: done, total: total) }
+    }
+
+    /// Shows how many things are done, for work whose total is not known.
+    func update(count: Int, of thing: String) {
+        show { "\(title): \(count.counted(thing)) so far" }
+    }
+
+    private func show(_ text: () -> String) {
+        guard isShown else { return }
         let now = clock.now
         guard now - start >= Self.patience else { return }
         state.withLock { state in
             guard !state.isFinished else { return }
             if let last = state.last, now - last < Self.interval { return }
             state.last = now
-            let text = Self.line(title, done: done, total: total)
+            let text = text()
             guard text != state.shown else { return }
             output.write("\r" + text + "\u{1B}[K")
             output.flush()

@@ -1,5 +1,5 @@
-import Dispatch
 import Foundation
+import Threading
 
 /// This program once more, with a pipe to it and a pipe back.
 final class ChildPipe {
@@ -35,7 +35,7 @@ final class ChildPipe {
                 return line
             }
             let part = await withCheckedContinuation { continuation in
-                DispatchQueue.global().async {
+                SystemThread.detach {
                     continuation.resume(returning: handle.availableData)
                 }
             }

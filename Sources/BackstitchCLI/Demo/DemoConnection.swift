@@ -1,6 +1,6 @@
 import Backstitch
 import BackstitchTesting
-import LMDB
+import Threading
 
 /// A device's connection to the service, on which a device can die before it gets a reply.
 final class DemoConnection: ForwardingService {

@@ -11,6 +11,10 @@ struct DemoFolder {
         if let keep {
             path = keep
             isKept = true
+            if FileManager.default.fileExists(atPath: keep + "/data.mdb") {
+                throw UsageError(
+                    "The folder \(keep.printable) is a store itself. Give another one.")
+            }
             for name in ["a", "b", "fresh", "hub"]
             where FileManager.default.fileExists(atPath: keep + "/" + name) {
                 throw UsageError("There is something at \(keep.printable)/\(name) already.")

@@ -1,5 +1,6 @@
 import BackstitchHub
 import Foundation
+import Glibc
 
 /// Serves records to devices, and manages who may use them.
 struct HubCommand: Command {
@@ -25,6 +26,9 @@ struct HubCommand: Command {
         "quota", "BYTES", "The most bytes of each user's private database; no limit unless given.")
     static let publicQuota = Syntax.Option(
         "public-quota", "BYTES", "The most bytes of the public database; no limit unless given.")
+    static let limit = Syntax.Option(
+        "limit", "NAME=NUMBER", "Another value for a bound of BOUNDS.md; repeatable.",
+        isRepeatable: true)
     static let dev = Syntax.Option(
         "dev", nil, "Makes what is missing, and writes the credentials as one line of JSON.")
     static let user = Syntax.Option(
@@ -43,7 +47,7 @@ struct HubCommand: Command {
         ],
         options: [
             listen, data, container, environment, certificate, key, plain, proxy, publicURL, quota,
-            publicQuota, dev, user, label, publicKey, secret, .json,
+            publicQuota, limit, dev, user, label, publicKey, secret, .json,
         ],
         notes: """
             Actions:
@@ -53,7 +57,8 @@ struct HubCommand: Command {
               key     takes a server's public key (--public-key) and writes the key's id
               revoke  makes the credential given by --secret stop working
               epoch   makes all change tokens invalid, after the folder was restored from a backup
-            Secrets are told once; the hub keeps their SHA-256. /healthz and /metrics tell how it is.
+            Secrets are told once; the hub keeps their SHA-256. /healthz says that it runs, /ready that it
+            can write, /metrics what it did.
 
             JSON: one object, on one line.
               serve   url, once the hub listens; with --dev also container, environment, apiToken,
@@ -71,6 +76,15 @@ struct HubCommand: Command {
         if action == .serve { return try await HubService(arguments, console).run() }
         guard let folder = arguments.text(Self.data) else {
             throw UsageError("The option --data is missing.")
+        }
+        if !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
+            // A misspelt folder must not become a hub whose credentials open nothing.
+            guard action.makesCredentials else {
+                throw UsageError("There is no hub in '\(folder.printable)'. Check --data.")
+            }
+            console.complain(
+                "There was no hub in '\(folder.printable)'; a new one is made. Check --data if this "
+                    + "is a surprise.")
         }
         let hub = try await Hub(at: folder)
         defer { hub.close() }
@@ -110,7 +124,7 @@ enum HubAction: String {
                 throw UsageError("The option --public-key is missing.")
             }
             try await hub.makeContainer(container, environment: environment)
-            let pem = try String(contentsOfFile: path, encoding: .utf8)
+            let pem = try InputFile.text(path, of: HubCommand.publicKey)
             let id = try await hub.addServerKey(
                 pem, container: container, environment: environment, label: label)
             try Self.tell(id, as: "keyID", arguments, console)
@@ -119,11 +133,15 @@ enum HubAction: String {
                 throw UsageError("The option --secret is missing.")
             }
             let isRevoked = try await hub.revoke(secret == "-" ? Self.readSecret() : secret)
+            if !isRevoked { console.complain("backstitch hub: There is no such credential.") }
             return isRevoked ? .success : .negative
         case .epoch: try await hub.beginEpoch()
         }
         return .success
     }
+
+    /// Whether the action makes something that a new hub can have.
+    var makesCredentials: Bool { self == .token || self == .user || self == .key }
 
     /// A line of standard input, which other users of the machine don't see as they see arguments.
     private static func readSecret() throws -> String {

@@ -1,4 +1,5 @@
 import BackstitchHub
+import CMalloc
 import Foundation
 
 /// A hub that serves until it is told to end.
@@ -15,7 +16,13 @@ struct HubService {
     }
 
     func run() async throws -> ExitCode {
-        let settings = try serverConfiguration()
+        var settings = try serverConfiguration()
+        fitConnections(&settings.limits)
+        // Large bodies and replies go back to the system at once. Otherwise the C library moves the
+        // threshold up with the first of them, and then each thread keeps what it once had. What
+        // ordinary requests need stays.
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        mallopt(M_TRIM_THRESHOLD, 8 << 20)
         let interruption = Interruption()
         let (hub, temporary) = try await openHub()
         defer {
@@ -38,10 +45,23 @@ struct HubService {
         return .success
     }
 
+    /// Has as many descriptors as the system gives, and no more connections than those allow.
+    private func fitConnections(_ limits: inout HTTPLimits) {
+        let wanted = limits.connections
+        let descriptors = ProcessDescriptors.raiseLimit()
+        limits = limits.fitting(descriptors: descriptors)
+        guard limits.connections < wanted else { return }
+        console.complain(
+            "The system lets the hub have \(descriptors) files open, which is enough for "
+                + "\(limits.connections) connections of \(wanted). Raise the limit (ulimit -Hn, or "
+                + "LimitNOFILE of systemd).")
+    }
+
     /// Opens the hub; one in memory where there is no folder, which `--dev` allows.
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
         configuration.publicURL = arguments.text(HubCommand.publicURL)
+        (configuration.limits, _) = try limits()
         configuration.limits.privateDatabaseBytes = try arguments.number(HubCommand.quota)
         configuration.limits.publicDatabaseBytes = try arguments.number(HubCommand.publicQuota)
         configuration.log = { [console] in console.complain($0) }
@@ -88,14 +108,36 @@ struct HubService {
         configuration.host = host
         configuration.port = port
         configuration.allowsPlainHTTP = arguments.has(HubCommand.plain)
+        (_, configuration.limits) = try limits()
         configuration.trustedProxies = arguments.texts(HubCommand.proxy)
         configuration.certificatePEM = try file(HubCommand.certificate)
         configuration.keyPEM = try file(HubCommand.key)
         return configuration
     }
 
+    /// The bounds, with those that were given another value.
+    private func limits() throws(UsageError) -> (HubLimits, HTTPLimits) {
+        var (hub, http) = (HubLimits(), HTTPLimits())
+        for text in arguments.texts(HubCommand.limit) {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let bound = parts.first.flatMap({ HubBound.named(String($0)) }) else {
+                throw UsageError(
+                    "There is no bound '\(text.printable)'. Give one of: "
+                        + HubBound.all.map(\.name).joined(separator: ", ") + ".")
+            }
+            guard parts.count == 2, let value = Int(parts[1]), (1...Int(Int32.max)).contains(value)
+            else {
+                throw UsageError(
+                    "The bound \(bound.name) takes a whole number from 1 to \(Int32.max), as in "
+                        + "\(bound.name)=\(bound.standard).")
+            }
+            bound.set(value, in: &hub, &http)
+        }
+        return (hub, http)
+    }
+
     private func file(_ option: Syntax.Option) throws -> String? {
-        try arguments.text(option).map { try String(contentsOfFile: $0, encoding: .utf8) }
+        try arguments.text(option).map { try InputFile.text($0, of: option) }
     }
 
     /// Host and port of a text; the host of an address of version 6 stands in brackets.

@@ -111,6 +111,9 @@ struct ConditionParser {
         let token = advance()
         switch token.kind {
         case .symbol(let symbol):
+            if symbol == "=", next.kind == .symbol("=") {
+                throw error("'==' is written '=' here.", at: token)
+            }
             return try comparison(subject, symbol, at: token)
         case .word(let word):
             switch word.lowercased() {

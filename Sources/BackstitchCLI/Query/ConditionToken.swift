@@ -71,6 +71,10 @@ struct ConditionLexer {
                 .number(take { $0.isASCII && ($0.isNumber || $0.isLetter || "+-.".contains($0)) })
             case _ where character.isLetter || character == "_":
                 .word(take { $0.isLetter || $0.isNumber || $0 == "_" })
+            case "&", "|":
+                throw ConditionError(
+                    message: "Write '\(character == "&" ? "and" : "or")' in words.", position: start
+                )
             default:
                 throw ConditionError(
                     message: "This character has no meaning here.", position: start)

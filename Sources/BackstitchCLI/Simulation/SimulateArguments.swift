@@ -16,10 +16,20 @@ struct SimulateArguments {
         "profile", "NAME", "How often each thing happens; default unless given.")
     static let faults = Syntax.Option(
         "faults", "LIST", "The faults that there are; unless given, the seed chooses.")
+    static let fresh = Syntax.Option(
+        "fresh", "N", "Runs so many seeds that are drawn from all 64 bits.")
+    static let from = Syntax.Option(
+        "from", "NUMBER", "Draws the fresh seeds of an earlier run, which told this number.")
     static let script = Syntax.Option("script", "FILE", "Runs a script instead of seeds.")
     static let shrink = Syntax.Option("shrink", nil, "Writes a short script of a failure.")
 
-    let seeds: ClosedRange<UInt64>
+    /// The seeds to be run.
+    enum Seeds {
+        case range(ClosedRange<UInt64>)
+        case fresh(FreshSeeds)
+    }
+
+    let seeds: Seeds
     var options = SimulationOptions()
     /// The script and where it was read from.
     let script: (path: String, content: SimulationScript)?
@@ -28,18 +38,21 @@ struct SimulateArguments {
     init(_ arguments: Arguments) throws {
         shrinks = arguments.has(Self.shrink)
         if let path = arguments.text(Self.script) {
-            let others = [Self.seeds, Self.devices, Self.steps, Self.profile, Self.faults]
+            let others = [
+                Self.seeds, Self.fresh, Self.from, Self.devices, Self.steps, Self.profile,
+                Self.faults,
+            ]
             if let other = others.first(where: arguments.has) {
                 throw UsageError(
                     "A script says all of it: leave out --\(other.name), or --script.")
             }
             let content = try Self.read(path)
             script = (path, content)
-            seeds = content.seed...content.seed
+            seeds = .range(content.seed...content.seed)
             return
         }
         script = nil
-        seeds = try Self.range(arguments.text(Self.seeds))
+        seeds = try Self.seeds(arguments)
         options.devices = try Self.number(arguments, Self.devices, SimulationOptions.deviceRange)
         options.steps =
             try Self.number(arguments, Self.steps, 1...Self.stepsMax) ?? options.steps
@@ -51,7 +64,12 @@ struct SimulateArguments {
 
     /// How many runs there are.
     var total: Int {
-        Int(clamping: (seeds.upperBound - seeds.lowerBound).addingReportingOverflow(1).0)
+        switch seeds {
+        case .range(let seeds):
+            let (count, isAll) = (seeds.upperBound - seeds.lowerBound).addingReportingOverflow(1)
+            return isAll ? .max : Int(clamping: count)
+        case .fresh(let seeds): return seeds.count
+        }
     }
 
     /// Runs the seeds, or the script.
@@ -59,15 +77,27 @@ struct SimulateArguments {
         parallel: Int, stopsAtFailure: Bool, progress: @Sendable (SimulationResult) -> Void
     ) async -> SimulationSummary {
         guard let script else {
-            return await SimulationRun.run(
-                seeds: seeds, options: options, parallel: parallel,
-                stopsAtFailure: stopsAtFailure, progress: progress)
+            switch seeds {
+            case .range(let seeds):
+                return await SimulationRun.run(
+                    seeds: seeds, options: options, parallel: parallel,
+                    stopsAtFailure: stopsAtFailure, progress: progress)
+            case .fresh(let seeds):
+                return await SimulationRun.run(
+                    seeds: seeds, options: options, parallel: parallel,
+                    stopsAtFailure: stopsAtFailure, progress: progress)
+            }
         }
         let result = await script.content.run(options: options)
         progress(result)
         var summary = SimulationSummary()
         summary.add(result)
         return summary
+    }
+
+    /// The number that fresh seeds follow from; nil where they were chosen.
+    var start: UInt64? {
+        if case .fresh(let seeds) = seeds { seeds.start } else { nil }
     }
 
     func script(of seed: UInt64) -> SimulationScript {
@@ -81,9 +111,32 @@ struct SimulateArguments {
 
     // MARK: Reading
 
+    private static func seeds(_ arguments: Arguments) throws(UsageError) -> Seeds {
+        guard let count = try arguments.number(fresh, as: Int.self) else {
+            if arguments.has(from) {
+                throw UsageError("The option --from goes with --fresh.")
+            }
+            return .range(try range(arguments.text(seeds)))
+        }
+        if arguments.has(seeds) {
+            throw UsageError("Give --seeds for chosen seeds, or --fresh for drawn ones, not both.")
+        }
+        guard let text = arguments.text(from) else {
+            return .fresh(FreshSeeds(from: .random(in: 0...(.max)), count: count))
+        }
+        guard let start = UInt64(text) else {
+            throw UsageError(
+                "The option --from takes the number that the earlier run told, and not "
+                    + "'\(text.printable)'.")
+        }
+        return .fresh(FreshSeeds(from: start, count: count))
+    }
+
     /// The seeds that a text names: `A..B` or `N`.
     static func range(_ text: String?) throws(UsageError) -> ClosedRange<UInt64> {
-        guard let text else { throw UsageError("The option --seeds is missing.") }
+        guard let text else {
+            throw UsageError("Give the seeds: --seeds A..B, --fresh N, or a --script.")
+        }
         let ends = text.split(separator: ".", omittingEmptySubsequences: false)
         if ends.count == 1, let seed = UInt64(text) { return seed...seed }
         if ends.count == 3, ends[1].isEmpty, let first = UInt64(ends[0]),
@@ -158,7 +211,8 @@ struct SimulateArguments {
 extension SimulateArguments: CustomStringConvertible {
     var description: String {
         if let script { return "script \(script.path)" }
-        return "profile \(options.profile.rawValue), devices "
+        return (start.map { "fresh seeds from \($0), " } ?? "")
+            + "profile \(options.profile.rawValue), devices "
             + (options.devices.map(String.init) ?? "by seed")
             + ", \(options.steps) steps, faults \(options.faults)"
     }

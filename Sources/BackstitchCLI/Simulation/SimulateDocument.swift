@@ -7,6 +7,8 @@ struct SimulateDocument: Encodable {
         var devices: String?
         var steps: Int?
         var faults: String?
+        /// In decimal digits, which more readers keep whole than a number of 64 bits.
+        var from: String?
         var script: String?
     }
 
@@ -17,8 +19,10 @@ struct SimulateDocument: Encodable {
         let details: [String]
         let options: String
         let replay: String
+        let again: String?
 
-        init(_ failure: SimulationFailure, replay: String) {
+        init(_ failure: SimulationFailure, replay: String, again: String? = nil) {
+            self.again = again
             seed = failure.seed
             step = failure.step
             checker = failure.checker
@@ -45,17 +49,22 @@ struct SimulateDocument: Encodable {
     private let seconds: Double
     private var shrunk: Shrunk?
 
-    init(_ work: SimulateArguments, _ summary: SimulationSummary) {
+    init(
+        _ work: SimulateArguments, _ summary: SimulationSummary, again: [UInt64: RunAgain]
+    ) {
         if let script = work.script {
             options = Options(script: script.path)
         } else {
             options = Options(
                 profile: work.options.profile.rawValue,
                 devices: work.options.devices.map(String.init) ?? "by seed",
-                steps: work.options.steps, faults: work.options.faults.description)
+                steps: work.options.steps, faults: work.options.faults.description,
+                from: work.start.map(String.init))
         }
         seeds = summary.seeds
-        failures = summary.failures.map { Failed($0, replay: work.replay($0)) }
+        failures = summary.failures.map {
+            Failed($0, replay: work.replay($0), again: again[$0.seed]?.rawValue)
+        }
         rounds = summary.rounds
         operations = summary.operations
         conflicts = summary.conflicts

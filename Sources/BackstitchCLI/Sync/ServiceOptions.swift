@@ -18,8 +18,10 @@ enum ServiceOptions {
         "A file with the user's token, kept up to date.")
     private static let certificates = Syntax.Option(
         "ca-file", "FILE", "Certificate authorities in PEM that are trusted.")
+    private static let plain = Syntax.Option(
+        "allow-plain-http", nil, "Sends the tokens to another machine without encryption.")
 
-    static let all = [url, container, environment, apiToken, webTokenFile, certificates]
+    static let all = [url, container, environment, apiToken, webTokenFile, certificates, plain]
 
     /// The service that the arguments mean.
     static func service(_ arguments: Arguments) throws -> CloudKitRecordService {
@@ -34,6 +36,8 @@ enum ServiceOptions {
                 apiToken: apiToken, webAuthToken: try webToken(arguments, variables)))
         configuration.url = arguments.text(url) ?? configuration.url
         configuration.certificateFile = arguments.text(certificates)
+        configuration.allowsPlainHTTP = arguments.has(plain)
+        if let violation = configuration.violation { throw UsageError(violation) }
         return try CloudKitRecordService(configuration)
     }
 
@@ -46,7 +50,7 @@ enum ServiceOptions {
             }
             return WebAuthToken(token)
         }
-        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let text = try InputFile.text(path, of: webTokenFile)
         return WebAuthToken(text.trimmingCharacters(in: .whitespacesAndNewlines)) { token in
             // Written to another file first: a token that is half written is none.
             try? Data(token.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)

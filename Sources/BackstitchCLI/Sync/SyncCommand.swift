@@ -7,12 +7,18 @@ struct SyncCommand: Command {
         let store: String
         let pushed: Int
         let pulled: Int
+        let echoed: Int
         let conflicts: Int
         let pending: Int
         let parked: Int
     }
 
-    private static let zone = Syntax.Option("zone", "NAME", "The zone of the store's records.")
+    private static let zone = Syntax.Option(
+        "zone", "NAME", "The zone of the store's records.")
+    private static let target = Syntax.Option(
+        "move-to-zone", "NAME", "Takes the store to another zone first, with everything in it.")
+    private static let adopt = Syntax.Option(
+        "adopt", nil, "Makes a store of another user the one's who is signed in.")
     private static let policy = Syntax.Option(
         "policy", "NAME", "Who wins conflicts: serverWins unless given.")
     private static let follow = Syntax.Option(
@@ -22,8 +28,13 @@ struct SyncCommand: Command {
     let summary = "Synchronises a store with a hub, or with CloudKit."
     let syntax = Syntax(
         operands: [.store],
-        options: ServiceOptions.all + [zone, policy, follow, .json],
+        options: ServiceOptions.all + [zone, target, adopt, policy, follow, .json],
         notes: """
+            A store belongs to the zone and the user that it was first synchronised with; another
+            one is refused. --move-to-zone uploads all of its records to another zone, edits that
+            were not pushed too, and --adopt to the user who is signed in; both may be given. The
+            old zone stays as it is, so synchronise before. What was cut off goes on when the
+            command is given again, or with --zone and the new name.
             Policies: serverWins, clientWins, lastWriterWins, keepBoth, and merge(NAME) with one of
             these for what was changed on both sides.
             The tokens can come from the environment too, so that no list of processes shows them:
@@ -34,20 +45,33 @@ struct SyncCommand: Command {
               store      the path as given
               pushed     the records that the service took
               pulled     the records that came from it
+              echoed     those of them that were known here: what was pushed comes back
               conflicts  how many were settled
               pending    the records that are left to push
               parked     the records that the service refused
             """)
 
+    func interruptionText(_ arguments: Arguments) -> String? {
+        guard !arguments.has(Self.follow) else { return nil }
+        return "What was exchanged stays; the rest is pending. Run it again to go on."
+    }
+
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
-        guard let zone = arguments.text(Self.zone) else {
+        let target = arguments.text(Self.target)
+        let adopts = arguments.has(Self.adopt)
+        guard arguments.text(Self.zone) != nil || target != nil || adopts else {
             throw UsageError("The option --zone is missing.")
         }
         let policy = try Self.policy(arguments)
         let service = try ServiceOptions.service(arguments)
         let store = try Store.open(existing: path, access: .readWrite)
         defer { store.close() }
+        let claims = try store.read { try $0.reader.zoneClaims() }
+        let own = claims.target ?? (claims.bound.count == 1 ? claims.bound.first : nil)
+        guard let zone = arguments.text(Self.zone) ?? target ?? own else {
+            throw UsageError("The option --zone is missing, and the store does not tell its zone.")
+        }
         let engine = SyncEngine(
             store: store, service: service,
             configuration: SyncConfiguration(
@@ -56,13 +80,41 @@ struct SyncCommand: Command {
             let report = try await engine.sync()
             return try Self.tell(report, store, path, arguments, console)
         }
-        var parked = try await round()
+        let moves = target != nil || adopts
+        let progress = console.progress(moves ? "Moving" : "Synchronising")
+        let showing = Task { [events = engine.events] in
+            for await event in events { Self.show(event, progress) }
+        }
+        defer { showing.cancel() }
+        var parked: Int
+        do {
+            defer { progress.finish() }
+            if moves {
+                let report = try await engine.move(to: target ?? zone, adoptsUser: adopts)
+                parked = try Self.tell(report, store, path, arguments, console)
+            } else {
+                parked = try await round()
+            }
+        }
         if arguments.has(Self.follow) {
             try await Self.follow(service, engine, console, round)
             parked = try store.read { try $0.reader.countOutbox() }.parkedRecords
         }
         await engine.stop()
         return parked == 0 ? .success : .negative
+    }
+
+    /// Shows how far a round or a move has come.
+    private static func show(_ event: SyncEngineEvent, _ progress: Progress) {
+        switch event {
+        case .moving(let records, let total):
+            progress.update(done: records, total: total)
+        case .progress(_, let pushed, let total?) where total > 0:
+            progress.update(done: pushed, total: total)
+        case .progress(let pulled, _, _):
+            progress.update(count: pulled, of: "record")
+        default: break
+        }
     }
 
     private static func policy(_ arguments: Arguments) throws(UsageError) -> ConflictPolicy {
@@ -109,13 +161,16 @@ struct SyncCommand: Command {
         if arguments.has(.json) {
             let document = Document(
                 store: path, pushed: report.pushedRecords, pulled: report.pulledRecords,
+                echoed: report.echoedRecords,
                 conflicts: report.conflicts, pending: outbox.pendingRecords,
                 parked: outbox.parkedRecords)
             console.output.line(try JSON.line(document))
         } else {
+            let echoed = report.echoedRecords
+            let echoes = echoed == 0 ? "" : " (\(echoed.grouped) of them known here)"
             console.output.line(
                 "Pushed \(report.pushedRecords.counted("record")), pulled "
-                    + "\(report.pulledRecords.grouped), settled "
+                    + "\(report.pulledRecords.grouped)\(echoes), settled "
                     + "\(report.conflicts.counted("conflict")); "
                     + "\(outbox.pendingRecords.grouped) left to push, "
                     + "\(outbox.parkedRecords.grouped) parked.")

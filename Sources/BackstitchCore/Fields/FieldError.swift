@@ -21,6 +21,8 @@ package struct FieldError: Error, Hashable, Sendable {
         case missing
         /// The bytes break the format.
         case damaged
+        /// The value has a tag that a newer version gives.
+        case newerTag(UInt8)
         /// The value is larger than a field may be.
         case tooLarge(byteCount: Int)
         /// A reference has an invalid record name.
@@ -36,6 +38,12 @@ package struct FieldError: Error, Hashable, Sendable {
         self.reason = reason
         self.index = index
     }
+
+    /// A stored value whose tag byte this version does not know.
+    @usableFromInline
+    package init(unknownTag byte: UInt8) {
+        self.init(FieldTag.isReserved(byte) ? .newerTag(byte) : .damaged)
+    }
 }
 
 extension FieldError: CustomStringConvertible {
@@ -50,9 +58,14 @@ extension FieldError: CustomStringConvertible {
         case .notEncodable: "it can't be encoded as JSON"
         case .notDecodable: "it holds bytes that its Codable type can't be decoded from"
         case .missing: "it has no value; make the attribute optional or give it a default"
+        case .newerTag(let tag):
+            "it holds a value of a kind that a newer version wrote (tag \(tag)); open the store "
+                + "with that version"
         case .damaged: "its bytes are damaged; run verify and rebuild"
         case .tooLarge(let byteCount):
-            "it has \(byteCount) bytes; a field has \(FieldWriter.fieldBytesMax) at most"
+            "it has \(byteCount) bytes, and a field has \(FieldWriter.fieldBytesMax) at most; keep "
+                + "larger data, such as a photo, in a file and save the file's name, or divide it "
+                + "among several records"
         case .invalidReference(let reason): "it refers to an impossible record name: \(reason)"
         }
     }

@@ -25,6 +25,7 @@ public struct FieldValue {
         case .uuid, .location: payload.count == 16
         case .reference: RecordKey(reading: payload)?.byteCount == payload.count
         case .list: (try? decoded()) != nil
+        case .unknown: (try? unknown()).map { $0.violation == nil } ?? false
         }
     }
 
@@ -112,9 +113,12 @@ public struct FieldValue {
     @usableFromInline
     package func decimal() throws(FieldError) -> Decimal {
         switch tag {
-        case .decimal, .string:
+        case .decimal:
             let text = String(decoding: payload, as: UTF8.self)
             guard let decimal = Decimal(string: text) else { throw mismatch() }
+            return decimal
+        case .string:
+            guard let decimal = Decimal(whole: try string()) else { throw mismatch() }
             return decimal
         case .double:
             guard let decimal = Decimal(string: "\(try double())") else { throw mismatch() }
@@ -142,7 +146,17 @@ public struct FieldValue {
         case .reference: return .reference(try reference())
         case .location: return .location(try location())
         case .list: return .list(try elements())
+        case .unknown: return .unknown(try unknown())
         }
+    }
+
+    private func unknown() throws(FieldError) -> UnknownValue {
+        guard tag == .unknown, payload.count >= 2 else { throw FieldError(.damaged) }
+        let start = 2 + Int(payload.little(UInt16.self, at: 0))
+        guard start <= payload.count, let name = String(utf8: payload.part(2..<start)),
+            let json = String(utf8: payload.part(start..<payload.count))
+        else { throw FieldError(.damaged) }
+        return UnknownValue(typeName: name, json: json)
     }
 
     private func elements() throws(FieldError) -> [Value] {

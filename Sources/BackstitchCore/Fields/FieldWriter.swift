@@ -80,7 +80,8 @@ public struct FieldWriter: ~Copyable {
 
     @inlinable
     mutating func end(_ field: FieldID, start: Int) throws(FieldError) {
-        let byteCount = data.count - start
+        // The tag is no part of the value.
+        let byteCount = data.count - start - 1
         if byteCount > Self.fieldBytesMax {
             data.truncate(to: start)
             throw FieldError(.tooLarge(byteCount: byteCount))
@@ -285,6 +286,14 @@ public struct FieldWriter: ~Copyable {
                 try appendTagged(element)
                 data.store(little: UInt32(data.count - at - 4), at: at)
             }
+        case .unknown(let value):
+            guard value.typeName.utf8.count <= UnknownValue.nameBytesMax else {
+                throw FieldError(.tooLarge(byteCount: value.typeName.utf8.count))
+            }
+            data.append(FieldTag.unknown.rawValue)
+            data.append(little: UInt16(value.typeName.utf8.count))
+            data.append(utf8: value.typeName)
+            data.append(utf8: value.json)
         }
     }
 

@@ -56,8 +56,9 @@ package struct PackedFields {
         let start = dataStart + next
         next = end(at: position)
         let end = dataStart + next
-        guard start < end, end <= bytes.count, let tag = FieldTag(rawValue: bytes[start]) else {
-            throw FieldError(.damaged)
+        guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
+        guard let tag = FieldTag(rawValue: bytes[start]) else {
+            throw FieldError(unknownTag: bytes[start])
         }
         return FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
     }

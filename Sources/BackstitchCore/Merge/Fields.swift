@@ -24,6 +24,14 @@ package struct Fields: Sendable {
     package var count: Int { entries.count }
     package var ids: [FieldID] { entries.map(\.field) }
 
+    /// The bytes that the fields take in memory, roughly: what a field costs by itself is for all
+    /// the forms that it has on its way to the service.
+    package var byteCount: Int {
+        entries.reduce(0) { $0 + Self.fieldByteCount + $1.value.payloadByteCount }
+    }
+
+    private static let fieldByteCount = 128
+
     private func position(of field: FieldID) -> (index: Int, found: Bool) {
         if let last = entries.last, last.field < field { return (entries.count, false) }
         var low = 0

@@ -28,7 +28,7 @@ struct ConflictSides {
         mine = local.fields
         theirs = server
         self.through = through
-        localMilliseconds = Int64((local.unsynced.last?.clock ?? 0) >> 16)
+        localMilliseconds = LogicalClock.milliseconds(of: local.unsynced.last?.clock ?? 0)
         name = local.name
         guard base == nil else { return }
         var fold = RecordFold()
@@ -44,6 +44,23 @@ struct ConflictSides {
 }
 
 extension Merge {
+    /// Decides for a record that was deleted here, where the service lost the record before it heard
+    /// of that and then got one of its name again.
+    ///
+    /// - Parameter before: What the record was when it was deleted.
+    package func plan(
+        unheardEnd step: OperationStep, of before: Fields, version: ServerVersion, server: Fields
+    ) -> MergePlan {
+        if foreignFields(server, before.withoutNulls).isEmpty {
+            return MergePlan(
+                remote: .adopt(version: version, fields: server, through: 0), rebase: .delete)
+        }
+        // The service has another record than the one that was deleted: there is no base.
+        var local = LocalState(fields: nil, version: nil, unsynced: [])
+        local.unsynced = [step]
+        return resolve(ConflictSides(version: version, base: nil, server: server, local))
+    }
+
     func resolve(_ sides: ConflictSides) -> MergePlan {
         guard let decision = decide(sides) else {
             var plan = MergePlan(remote: .nothing)

@@ -164,11 +164,12 @@ package struct Merge: Sendable {
         // What began as a record of this device alone has a base that the service never had.
         let held = states.dropFirst(local.version == nil ? 1 : 0).map { state in
             (state: state, seen: withoutKept(local.kept, server, base, in: state))
-        }.filter { holds($0.seen, $0.state) }
+        }.filter { holds($0.seen, $0.state) || isShared(server, $0.state) }
         // A state that is there as a whole says more than one whose changes alone are there, which
         // may be the same as those of an earlier life.
         let whole = held.last { state, seen in
             state.fields.map { foreignFields(seen, $0).isEmpty } ?? false
+                || isShared(server, state)
         }
         if let whole {
             return MergePlan(
@@ -205,6 +206,13 @@ package struct Merge: Sendable {
             if areSame(field, mine, base.value(field)) { seen[field] = mine }
         }
         return seen.withoutNulls
+    }
+
+    /// Whether the service holds what it heard of a local state, where it has to be found out anew
+    /// what that was.
+    private func isShared(_ server: Fields, _ state: PrefixState) -> Bool {
+        guard state.fields != nil, let shared = state.shared else { return false }
+        return foreignFields(server, shared).isEmpty
     }
 
     /// Whether the service holds a local state but for references that a create leaves out.
@@ -262,6 +270,9 @@ package struct Merge: Sendable {
         var fields: Fields?
         /// The fields that they changed, with their values.
         var changed: Fields
+        /// The fields without what stayed on this device, if no base tells which these are. It is nil if
+        /// nothing stayed, and if there are no fields.
+        var shared: Fields?
     }
 
     /// The base and the state after each unsynced operation, oldest first.
@@ -273,12 +284,19 @@ package struct Merge: Sendable {
             PrefixState(sequence: 0, fields: current?.withoutNulls, changed: Fields())
         ]
         var fold = RecordFold()
+        var shared: Fields?
+        let hasStayed = local.version == nil && local.unsynced.contains(where: \.isLocalOnly)
         for step in local.unsynced {
             fold.add(step)
             current = step.change.applied(to: current)
+            if hasStayed, !step.isLocalOnly {
+                // What began here to stay is pushed as a whole with its first edit.
+                shared = shared == nil ? current : step.change.applied(to: shared)
+            }
             states.append(
                 PrefixState(
-                    sequence: step.sequence, fields: current?.withoutNulls, changed: fold.changed))
+                    sequence: step.sequence, fields: current?.withoutNulls, changed: fold.changed,
+                    shared: shared?.withoutNulls))
         }
         return states
     }

@@ -60,6 +60,9 @@ package struct RecordFold: Equatable, Sendable {
         for (field, value) in before where base[field] == nil { base[field] = value }
     }
 
+    /// The bytes that the values take in memory, roughly.
+    package var byteCount: Int { base.byteCount + changed.byteCount }
+
     /// What has to be done on the service.
     package enum Push: Equatable, Sendable {
         /// Nothing: the ends are the same.
@@ -120,17 +123,23 @@ package struct OperationStep: Equatable, Sendable {
     package var sequence: UInt64
     package var clock: UInt64
     package var change: Change
+    /// Whether the service was not to hear of it.
+    package var isLocalOnly: Bool
 
-    package init(sequence: UInt64, clock: UInt64 = 0, change: Change) {
+    package init(
+        sequence: UInt64, clock: UInt64 = 0, change: Change, isLocalOnly: Bool = false
+    ) {
         self.sequence = sequence
         self.clock = clock
         self.change = change
+        self.isLocalOnly = isLocalOnly
     }
 
     /// Decodes a stored operation that changes content; not the baseline of a tombstone.
     package init(_ operation: OperationView) throws(OperationDamage) {
         sequence = operation.sequence
         clock = operation.clock
+        isLocalOnly = operation.origin == .localOnly
         do throws(FieldError) {
             switch operation.kind {
             // Before a baseline there is nothing, as before an insert.

@@ -16,12 +16,18 @@ final class Accumulator {
     init(_ aggregate: RecordAggregate, in entity: EntityBinding) throws {
         function = aggregate.function
         attribute = try aggregate.attribute.map { try entity.attribute(named: $0) }
-        guard function == .sum || function == .average, let type = attribute?.type else { return }
+        guard let attribute else { return }
+        if function == .minimum || function == .maximum {
+            try attribute.requireOrder(to: "asks for the \(function.rawValue) of", in: entity)
+        }
+        guard function == .sum || function == .average else { return }
+        let type = attribute.type
         guard type.isNumber else {
             throw QueryError(
                 .typeMismatch,
                 "A query of \(entity.name) asks for the \(function.rawValue) of "
-                    + "\(aggregate.attribute ?? ""), which is a \(type). Only numbers have one.")
+                    + "\(attribute.name), which is a \(type). Only numbers have one: ask for an "
+                    + "attribute that is a number, or count the records.")
         }
     }
 

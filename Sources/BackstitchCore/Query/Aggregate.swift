@@ -2,6 +2,7 @@
 ///
 /// Nil takes no part in it. A sum of integers that leaves 64 bits is an error, and so is a sum of
 /// decimals that needs more than 38 digits: no result is rounded silently, but for the mean.
+/// A minimum or maximum of lists or of ``Location`` is an error, because they have no order.
 public struct Aggregate<Model: Entity, Result: Sendable>: Sendable {
     private let function: RecordAggregate.Function
     private let keyPath: (any PartialKeyPath<Model> & Sendable)?
@@ -80,7 +81,8 @@ extension Aggregate {
     }
 }
 
-/// The attributes that the records of a group have in common.
+/// The attributes that the records of a group have in common: of any type, lists and ``Location``
+/// included. Values are the same where `==` of a predicate says so, and nil is a value too.
 public struct GroupKeys<Model: Entity, each Key: AttributeValue>: Sendable {
     private let keyPaths: [any PartialKeyPath<Model> & Sendable]
 

@@ -11,6 +11,11 @@ extension Condition {
         case .comparison(let left, let comparison, let right):
             let (leftType, rightType) = (try left.type(in: entity), try right.type(in: entity))
             try Self.require(leftType, matches: rightType, entity: entity)
+            if comparison.isOrder, let type = leftType ?? rightType, !type.isOrdered {
+                throw QueryError.withoutOrder(
+                    "asks what is less or greater than \(left.subject ?? right.subject ?? "a value")",
+                    type, in: entity)
+            }
             return .comparison(
                 try left.resolved(in: entity, as: rightType), comparison,
                 try right.resolved(in: entity, as: leftType))
@@ -88,7 +93,23 @@ extension Value {
                 "A query of \(entity.name) compares a \(type) with \(self). Compare values of one "
                     + "type.")
         }
-        return value
+        // A Float attribute has rounded numbers, so the number that it is compared with is too.
+        guard type == .float, case .double(let number) = value else { return value }
+        let rounded = Float(number)
+        return rounded.isFinite || !number.isFinite ? .double(Double(rounded)) : value
+    }
+}
+
+extension Operand {
+    /// The name of the attribute that the operand is or is made of, where it is just one.
+    fileprivate var subject: String? {
+        switch self {
+        case .attribute(let name): name
+        case .unwrapped(let operand), .chained(_, let operand), .count(let operand):
+            operand.subject
+        case .coalesce(let first, let second): first.subject ?? second.subject
+        default: nil
+        }
     }
 }
 

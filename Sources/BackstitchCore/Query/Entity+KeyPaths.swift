@@ -10,3 +10,11 @@ extension Entity {
             && MemoryLayout<Self>.offset(of: keyPath) != nil
     }
 }
+
+extension AnyKeyPath {
+    /// What a message calls it: the key path as written, or words where the compiler keeps no name.
+    var shownName: String {
+        let text = "\(self)"
+        return text.contains("<computed") ? "A computed property" : text
+    }
+}

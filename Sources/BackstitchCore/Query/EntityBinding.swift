@@ -24,6 +24,29 @@ package struct AttributeBinding: Hashable, Sendable {
     }
 }
 
+extension AttributeBinding {
+    /// Throws where values of the attribute have no order.
+    ///
+    /// - Parameter purpose: What a query does with the attribute, to stand before its name.
+    func requireOrder(to purpose: String, in entity: EntityBinding) throws(QueryError) {
+        guard !type.isOrdered else { return }
+        throw QueryError.withoutOrder("\(purpose) \(name)", type, in: entity)
+    }
+}
+
+extension QueryError {
+    /// The error for a query that needs an order of lists or places.
+    static func withoutOrder(
+        _ purpose: String, _ type: AttributeType, in entity: EntityBinding
+    ) -> QueryError {
+        QueryError(
+            .typeMismatch,
+            "A query of \(entity.name) \(purpose), which is a \(type). Lists and places "
+                + "have no order: keep what is to be ordered, such as a number of elements or a "
+                + "latitude, in an attribute of its own, or order the answer in Swift.")
+    }
+}
+
 /// What a query must know of an entity in one store.
 package struct EntityBinding: Hashable, Sendable {
     package let name: String

@@ -65,8 +65,16 @@ extension FieldValue {
         case .data: value = tag == .bytes ? .bytes(Data(payload)) : nil
         case .uuid: value = storedUUID.map { .uuid($0) }
         case .reference: value = (try? reference()).map { .reference($0) }
-        default: value = (try? decoded())?.converted(to: type)
+        case .location: value = (try? location()).map { .location($0) }
+        default: value = type.element.flatMap { storedList(of: $0) }
         }
         return value ?? .null
+    }
+
+    /// The list, where each element is one of a type.
+    private func storedList(of element: AttributeType) -> Value? {
+        guard let parts = try? parts() else { return nil }
+        let elements = parts.map { $0.stored(as: element) }
+        return elements.contains(.null) ? nil : .list(elements)
     }
 }

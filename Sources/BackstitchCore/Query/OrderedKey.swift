@@ -16,7 +16,8 @@ import Foundation
 /// | the same, cut | the first ``referenceBytesMax`` bytes |
 ///
 /// Two values have the same bytes if and only if they are equal, with one exception: values that
-/// were cut. A value that does not fit the attribute's type counts as null, in a key as in a
+/// were cut. Lists and places have no order and count as null, so that whoever sorts or groups by
+/// keys has to refuse them or to tell them apart otherwise. A value that does not fit the attribute's type counts as null, in a key as in a
 /// condition, because one bad field must not stop an index or a query.
 ///
 /// Each encoding is self-delimiting, so a record key can follow it.
@@ -108,7 +109,7 @@ package enum OrderedKey {
         case (.double(let number), _): appendDouble(number, to: &output)
         case (.uuid(let uuid), _): appendUUID(uuid, to: &output)
         case (.decimal(let decimal), _): appendDecimal(decimal, to: &output)
-        case (.null, _), (.location, _), (.list, _): output.append(null)
+        case (.null, _), (.location, _), (.list, _), (.unknown, _): output.append(null)
         }
     }
 

@@ -47,7 +47,8 @@ public struct Query<Model: Entity>: Sendable {
     ///
     /// Nil comes first, or last where the order is reversed. Records that are equal in all that is
     /// given are in the order of their record keys, so the answer is always the same. A key path
-    /// that is no stored attribute, nor `id`, fails when the query is run.
+    /// that is no stored attribute, nor `id`, and one to a list or a ``Location``, which have no
+    /// order, fail when the query is run.
     public func sorted<Attribute: AttributeValue>(
         by keyPath: any KeyPath<Model, Attribute> & Sendable, order: SortOrder = .forward
     ) -> Query {
@@ -100,7 +101,7 @@ public struct Query<Model: Entity>: Sendable {
         guard let name = try attribute(at: keyPath) else {
             throw QueryError(
                 .unknownAttribute,
-                "\(keyPath) of \(Model.entityName) differs in all records. Aggregates and groups "
+                "\(keyPath.shownName) of \(Model.entityName) differs in all records. Aggregates and groups "
                     + "take stored attributes.")
         }
         return name
@@ -117,7 +118,7 @@ public struct Query<Model: Entity>: Sendable {
         guard let index = Model.attributeIndexes[keyPath] else {
             throw QueryError(
                 .unknownAttribute,
-                "\(keyPath) is not a stored attribute of \(Model.entityName). Conditions and sorts "
+                "\(keyPath.shownName) is not a stored attribute of \(Model.entityName). Conditions and sorts "
                     + "take stored attributes and id.")
         }
         return index

@@ -8,7 +8,8 @@ public struct QueryError: Error, Hashable, Sendable {
         case unknownEntity
         /// A condition or sort names something that is not a stored attribute.
         case unknownAttribute
-        /// A condition compares an attribute with a value of another type.
+        /// A condition compares an attribute with a value of another type, or a query asks what its
+        /// type does not have: a sum of text, an order of lists.
         case typeMismatch
         /// A limit or an offset is negative.
         case negativeCount

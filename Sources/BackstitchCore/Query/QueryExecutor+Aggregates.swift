@@ -4,8 +4,8 @@ extension QueryExecutor {
     /// - Parameter attributes: What the records of a group have in common; with none there is one
     ///   group, also where no record matches.
     /// - Returns: the groups in the order of their values.
-    /// - Throws: ``QueryError`` for unknown attributes, sums of what is no number, and sums that
-    ///   leave their type.
+    /// - Throws: ``QueryError`` for unknown attributes, sums of what is no number, minima and maxima
+    ///   of what has no order, and sums that leave their type.
     package static func groups<Source: RowSource & ~Copyable>(
         of query: RecordQuery, by attributes: [String], _ aggregates: [RecordAggregate],
         in entity: EntityBinding, on source: borrowing Source
@@ -28,7 +28,7 @@ extension QueryExecutor {
             if !keys.isEmpty {
                 scratch.removeAll()
                 for key in keys {
-                    try key.appendKey(of: fields, to: &scratch, textBytesMax: .max)
+                    try key.appendIdentity(of: fields, to: &scratch)
                 }
                 let bytes = [UInt8](scratch.bytes)
                 if let known = positions[bytes] {

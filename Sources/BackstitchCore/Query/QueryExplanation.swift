@@ -105,7 +105,7 @@ extension Value {
         case .decimal(let decimal): "\(decimal)"
         case .uuid(let uuid): uuid.uuidString
         case .reference(let key): "\(key)"
-        case .location, .list: "\(self)"
+        case .location, .list, .unknown: "\(self)"
         }
     }
 }

@@ -146,6 +146,7 @@ package struct QueryPlan: Sendable {
         var isComplete = false
         for sort in sorts {
             let attribute = try sort.attribute.map { try entity.attribute(named: $0) }
+            try attribute?.requireOrder(to: "sorts by", in: entity)
             if isComplete || result.contains(where: { $0.attribute == attribute }) { continue }
             isComplete = attribute == nil
             result.append(Step(attribute: attribute, isReversed: sort.isReversed))

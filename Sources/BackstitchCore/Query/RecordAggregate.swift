@@ -6,9 +6,9 @@ public struct RecordAggregate: Hashable, Sendable {
         case count
         /// The sum of numbers; zero of none.
         case sum
-        /// The value that sorts first; none of none.
+        /// The value that sorts first, or none if no record has a value.
         case minimum
-        /// The value that sorts last; none of none.
+        /// The value that sorts last, or none if no record has a value.
         case maximum
         /// The mean of numbers; none of none.
         case average
@@ -33,10 +33,10 @@ public struct RecordAggregate: Hashable, Sendable {
     /// The exact sum of an attribute, which is a number; a decimal sum has 38 digits at most.
     public static func sum(_ attribute: String) -> Self { Self(.sum, attribute) }
 
-    /// The value of an attribute that sorts first.
+    /// The value of an attribute that sorts first. Lists and places have no order, so they are refused.
     public static func minimum(_ attribute: String) -> Self { Self(.minimum, attribute) }
 
-    /// The value of an attribute that sorts last.
+    /// The value of an attribute that sorts last. Lists and places have no order, so they are refused.
     public static func maximum(_ attribute: String) -> Self { Self(.maximum, attribute) }
 
     /// The mean of an attribute: a double, of decimals a decimal.

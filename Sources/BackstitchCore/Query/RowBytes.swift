@@ -29,9 +29,13 @@ package struct RowBytes {
                 let low =
                     position == 0 ? 0 : Self.end(of: entry - entrySize, isWide: isWide)
                 let high = Self.end(of: entry, isWide: isWide)
-                guard low < high, data + high <= fields.bytes.count,
-                    let tag = FieldTag(rawValue: (start + data + low).load(as: UInt8.self))
-                else { throw FieldError(.damaged) }
+                guard low < high, data + high <= fields.bytes.count else {
+                    throw FieldError(.damaged)
+                }
+                let byte = (start + data + low).load(as: UInt8.self)
+                guard let tag = FieldTag(rawValue: byte) else {
+                    throw FieldError(unknownTag: byte)
+                }
                 if tag == .null { return nil }
                 return FieldValue(
                     tag: tag,

@@ -41,8 +41,8 @@ extension Value {
                     withUnsafeBytes(of: other.uuid) { one.lexicographicallyPrecedes($0) }
                 }
             }
-        // Places and lists are equal or not, and in no order.
-        case (.location, .location), (.list, .list):
+        // Places, lists and values of unknown types are equal or not, and in no order.
+        case (.location, .location), (.list, .list), (.unknown, .unknown):
             comparison == (self == other ? .equal : .notEqual)
         default: comparison == .notEqual
         }

@@ -24,6 +24,17 @@ public struct Catalog: Hashable, Sendable, Codable {
         self.storeID = storeID
         entities = []
     }
+
+    /// The catalog of a new store with entities that are known; nil where they contradict one another.
+    package init?(storeID: UUID, entities: [CatalogEntity]) {
+        self.init(storeID: storeID)
+        self.entities = entities
+        let names = entities.flatMap { [$0.name] + $0.attributes.map(\.name) }
+        let areNamed = names.allSatisfy { !$0.isEmpty && $0.utf8.count <= Self.nameBytesMax }
+        guard isWellFormed, areNamed, entities.count <= Self.numberMax,
+            entities.allSatisfy({ $0.attributes.count <= Self.numberMax })
+        else { return nil }
+    }
 }
 
 /// An entity in a store's catalog.
@@ -38,6 +49,9 @@ public struct CatalogEntity: Hashable, Sendable, Codable {
     public internal(set) var attributes: [CatalogAttribute]
     /// Whether the schema changed since all records were asked whether it can read them.
     package var needsExamination: Bool?
+    /// Whether the last examination left out records that can't be marked yet, because they are
+    /// parked or to be made again on the service.
+    package var hasUnexamined: Bool?
 
     /// The attribute of a field's name.
     public func attribute(named name: String) -> CatalogAttribute? {
@@ -67,7 +81,10 @@ public struct CatalogAttribute: Hashable, Sendable, Codable {
 
 extension Catalog {
     /// The most fields of an entity and the most entities, unknown ones of the service included.
-    package static let numberMax = 4_000
+    package static let numberMax = 5_000
+    /// The numbers that are given to names which no schema declares end here; the rest is for those
+    /// that one does, so that what the service has never keeps a schema from being taken over.
+    package static let undeclaredMax = 4_000
     /// The most bytes of a name.
     package static let nameBytesMax = 255
 
@@ -82,9 +99,11 @@ extension Catalog {
     }
 
     /// The position of an entity, numbering it if it is new; nil where there is no number left.
-    package mutating func intern(entity name: String) -> Int? {
+    ///
+    /// - Parameter max: The most entities that there may be for that.
+    package mutating func intern(entity name: String, max: Int = Self.numberMax) -> Int? {
         if let index = entities.firstIndex(where: { $0.name == name }) { return index }
-        guard entities.count < Self.numberMax else { return nil }
+        guard entities.count < max else { return nil }
         let number = EntityNumber(UInt16(entities.count + 1))
         entities.append(
             CatalogEntity(number: number, name: name, isDeclared: false, attributes: []))
@@ -102,6 +121,32 @@ extension Catalog {
         return attributes.count
     }
 
+    /// Numbers names that the service delivered and that an entity does not have, in their order, as
+    /// far as there are numbers for them.
+    ///
+    /// - Complexity: O(*n*) in the names.
+    package mutating func add(attributes names: [String], toEntityAt index: Int) {
+        let room = max(0, Self.undeclaredMax - entities[index].attributes.count)
+        for name in names.prefix(room) {
+            let field = FieldID(UInt16(entities[index].attributes.count + 1))
+            entities[index].attributes.append(
+                CatalogAttribute(field: field, name: name, schema: nil, isDeclared: false))
+        }
+    }
+
+    /// Numbers types that the service delivered and that the catalog does not have, in their order, as
+    /// far as there are numbers for them.
+    ///
+    /// - Complexity: O(*n*) in the names.
+    package mutating func add(entities names: [String]) {
+        let room = max(0, Self.undeclaredMax - entities.count)
+        for name in names.prefix(room) {
+            let number = EntityNumber(UInt16(entities.count + 1))
+            entities.append(
+                CatalogEntity(number: number, name: name, isDeclared: false, attributes: []))
+        }
+    }
+
     /// Notes that the indexes of an entity are complete and its records examined.
     package mutating func endWork(of entity: EntityNumber) {
         let index = Int(entity.rawValue) - 1
@@ -109,6 +154,16 @@ extension Catalog {
         for position in entities[index].attributes.indices {
             entities[index].attributes[position].isBuilding = nil
         }
+    }
+
+    /// Notes whether the examination left out records that can't be marked yet.
+    package mutating func noteUnexamined(ofEntityAt index: Int, _ hasUnexamined: Bool?) {
+        entities[index].hasUnexamined = hasUnexamined
+    }
+
+    /// Notes that the records of an entity are to be examined.
+    package mutating func beginExamination(ofEntityAt index: Int) {
+        entities[index].needsExamination = true
     }
 
     /// Notes that all indexes of an entity are to be built and its records examined.

@@ -20,6 +20,11 @@ package final class EntityTable: Sendable {
     package let unique: [CatalogAttribute]
     /// All attributes as records of the service are read, in the order of their fields.
     package let columns: [ServiceColumn]
+    /// Those of them that the schema declares.
+    let declaredColumns: [ServiceColumn]
+    /// Whether the marks of rows may be those of another schema, so that whoever reads a row has to
+    /// ask ``canRead(_:)-(PackedFields)``.
+    package let isUnderExamination: Bool
     /// What queries must know of the entity.
     package let binding: EntityBinding
     private let positionsByName: [String: Int]
@@ -38,6 +43,8 @@ package final class EntityTable: Sendable {
         unreadFields = Set(attributes.filter { $0.schema?.isDownloaded == false }.map(\.field))
         unique = declared.filter { $0.schema?.isUnique == true }
         columns = entity.attributes.map(ServiceColumn.init)
+        declaredColumns = declared.map(ServiceColumn.init)
+        isUnderExamination = entity.needsExamination == true || entity.hasUnexamined == true
         positionsByName = Dictionary(
             uniqueKeysWithValues: entity.attributes.enumerated().map { ($1.name, $0) })
         binding = EntityBinding(
@@ -110,6 +117,23 @@ package final class CatalogSnapshot: Sendable {
         tables = catalog.entities.map(EntityTable.init)
         positionsByName = Dictionary(
             uniqueKeysWithValues: catalog.entities.enumerated().map { ($1.name, $0) })
+    }
+
+    /// A snapshot of a catalog that is another one's but for an entity, which may be new, and entities
+    /// behind its last one. What did not change is not looked at.
+    package init(_ catalog: Catalog, after old: CatalogSnapshot, changedAt index: Int) {
+        self.catalog = catalog
+        var tables = old.tables
+        var positions = old.positionsByName
+        if tables.indices.contains(index) {
+            tables[index] = EntityTable(catalog.entities[index])
+        }
+        for position in tables.count..<max(tables.count, catalog.entities.count) {
+            tables.append(EntityTable(catalog.entities[position]))
+            positions[catalog.entities[position].name] = position
+        }
+        self.tables = tables
+        positionsByName = positions
     }
 
     package func table(named name: String) -> EntityTable? {

@@ -110,6 +110,7 @@ extension ByteBuffer {
                 append(json: element)
             }
             append(UInt8(ascii: "]"))
+        case .unknown(let value): append(utf8: value.json)
         }
     }
 

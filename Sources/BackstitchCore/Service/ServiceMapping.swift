@@ -27,6 +27,7 @@ package enum ServiceMapping {
         case .location(let location): return .location(location)
         case .list(let elements):
             return .list(elements.map { serviceValue($0, of: attribute) })
+        case .unknown(let value): return .unknown(value)
         }
     }
 
@@ -98,6 +99,7 @@ package enum ServiceMapping {
         case .location(let location):
             location.latitude.isFinite && location.longitude.isFinite ? .location(location) : .null
         case .list(let elements): .list(elements.map { plainValue($0, zone: zone) })
+        case .unknown(let value): .unknown(value)
         }
     }
 
@@ -130,11 +132,14 @@ package enum ServiceMapping {
         case (.decimal, .int64(let number)):
             return .decimal(Decimal(number))
         case (.decimal, .string(let text)):
-            return decimal(text).map { .decimal($0) }
+            return Decimal(whole: text).map { .decimal($0) }
         case (.uuid, .string(let text)):
             return UUID(uuidString: text).map { .uuid($0) }
         case (.url, .string(let text)):
             return URL(string: text) != nil ? value : nil
+        case (_, .unknown(let value)):
+            // What an earlier version did not know.
+            return value.known.flatMap { typedValue(plainValue($0, zone: 0), type) }
         case (_, .list(let elements)):
             return type.element.flatMap { typedList(elements, $0) }
         default:
@@ -145,15 +150,6 @@ package enum ServiceMapping {
     private static func typedList(_ elements: [Value], _ type: AttributeType) -> Value? {
         let typed = elements.compactMap { typedValue($0, type) }
         return typed.count == elements.count ? .list(typed) : nil
-    }
-
-    /// The decimal that a text spells as a whole; Foundation takes the start of any text.
-    private static func decimal(_ text: String) -> Decimal? {
-        let isNumber = text.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || [43, 45, 46, 69, 101].contains(byte)
-        }
-        guard isNumber, Double(text) != nil else { return nil }
-        return Decimal(string: text).flatMap { $0.isFinite ? $0 : nil }
     }
 
     /// Whether two stored values are the same on the service.

@@ -20,6 +20,8 @@ public enum ServiceValue: Hashable, Sendable {
     case location(Location)
     /// Any of the list types; elements are of one type and not lists themselves.
     case list([ServiceValue])
+    /// A value of a type that this version does not know, as it came.
+    case unknown(UnknownValue)
 }
 
 /// A reference from one record to another.

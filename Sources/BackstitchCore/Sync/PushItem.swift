@@ -10,9 +10,15 @@ package struct PushItem: Equatable, Sendable {
     /// Fields that are left out of a create, because they close a cycle of references; they follow
     /// as an update.
     package var deferredFields: Set<String> = []
+    /// When the service saved the version that is known here; 0 where none is.
+    package var baseMilliseconds: Int64
 
-    package init(_ modification: RecordModification, requiredFields: [String: String] = [:]) {
+    package init(
+        _ modification: RecordModification, requiredFields: [String: String] = [:],
+        baseMilliseconds: Int64 = 0
+    ) {
         self.modification = modification
+        self.baseMilliseconds = baseMilliseconds
         self.requiredFields = requiredFields
         requires = Set(requiredFields.values)
         byteCount = modification.byteCount
@@ -66,6 +72,7 @@ extension ServiceValue {
         case .reference(let reference): reference.recordName.utf8.count + 24
         case .location: 48
         case .list(let elements): elements.reduce(2) { $0 + 1 + $1.byteCount }
+        case .unknown(let value): value.typeName.utf8.count + value.json.utf8.count
         }
     }
 }

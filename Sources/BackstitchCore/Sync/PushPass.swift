@@ -17,6 +17,8 @@ struct PushPass: Sendable {
     var hasMerged = false
     /// Positions whose version on the service is still to be looked up.
     var lookUps: [Int] = []
+    /// Those of them that the service called unknown.
+    var unknown: Set<Int> = []
     /// The most records of a lookup for now; halved when the service refuses its size.
     var lookUpCount = Int.max
     var blocked: ServiceError?

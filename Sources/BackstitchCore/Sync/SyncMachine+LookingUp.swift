@@ -7,6 +7,11 @@ extension SyncMachine {
         return .lookUp(indexes)
     }
 
+    /// Decides by what a lookup found.
+    ///
+    /// A replica that lags behind may have answered. So a version from before the one that is known
+    /// says nothing, nor does it that there is no record where a conflict said that there is one: the
+    /// next round pulls first, and then tries again.
     mutating func lookedUp(_ indexes: [Int], _ results: [LookupResult]) -> SyncAction {
         guard results.count == indexes.count else {
             return finish(.backOff(.oddReply("\(results.count) results", indexes.count)))
@@ -14,14 +19,19 @@ extension SyncMachine {
         var decisions: [ItemDecision] = []
         for (index, result) in zip(indexes, results) {
             switch result {
+            case .found(let record)
+            where record.modifiedMilliseconds < push.items[index].baseMilliseconds:
+                postpone(index, .outdated)
             case .found(let record):
                 decide(index, record, ServiceError(.conflict), &decisions)
             case .notFound:
                 // Gone in the meantime: a create is sent again, anything else is merged.
                 if push.items[index].isCreate {
                     requeue(index, ServiceError(.unknownItem))
-                } else {
+                } else if push.unknown.contains(index) {
                     decisions.append(ItemDecision(index, .mergeAbsent))
+                } else {
+                    postpone(index, .outdated)
                 }
             case .failed(let error):
                 if error.endsZone { return handle(.failed(error)) }
@@ -47,5 +57,12 @@ extension SyncMachine {
             for index in indexes { postpone(index, error) }
         }
         return nextBatch()
+    }
+}
+
+extension ServiceError {
+    /// What is made of an answer from before what is known already.
+    fileprivate static var outdated: ServiceError {
+        ServiceError(.conflict, reason: "A lookup was answered with an older state.")
     }
 }

@@ -75,6 +75,8 @@ extension SyncMachine {
             return fold(continues: true)
         }
         guard push.passes < Self.passesMax else {
+            // What is saved here while the round pushes is the next round's, however fast it comes.
+            if isSettled { return finish(.completed) }
             return finish(
                 .backOff(
                     ServiceError(

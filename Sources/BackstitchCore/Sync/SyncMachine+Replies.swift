@@ -61,6 +61,7 @@ extension SyncMachine {
                 park(index, error, &decisions)
             } else {
                 // A lookup tells whether it is really gone: what is at stake is the local version.
+                push.unknown.insert(index)
                 push.lookUps.append(index)
             }
         case .batchFailed:

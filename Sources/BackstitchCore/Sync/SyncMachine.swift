@@ -138,6 +138,8 @@ package struct SyncMachine: Sendable {
     mutating func fold(continues: Bool = false) -> SyncAction {
         needsPull = false
         state = .folding
+        // Two passes are never held at once.
+        push.items = []
         push.passes += 1
         return .foldOutbox(continues: continues)
     }
@@ -165,6 +167,7 @@ package struct SyncMachine: Sendable {
 
     mutating func finish(_ outcome: RoundOutcome) -> SyncAction {
         state = .idle
+        push.items = []
         return .finish(outcome)
     }
 

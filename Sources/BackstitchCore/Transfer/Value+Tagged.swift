@@ -27,6 +27,12 @@ extension Value {
                 element.write(taggedInto: &output)
             }
             output.append(utf8: "]}")
+        case .unknown(let value):
+            output.append(utf8: "{\"unknown\":{\"typeName\":")
+            output.append(jsonText: value.typeName)
+            output.append(utf8: ",\"json\":")
+            output.append(jsonText: value.json)
+            output.append(utf8: "}}")
         }
     }
 
@@ -64,6 +70,7 @@ extension Value {
             var values: [Value] = []
             for element in elements { values.append(try Value(tagged: element)) }
             self = .list(values)
+        case ("unknown", .object(let parts)): self = .unknown(try Self.unknown(parts))
         default:
             throw Self.failure(
                 Self.kinds.contains(kind)
@@ -75,7 +82,7 @@ extension Value {
 
     private static let kinds = [
         "bool", "int64", "double", "string", "bytes", "date", "decimal", "uuid", "reference",
-        "location", "list",
+        "location", "list", "unknown",
     ]
 
     private static func failure(_ reason: String) -> RecordLine.Failure {
@@ -112,6 +119,22 @@ extension Value {
     private static func isDecimal(_ text: String) -> Bool {
         guard case .number? = try? JSONParser.parse(Array(text.utf8)) else { return false }
         return text.utf8.allSatisfy { $0 > 0x20 }
+    }
+
+    private static func unknown(
+        _ parts: [JSONValue.Member]
+    ) throws(RecordLine.Failure) -> UnknownValue {
+        var texts: [String: String] = [:]
+        for part in parts {
+            guard case .string(let text) = part.value else { continue }
+            texts[part.name] = text
+        }
+        guard parts.count == 2, let typeName = texts["typeName"], let json = texts["json"] else {
+            throw failure("a value of an unknown type has the texts typeName and json.")
+        }
+        let value = UnknownValue(typeName: typeName, json: json)
+        if let violation = value.violation { throw failure("\(violation).") }
+        return value
     }
 
     private static func location(

@@ -3,6 +3,7 @@ import Foundation
 extension Value: Codable {
     private enum Kind: String, CodingKey, CaseIterable {
         case bool, int64, double, string, bytes, date, decimal, uuid, reference, location, list
+        case unknown
     }
 
     /// Reads an object with one member, named by the kind of the value, or null.
@@ -38,6 +39,7 @@ extension Value: Codable {
                 try container.decode(EntityID<Never>.self, forKey: kind).key)
         case .location: self = .location(try container.decode(Location.self, forKey: kind))
         case .list: self = .list(try container.decode([Value].self, forKey: kind))
+        case .unknown: self = .unknown(try container.decode(UnknownValue.self, forKey: kind))
         }
     }
 
@@ -63,6 +65,7 @@ extension Value: Codable {
             try container.encode(EntityID<Never>(key: key), forKey: .reference)
         case .location(let location): try container.encode(location, forKey: .location)
         case .list(let elements): try container.encode(elements, forKey: .list)
+        case .unknown(let value): try container.encode(value, forKey: .unknown)
         }
     }
 }

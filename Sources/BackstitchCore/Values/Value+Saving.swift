@@ -51,6 +51,8 @@ extension Value {
                 }
                 try element.checkRange()
             }
+        case .unknown(let value):
+            if let violation = value.violation { throw ValueMisfit(reason: violation) }
         default: break
         }
     }
@@ -72,6 +74,7 @@ extension Value {
         case .reference: "reference"
         case .location: "location"
         case .list: "list"
+        case .unknown: "unknown"
         }
     }
 }

@@ -16,4 +16,20 @@ public enum Value: Hashable, Sendable {
     case reference(RecordKey)
     case location(Location)
     case list([Value])
+    /// A value of a type that this version does not know.
+    case unknown(UnknownValue)
+}
+
+extension Value {
+    /// The bytes that the value's content takes in memory besides the value itself, roughly.
+    var payloadByteCount: Int {
+        switch self {
+        case .null, .bool, .int64, .double, .date, .decimal, .uuid, .location: 0
+        case .string(let text): text.utf8.count
+        case .bytes(let bytes): bytes.count
+        case .reference(let key): key.byteCount
+        case .list(let elements): elements.reduce(0) { $0 + 64 + $1.payloadByteCount }
+        case .unknown(let value): value.typeName.utf8.count + value.json.utf8.count
+        }
+    }
 }

@@ -8,6 +8,10 @@ extension Hub {
     struct Authentication {
         var realm: RealmRow
         var principal: Principal
+        /// The signature of a server key's request.
+        var signed: SignedRequest?
+        /// The SHA-256 of the web token of a user's request.
+        var session: [UInt8]?
     }
 
     /// The one answer to all credentials that don't count, whatever is wrong with them.
@@ -20,21 +24,18 @@ extension Hub {
     func authenticate(
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath
     ) throws -> Authentication {
-        let address = request.remoteAddress
-        let (now, limits) = (now, configuration.limits)
-        guard
-            !signIns.isClosed(to: address, now: now, max: limits.failedSignInsPerMinute)
-        else {
-            throw WireError(.throttled, "Too many sign-ins failed. Wait a minute.", retryAfter: 60)
-        }
         let authentication: Authentication? = try storage.read { transaction in
             try self.authentication(request, target, path, transaction)
         }
-        guard let authentication else {
-            signIns.noteFailure(of: address, now: now)
-            throw Self.failed
+        if let authentication { return authentication }
+        // Only failed sign-ins are counted, so a client with good credentials gets in even if another
+        // client at the same address keeps trying bad ones.
+        let (address, now, limits) = (request.remoteAddress, steadyNow, configuration.limits)
+        guard !signIns.isClosed(to: address, now: now, max: limits.failedSignInsPerMinute) else {
+            throw WireError(.throttled, "Too many sign-ins failed. Wait a minute.", retryAfter: 60)
         }
-        return authentication
+        signIns.noteFailure(of: address, now: now)
+        throw Self.failed
     }
 
     private func authentication(
@@ -45,8 +46,10 @@ extension Hub {
         let key = RealmRow.key(container: path.container, environment: path.environment)
         guard let realm: RealmRow = try transaction.row(key) else { return nil }
         if let keyID = request.header(WireHeader.keyID) {
-            guard let user = try signer(keyID, request, realm, transaction) else { return nil }
-            return Authentication(realm: realm, principal: .server(user))
+            guard let (user, signed) = try signer(keyID, request, realm, transaction) else {
+                return nil
+            }
+            return Authentication(realm: realm, principal: .server(user), signed: signed)
         }
         guard let token = target.query["ckAPIToken"],
             let row: APITokenRow = try transaction.row(APITokenRow.key(token)),
@@ -64,13 +67,15 @@ extension Hub {
             // Who has a token that counted may know that it did; nobody guesses one.
             throw WireError(.authenticationRequired, "The session has ended. Sign in again.")
         }
-        return Authentication(realm: realm, principal: .user(row.userRecordName))
+        return Authentication(
+            realm: realm, principal: .user(row.userRecordName), session: Digest.sha256(webToken))
     }
 
-    /// The user of the key that signed a request; nil where the signature does not count.
+    /// The user of the key that signed a request, and what was signed; nil where the signature does not
+    /// count.
     private func signer(
         _ keyID: String, _ request: HubRequest, _ realm: RealmRow, _ transaction: any HubReading
-    ) throws -> String? {
+    ) throws -> (userRecordName: String, SignedRequest)? {
         guard keyID.utf8.count <= 128, !keyID.isEmpty,
             let row: ServerKeyRow = try transaction.row(ServerKeyRow.key(id: keyID)),
             row.realm == realm.number, let key = keys.key(pem: row.publicPEM),
@@ -88,8 +93,14 @@ extension Hub {
             messages.append(
                 RequestSignature.messageWithoutBody(date: date, path: request.target))
         }
-        let isSigned = messages.contains { key.verify(Array(signature), of: $0) }
-        return isSigned ? row.userRecordName : nil
+        guard let message = messages.first(where: { key.verify(Array(signature), of: $0) }) else {
+            return nil
+        }
+        let signed = SignedRequest(
+            keyID: keyID, signature: Array(signature), message: message,
+            end: milliseconds + configuration.limits.signatureMilliseconds
+                + SignedRequest.graceMilliseconds)
+        return (row.userRecordName, signed)
     }
 
     /// The right to use the database of a path.

@@ -32,6 +32,17 @@ extension HubReading {
             .map(\.row).filter { !$0.isDeleted }
     }
 
+    /// How many zones a database has, with those that were deleted.
+    func zoneCount(_ access: DatabaseAccess) throws -> Int {
+        guard let database = try database(access) else { return 0 }
+        var count = 0
+        try scan(HubKey(.zone).adding(database.number), from: nil) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
     /// The record of a name that is there.
     func liveRecord(_ name: String, in zone: ZoneRow) throws -> StoredRecord? {
         guard ServiceNames.isRecordName(name) else { return nil }
@@ -83,7 +94,8 @@ extension HubWriting {
         try put(ZoneRow.key(database: database.number, zone.zoneName), zone)
     }
 
-    /// Deletes a zone. Its records go bit by bit, with later writes.
+    /// Deletes a zone. Its records go bit by bit, with later writes; its subscriptions are the caller's
+    /// to delete, see ``deleteSubscriptions(toZones:of:)``.
     func deleteZone(_ zone: ZoneRow, _ access: DatabaseAccess) throws {
         var database = try openDatabase(access)
         try countBytes(of: &database, access)
@@ -94,9 +106,20 @@ extension HubWriting {
         zone.isDeleted = true
         try noteChange(of: &zone, in: &database, access)
         try put(HubKey(.endedZone).adding(zone.number), [])
+    }
+
+    /// Deletes the subscriptions to zones of a private database, all of which are of one user and so
+    /// as many as one may have.
+    ///
+    /// - Complexity: O(*n*) in the subscriptions, however many zones there are.
+    func deleteSubscriptions(toZones zoneNames: Set<String>, of access: DatabaseAccess) throws {
+        guard !zoneNames.isEmpty, let database = try database(access) else { return }
         let subscriptions = try rows(
             under: SubscriptionRow.prefix(database: database.number), as: SubscriptionRow.self)
-        for (key, row) in subscriptions where row.subscription.zoneID?.zoneName == zone.zoneName {
+        for (key, row) in subscriptions {
+            guard let zone = row.subscription.zoneID, zoneNames.contains(zone.zoneName) else {
+                continue
+            }
             try delete(key)
         }
     }
@@ -105,12 +128,24 @@ extension HubWriting {
 extension WireZoneID {
     /// Whether the name is one that a zone can have.
     var isValid: Bool { zoneName == Self.defaultZoneName || ServiceNames.isRecordName(zoneName) }
+
+    /// What native clients write for the user who is signed in.
+    fileprivate static let placeholderOwner = "__defaultOwner__"
+
+    /// Whether another id means this zone; one without an owner means the caller's.
+    func isSame(as other: WireZoneID) -> Bool {
+        guard zoneName == other.zoneName else { return false }
+        guard let owner = other.ownerRecordName, owner != Self.placeholderOwner else { return true }
+        return owner == ownerRecordName
+    }
 }
 
 extension DatabaseAccess {
     /// Whether a zone id can mean a zone of this database.
     func owns(_ id: WireZoneID) -> Bool {
-        guard let owner = id.ownerRecordName, owner != Self.placeholderOwner else { return true }
+        guard let owner = id.ownerRecordName, owner != WireZoneID.placeholderOwner else {
+            return true
+        }
         return owner == ownerRecordName
     }
 
@@ -118,9 +153,6 @@ extension DatabaseAccess {
     var ownerRecordName: String? {
         if case .own(let user) = scope { user } else { nil }
     }
-
-    /// What native clients write for the user who is signed in.
-    private static let placeholderOwner = "__defaultOwner__"
 
     /// A zone's name as replies tell it.
     func wireID(_ zoneName: String) -> WireZoneID {

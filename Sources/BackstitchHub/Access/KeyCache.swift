@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 import WireCrypto
 
 /// Keeps parsed public keys: parsing one takes longer than verifying a signature.

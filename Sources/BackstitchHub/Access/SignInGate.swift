@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 
 /// Makes those wait who try credentials.
 ///

@@ -1,4 +1,5 @@
 import CloudKitWire
+import Foundation
 import WireCrypto
 
 /// Makes and checks the addresses that files are downloaded from.
@@ -27,6 +28,15 @@ struct AssetAddresses: Sendable {
     func address(of checksum: String) -> String {
         let mac = Self.mac(checksum, expires, key)
         return "\(baseURL)/asset/1/\(checksum)/\(expires)/\(mac)/${f}"
+    }
+
+    /// A name of a record that is good in addresses and tells nothing of it. It is the same for as long
+    /// as the record lives, because it follows from what never changes of it.
+    func shortGUID(of record: StoredRecord, in zoneName: String) -> String {
+        let text = "guid \(record.created) \(record.createdBy) \(zoneName) \(record.recordName)"
+        let mac = Digest.hmac(Array(text.utf8), key: key)
+        return Data(mac.prefix(16)).base64EncodedString().replacing("+", with: "-")
+            .replacing("/", with: "_").replacing("=", with: "")
     }
 
     /// Whether an address was made with a key and has not ended.

@@ -35,6 +35,26 @@ struct AssetFiles: Sendable {
     /// The path of a file for an upload that begins.
     func incomingPath(_ name: [UInt8]) -> String { folder + "/incoming/" + name.hexadecimal }
 
+    /// Removes what unfinished uploads left. No upload may be under way.
+    func removeCutUploads() {
+        let incoming = folder + "/incoming"
+        guard let entries = opendir(incoming) else { return }
+        defer { closedir(entries) }
+        while let entry = readdir(entries) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { unlink(incoming + "/" + name) }
+        }
+    }
+
+    /// The size of a content in bytes; nil where it is not there.
+    func byteCount(_ checksum: String) -> Int? {
+        var status = stat()
+        guard let path = path(checksum), stat(path, &status) == 0 else { return nil }
+        return Int(status.st_size)
+    }
+
     /// Keeps what was uploaded, so that it survives a power cut.
     func keep(_ path: String, checksum: String) throws(HubFailure) {
         guard let target = self.path(checksum) else {

@@ -20,13 +20,22 @@ extension Hub {
             let token = configuration.clock.secret(32).hexadecimal
             return (name: name, field: place.fieldName, token: token)
         }
-        let (limits, sweep) = (configuration.limits, sweep)
-        try await storage.write { transaction in
+        let keys = places.map { UploadRow.key(token: $0.token) }
+        let user = access.key.adding([0]).adding(access.author ?? "")
+        let (limits, sweep, baseURL) = (configuration.limits, sweep, baseURL)
+        let (uploads, now) = (uploads, now)
+        return try await writeOnce(call, access) { transaction in
             var database = try transaction.openDatabase(access)
             try transaction.countBytes(of: &database, access)
+            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
             let bytesLeft = limits.bytesLeft(in: database, isPublic: access.isPublic)
             guard bytesLeft != 0 else { throw Self.noSpace }
-            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            guard uploads.note(keys, of: user, in: access.key, limits, now: now) else {
+                throw WireError(
+                    .limitExceeded,
+                    "Too many addresses for uploads are given out. Use them, or save the records that "
+                        + "hold the files.")
+            }
             for place in places {
                 var row = UploadRow(
                     zone: zone.number, recordName: place.name, fieldName: place.field,
@@ -35,42 +44,69 @@ extension Hub {
                 try transaction.put(row, at: UploadRow.key(token: place.token))
             }
             try sweep(transaction)
+            let tokens = places.map {
+                WireUploadToken(
+                    recordName: $0.name, fieldName: $0.field,
+                    url: "\(baseURL)/upload/1/\($0.token)")
+            }
+            return UploadTokensResponse(tokens: tokens).body()
         }
-        let tokens = places.map {
-            WireUploadToken(
-                recordName: $0.name, fieldName: $0.field, url: "\(baseURL)/upload/1/\($0.token)")
-        }
-        return .json(UploadTokensResponse(tokens: tokens).body())
     }
 
-    private static let noSpace = WireError(.quotaExceeded, "The space is used up.")
+    static let noSpace = WireError(.quotaExceeded, "The space is used up.")
 
-    /// Whether an address is one that the hub gave out for an upload, so that nobody else fills its
-    /// disk.
-    func expectsUpload(_ target: String) -> Bool {
-        guard let path = RequestTarget(target)?.path, path.count == 3 else { return false }
-        let row = try? storage.read {
-            try $0.row(UploadRow.key(token: path[2]), as: UploadRow.self)
-        }
-        return (row ?? nil).map { $0.expires > now } ?? false
+    /// Takes the head of an upload: only what the hub gave an address for may come, and has its space
+    /// from now on, so that nobody else fills the disk.
+    ///
+    /// - Parameter length: The bytes that come; nil where that is not told.
+    /// - Returns: How many bytes may come.
+    func beginUpload(
+        _ request: inout HubRequest, _ target: RequestTarget, length: Int?
+    ) throws -> Int {
+        guard target.path.count == 3, target.path[1] == "1" else { throw Self.nothing }
+        let key = UploadRow.key(token: target.path[2])
+        let row: UploadRow? = try storage.read { try $0.row(key) }
+        guard let row, row.expires > now else { throw Self.nothing }
+        let bytesMax = min(row.bytesMax ?? .max, Int64(configuration.limits.assetBytes))
+        let bytes = length.map { Int64($0) } ?? bytesMax
+        let upload = HubKey(.upload).adding(configuration.clock.secret(32))
+        guard
+            uploads.begin(
+                upload, to: key, bytes: min(bytes, bytesMax), bytesLeft: try bytesLeft(for: key))
+        else { throw Self.noSpace }
+        request.upload = upload
+        return Int(clamping: bytesMax)
+    }
+
+    private static let nothing = WireError(.notFound, "There is nothing at this address.")
+
+    /// The space of the database that an upload is for; nil for no limit.
+    private func bytesLeft(for address: HubKey) throws -> Int64? {
+        guard let key = uploads.database(of: address) else { return nil }
+        let row: DatabaseRow? = try storage.read { try $0.row(key) }
+        return row.flatMap { configuration.limits.bytesLeft(in: $0, key: key) }
     }
 
     /// Keeps what was uploaded to an address.
-    func keepUpload(_ target: RequestTarget, _ request: HubRequest) async throws -> HubResponse {
+    ///
+    /// Of several uploads to one address one is taken.
+    func keepUpload(
+        _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
+    ) async throws -> HubResponse {
         let key = target.path.count == 3 ? UploadRow.key(token: target.path[2]) : nil
-        var temporary: String?
-        defer { if let temporary { unlink(temporary) } }
+        let temporary: String
+        defer { if let upload = request.upload { uploads.release(upload) } }
         let (checksum, byteCount): (String, Int)
         switch request.body {
         case .file(let path, let count, let digest):
             temporary = path
             (checksum, byteCount) = (digest.hexadecimal, count)
         case .bytes(let bytes):
-            let path = assets.incomingPath(configuration.clock.secret(16))
-            temporary = path
-            try Data(bytes).write(to: URL(fileURLWithPath: path))
+            temporary = assets.incomingPath(configuration.clock.secret(16))
+            try Data(bytes).write(to: URL(fileURLWithPath: temporary))
             (checksum, byteCount) = (Digest.sha256(bytes).hexadecimal, bytes.count)
         }
+        defer { unlink(temporary) }
         let now = now
         guard let key, target.path[1] == "1",
             let row: UploadRow = try storage.read({ try $0.row(key) }), row.expires > now
@@ -81,23 +117,41 @@ extension Hub {
         guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
         let receipt = configuration.clock.secret(32).hexadecimal
         let (sweep, end) = (sweep, row.expires + configuration.limits.unusedAssetMilliseconds)
-        // First, so that the file stays for now, and goes where nothing else comes to be noted.
-        try await storage.write { try $0.keepAsset(checksum, until: end) }
-        if let path = temporary { try assets.keep(path, checksum: checksum) }
-        try await storage.write { transaction in
+        // First, so that the file stays for now, and goes where nothing else comes to be noted; and so
+        // that nobody else's comes to the same address.
+        let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
+        let database = uploads.database(of: key)
+        let isTaken = try await storage.write(work) { transaction in
+            guard try transaction.value(key) != nil else { return false }
+            if let database, let owner: DatabaseRow = try transaction.row(database) {
+                let hasSpace = uploads.take(
+                    key, receipt: UploadRow.key(receipt: receipt), upload: upload,
+                    bytes: Int64(byteCount),
+                    bytesLeft: limits.bytesLeft(in: owner, key: database), until: end)
+                guard hasSpace else { throw Self.noSpace }
+            }
+            try transaction.delete(key)
+            try transaction.keepAsset(checksum, until: end)
+            return true
+        }
+        guard isTaken else { throw WireError(.notFound, "There is nothing at this address.") }
+        // It waits for the disk.
+        try await pool.run(.page, work) { [assets] in
+            try assets.keep(temporary, checksum: checksum)
+        }
+        try await storage.write(work) { transaction in
             var uploaded = row
             uploaded.checksum = checksum
             uploaded.size = Int64(byteCount)
             try transaction.put(uploaded, at: UploadRow.key(receipt: receipt))
-            try transaction.delete(key)
             try sweep(transaction)
         }
         let file = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
         return .json(UploadedFileResponse(file: file).body())
     }
 
-    /// Answers with a file.
-    func asset(_ target: RequestTarget) throws -> HubResponse {
+    /// Answers with a file, or with the part of it that is asked for.
+    func asset(_ target: RequestTarget, _ request: HubRequest) throws -> HubResponse {
         let parts = target.path
         let nothing = WireError(.notFound, "There is nothing at this address.")
         guard parts.count == 6, parts[1] == "1", let path = assets.path(parts[2]) else {
@@ -107,15 +161,31 @@ extension Hub {
         guard
             AssetAddresses.isValid(
                 parts[2], expires: parts[3], mac: parts[4], key: key, now: now),
-            assets.holds(parts[2])
+            let byteCount = assets.byteCount(parts[2])
         else { throw nothing }
-        return HubResponse(
+        let tag = "\"\(parts[2])\""
+        var response = HubResponse(
             status: 200,
             headers: [
                 HubRequest.Header("Content-Type", "application/octet-stream"),
                 HubRequest.Header("Content-Disposition", "attachment"),
                 HubRequest.Header("Cache-Control", "private, immutable"),
+                HubRequest.Header("Accept-Ranges", "bytes"),
+                HubRequest.Header("ETag", tag),
             ], body: .file(path: path))
+        switch ByteRange(request, tag: tag, byteCount: byteCount) {
+        case .whole: break
+        case .part(let part):
+            response.status = 206
+            response.body = .filePart(path: path, offset: part.lowerBound, byteCount: part.count)
+            let place = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(byteCount)"
+            response.headers.append(HubRequest.Header("Content-Range", place))
+        case .outside:
+            response = failure(WireError(.badRequest, "The file has \(byteCount) bytes."))
+            response.status = 416
+            response.headers.append(HubRequest.Header("Content-Range", "bytes */\(byteCount)"))
+        }
+        return response
     }
 
     /// Gives out receipts for files that records hold, so that others can hold them too:
@@ -127,18 +197,24 @@ extension Hub {
         let expires = now + configuration.limits.addressMilliseconds
         let end = expires + configuration.limits.unusedAssetMilliseconds
         let receipts = request.places.map { _ in configuration.clock.secret(32).hexadecimal }
-        let items = try await storage.write { transaction in
+        let bytesMax = configuration.limits.modifiedBytes
+        return try await writeOnce(call, access) { transaction in
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
-            return try zip(request.places, receipts).map { place, receipt in
+            var bytes = 0
+            let items = try zip(request.places, receipts).map { place, receipt in
                 let name = place.recordName ?? ""
+                guard bytes <= bytesMax else {
+                    return WireItem<WireAsset>.failure(.record(name), ModifyBudget.tooMuch)
+                }
                 let record = try transaction.liveRecord(name, in: zone)
+                bytes += record?.fieldsJSON.count ?? 0
                 guard case .asset(var asset) = try record?.fields()[place.fieldName]?.value else {
                     return WireItem<WireAsset>.failure(
                         .record(name), WireError(.notFound, "Asset not found"))
                 }
+                // For any record and field of the zone: that is what the call is for.
                 var row = UploadRow(
-                    zone: zone.number, recordName: name, fieldName: place.fieldName,
-                    expires: expires)
+                    zone: zone.number, recordName: "", fieldName: "", expires: expires)
                 row.checksum = asset.fileChecksum
                 row.size = asset.size
                 try transaction.put(row, at: UploadRow.key(receipt: receipt))
@@ -146,7 +222,7 @@ extension Hub {
                 asset.receipt = receipt
                 return .value(asset)
             }
+            return AssetsResponse(assets: items).body()
         }
-        return .json(AssetsResponse(assets: items).body())
     }
 }

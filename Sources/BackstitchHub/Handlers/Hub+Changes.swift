@@ -14,9 +14,10 @@ extension Hub {
         try checkFeeds(access)
         let request: ZoneChangesRequest = try call.decode()
         try checkCount(request.zones.count)
-        return try storage.read { transaction in
+        return try storage.read(call.work) { transaction in
             let addresses = try addresses(transaction)
-            // Shared, so that a request for many zones gets no more than one for a single zone.
+            // Shared, so that a request for many zones gets no more than one for a single zone. Once the
+            // reply is full, zones have empty pages with more to come.
             var bytesLeft = configuration.limits.pageBytes
             return try .object { json in
                 try json.array("zones") { json in
@@ -26,7 +27,7 @@ extension Hub {
                             do {
                                 let start = try start(
                                     of: feed, bytes: bytesLeft, call, access, transaction)
-                                bytesLeft -= try Self.write(feed, from: start, addresses, to: &json)
+                                bytesLeft -= try self.write(feed, from: start, addresses, to: &json)
                             } catch let error as WireError {
                                 error.write(to: &json)
                             }
@@ -41,11 +42,14 @@ extension Hub {
     func recordChanges(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
         try checkFeeds(access)
         let feed: ZoneFeedRequest = try call.decode()
-        return try storage.read { transaction in
+        return try storage.read(call.work) { transaction in
             let addresses = try addresses(transaction)
             let start = try start(
                 of: feed, bytes: configuration.limits.pageBytes, call, access, transaction)
-            return try .object { _ = try Self.write(feed, from: start, addresses, to: &$0) }
+            return try .object { json in
+                _ = try self.write(feed, from: start, addresses, to: &json)
+                json.member("reverse", flag: feed.isReverse == true)
+            }
         }
     }
 
@@ -95,26 +99,29 @@ extension Hub {
     }
 
     /// Writes a page and tells how many bytes of fields it has.
-    private static func write(
+    private func write(
         _ request: ZoneFeedRequest, from start: PageStart, _ addresses: AssetAddresses,
         to json: inout JSONWriter
     ) throws -> Int {
         let reply = RecordReply(
             desiredKeys: request.desiredKeys.map(Set.init), addresses: addresses)
+        let types = request.desiredRecordTypes.map(Set.init)
+        var limits = start.limits
+        limits.replyBytes = configuration.limits.fullReplyBytes - json.byteCount
         // The zones of one reply may differ in this.
         json.numbersAsStrings = request.numbersAsStrings == true
         let end = try json.array("records") { json in
-            func visit(_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) {
-                if let types = request.desiredRecordTypes, !record.isDeleted,
-                    !types.contains(record.recordType.text)
-                {
-                    return
+            func visit(_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) -> Int {
+                if let types, !record.isDeleted, !types.contains(record.recordType.text) {
+                    return 0
                 }
+                let start = json.byteCount
                 reply.write(record, named: name, to: &json)
+                return json.byteCount - start
             }
             return request.isReverse == true
-                ? try start.feed.visit(before: start.token.sequence, start.limits, visit)
-                : try start.feed.visit(after: start.token.sequence, start.limits, visit)
+                ? try start.feed.visit(before: start.token.sequence, limits, visit)
+                : try start.feed.visit(after: start.token.sequence, limits, visit)
         }
         var token = start.token
         token.sequence = end.sequence
@@ -129,7 +136,7 @@ extension Hub {
         let request: DatabaseChangesRequest = try call.decode()
         let count = try pageCount(request.resultsLimit, call)
         let isMeta = call.path.endpoint == .zonesChanges
-        return try storage.read { transaction in
+        return try storage.read(call.work) { transaction in
             guard let database = try transaction.database(access) else {
                 throw HubFailure("A database was not made before it was read.")
             }

@@ -24,20 +24,26 @@ extension Hub {
         }
         let row = PushTokenRow(
             realm: call.realm.number, userRecordName: user, environment: request.apnsEnvironment,
-            created: now)
+            created: now, session: call.authentication.session)
         let hash = Digest.sha256(token)
         let devicesMax = configuration.limits.devicesPerUser
-        try await storage.write { transaction in
-            if let known: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)),
-                known.userRecordName != user || known.realm != row.realm
-            {
-                throw WireError(.accessDenied, "The token is another user's.")
+        let isTakenOver = try await storage.write(call.work) { transaction in
+            let known: PushTokenRow? = try transaction.row(PushTokenRow.key(hash: hash))
+            let isOthers = known.map { $0.userRecordName != user || $0.realm != row.realm } ?? false
+            if let known, isOthers {
+                // Nobody guesses a token: it is the same device, where somebody else signed in.
+                let prefix = PushTokenRow.prefix(realm: known.realm, user: known.userRecordName)
+                try transaction.delete(prefix.adding(hash))
             }
             try transaction.put(PushTokenRow.key(hash: hash), row)
             let prefix = PushTokenRow.prefix(realm: row.realm, user: user)
             try transaction.put(prefix.adding(hash), Array(user.utf8))
             try Self.forgetDevices(beyond: devicesMax, of: row, transaction)
+            return isOthers
         }
+        // What waits there is for the user before.
+        if isTakenOver { couriers.forget(hash) }
+        if isCreation || isTakenOver { couriers.expect(hash, of: row.listener, now: steadyNow) }
         guard isCreation else { return .json(EmptyResponse().body()) }
         let path = Data(token.utf8).map { $0 }.hexadecimal
         let response = PushTokenResponse(
@@ -68,14 +74,36 @@ extension Hub {
     func nextNotification(_ target: RequestTarget) async throws -> HubResponse {
         guard target.path.count == 3, target.path[1] == "1",
             let token = Self.token(hexadecimal: target.path[2])
-        else { throw WireError(.notFound, "There is nothing at this address.") }
+        else { throw Self.noCourier }
         let hash = Digest.sha256(token)
-        let isKnown = try storage.read { try $0.value(PushTokenRow.key(hash: hash)) != nil }
-        guard isKnown else { throw WireError(.notFound, "There is nothing at this address.") }
-        guard let notification = await couriers.next(hash, now: now) else {
+        let listener = try checkCourier(hash)
+        guard let notification = await couriers.next(hash, of: listener, now: steadyNow) else {
             return .json([])
         }
+        // The session may have ended in the meantime.
+        guard try checkCourier(hash) == listener else { throw Self.noCourier }
         return .json(notification.payload)
+    }
+
+    private static let noCourier = WireError(.notFound, "There is nothing at this address.")
+
+    /// Checks that the address of a courier is one, and that its session goes on.
+    ///
+    /// - Returns: Who listens there.
+    private func checkCourier(_ hash: [UInt8]) throws -> CourierBoard.Listener {
+        let listener: CourierBoard.Listener? = try storage.read { transaction in
+            guard let row: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)) else {
+                return nil
+            }
+            guard let session = row.session else {
+                // No session that made it is longer.
+                return now < row.created + Self.webTokenMilliseconds ? row.listener : nil
+            }
+            let token: WebTokenRow? = try transaction.row(WebTokenRow.key(hash: session))
+            return token.map { $0.expires > now } == true ? row.listener : nil
+        }
+        guard let listener else { throw Self.noCourier }
+        return listener
     }
 
     private static func token(hexadecimal text: String) -> String? {
@@ -87,5 +115,12 @@ extension Hub {
             digits[$0] << 4 | digits[$0 + 1]
         }
         return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+extension PushTokenRow {
+    /// Who listens at the token's address.
+    var listener: CourierBoard.Listener {
+        CourierBoard.Listener(realm: realm, userRecordName: userRecordName)
     }
 }

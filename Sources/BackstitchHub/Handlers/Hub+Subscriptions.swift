@@ -3,9 +3,9 @@ import CloudKitWire
 
 extension Hub {
     /// The user's subscriptions in a database: `subscriptions/list`.
-    func listSubscriptions(_ access: DatabaseAccess) throws -> HubResponse {
+    func listSubscriptions(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
         let user = try author(of: access)
-        return try storage.read { transaction in
+        return try storage.read(call.work) { transaction in
             let rows = try transaction.subscriptions(of: user, access)
             let items = rows.map { WireItem.value($0.subscription) }
             return .json(SubscriptionsResponse(subscriptions: items).body())
@@ -17,10 +17,13 @@ extension Hub {
         let request: LookupSubscriptionsRequest = try call.decode()
         let user = try author(of: access)
         try checkCount(request.subscriptionIDs.count)
-        return try storage.read { transaction in
-            let rows = try transaction.subscriptions(of: user, access)
+        return try storage.read(call.work) { transaction in
+            let rows = Dictionary(
+                try transaction.subscriptions(of: user, access)
+                    .map { ($0.subscription.subscriptionID, $0) }
+            ) { first, _ in first }
             let items = request.subscriptionIDs.map { id -> WireItem<WireSubscription> in
-                guard let row = rows.first(where: { $0.subscription.subscriptionID == id }) else {
+                guard let row = rows[id] else {
                     return .failure(
                         .subscription(id), WireError(.notFound, "Subscription not found"))
                 }
@@ -38,22 +41,28 @@ extension Hub {
         let user = try author(of: access)
         try checkCount(request.operations.count)
         let newIDs = request.operations.map { _ in makeUUID() }
-        let items = try await storage.write { transaction in
-            try zip(request.operations, newIDs).map { operation, newID in
+        let limits = configuration.limits
+        return try await writeOnce(call, access) { transaction in
+            var room =
+                try limits.subscriptionsPerUser
+                - transaction.subscriptionCount(of: user, access)
+            let items = try zip(request.operations, newIDs).map { operation, newID in
                 do {
-                    let done = try Self.modify(operation, newID, user, access, transaction)
+                    let done = try Self.modify(
+                        operation, newID, user, access, transaction, limits, room: &room)
                     return WireItem<WireSubscription>.value(done)
                 } catch let error as WireError {
                     return .failure(.subscription(operation.subscriptionID), error)
                 }
             }
+            return SubscriptionsResponse(subscriptions: items).body()
         }
-        return .json(SubscriptionsResponse(subscriptions: items).body())
     }
 
     private static func modify(
         _ operation: ModifySubscriptionsRequest.Operation, _ newID: String, _ user: String,
-        _ access: DatabaseAccess, _ transaction: any HubWriting
+        _ access: DatabaseAccess, _ transaction: any HubWriting, _ limits: HubLimits,
+        room: inout Int
     ) throws -> WireSubscription {
         let database = try transaction.openDatabase(access)
         func key(_ id: String) throws(WireError) -> HubKey {
@@ -76,16 +85,41 @@ extension Hub {
             {
                 throw WireError(.badRequest, "A subscription of this id is about something else.")
             }
-            try transaction.put(
-                try key(id), SubscriptionRow(userRecordName: user, subscription: subscription))
+            let row = SubscriptionRow(userRecordName: user, subscription: subscription)
+            try check(row, isNew: known == nil, limits, room: &room)
+            try transaction.put(try key(id), row)
             return subscription
         case .delete(let id):
             guard let row: SubscriptionRow = try transaction.row(try key(id)) else {
                 throw WireError(.notFound, "Subscription not found")
             }
             try transaction.delete(try key(id))
+            room += 1
             return row.subscription
         }
+    }
+
+    /// Refuses a subscription that is too large, or one too many.
+    private static func check(
+        _ row: SubscriptionRow, isNew: Bool, _ limits: HubLimits, room: inout Int
+    ) throws(WireError) {
+        let bytes = row.body().count
+        guard bytes <= limits.subscriptionBytes else {
+            throw WireError(
+                .limitExceeded,
+                "The subscription has \(bytes) bytes of \(limits.subscriptionBytes).")
+        }
+        guard (row.subscription.query?.filters.count ?? 0) <= limits.filtersPerQuery else {
+            throw WireError(
+                .limitExceeded, "A query has at most \(limits.filtersPerQuery) filters.")
+        }
+        guard isNew else { return }
+        guard room > 0 else {
+            throw WireError(
+                .limitExceeded,
+                "There are \(limits.subscriptionsPerUser) subscriptions already. Delete some.")
+        }
+        room -= 1
     }
 
     private static func check(
@@ -96,17 +130,46 @@ extension Hub {
             guard !access.isPublic else {
                 throw WireError(.badRequest, "The public database has no zone subscriptions.")
             }
-            _ = try transaction.zone(subscription.zoneID ?? WireZoneID(), access)
+            guard let zone = subscription.zoneID else {
+                throw WireError(.badRequest, "A subscription of type zone takes a zoneID.")
+            }
+            _ = try transaction.zone(zone, access)
+        case .database:
+            guard !access.isPublic else {
+                throw WireError(.badRequest, "The public database has no database subscriptions.")
+            }
         case .query:
             guard subscription.query != nil else {
                 throw WireError(.badRequest, "A subscription of type query takes a query.")
             }
             if let zone = subscription.zoneID { _ = try transaction.zone(zone, access) }
         }
+        let unknown = subscription.firesOn?.first { Change.Kind(name: $0) == nil }
+        if let unknown {
+            throw WireError(
+                .badRequest, "firesOn takes create, update and delete, and not '\(unknown)'.")
+        }
+        do throws(WireFormatError) {
+            _ = try subscription.notificationInfo.map(WireNotificationInfo.init(_:))
+        } catch {
+            throw WireError(.badRequest, error.message)
+        }
     }
 }
 
 extension HubReading {
+    /// How many subscriptions a user has in a database.
+    func subscriptionCount(of user: String, _ access: DatabaseAccess) throws -> Int {
+        guard let database = try database(access) else { return 0 }
+        var count = 0
+        let prefix = SubscriptionRow.prefix(database: database.number, user: user)
+        try scan(prefix, from: nil) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
     /// The subscriptions of a user in a database.
     func subscriptions(
         of user: String, _ access: DatabaseAccess

@@ -2,8 +2,8 @@ import CloudKitWire
 
 extension Hub {
     /// All zones: `zones/list`.
-    func listZones(_ access: DatabaseAccess) throws -> HubResponse {
-        try storage.read { transaction in
+    func listZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
+        try storage.read(call.work) { transaction in
             let zones = try transaction.database(access).map { try transaction.zones($0) } ?? []
             let state = try transaction.state()
             let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
@@ -15,7 +15,7 @@ extension Hub {
     func lookUpZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
         let request: LookupZonesRequest = try call.decode()
         try checkCount(request.zones.count)
-        return try storage.read { transaction in
+        return try storage.read(call.work) { transaction in
             let state = try transaction.state()
             let items = try request.zones.map { id -> WireItem<WireZone> in
                 do {
@@ -36,24 +36,39 @@ extension Hub {
             throw WireError(.badRequest, "Zones can be made in private databases only.")
         }
         try checkCount(request.operations.count)
-        let response = try await storage.write { transaction in
+        let (limits, assets, now) = (configuration.limits, assets, now)
+        let response = try await storage.write(call.work) { transaction in
             let state = try transaction.state()
+            var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
             let items = try request.operations.map { operation -> WireItem<WireZone> in
                 do {
-                    let zone = try Self.modify(operation, access, transaction)
+                    let zone = try Self.modify(operation, access, transaction, room: &room)
                     return .value(Self.wireZone(zone, access, state))
                 } catch let error as WireError {
                     return .failure(.zone(operation.zoneID), error)
                 }
             }
+            let deleted = items.compactMap { item -> String? in
+                guard case .value(let zone) = item, zone.isDeleted else { return nil }
+                return zone.zoneID.zoneName
+            }
+            try transaction.deleteSubscriptions(toZones: Set(deleted), of: access)
+            try ZoneWriter(transaction: transaction, now: now, limits: limits, assets: assets)
+                .removeEndedZones()
             return ZonesResponse(zones: items)
         }
+        // Nothing of the zones' records changed, so that those alone hear of it who listen to the database.
+        let names = response.zones.compactMap { item -> String? in
+            guard case .value(let zone) = item else { return nil }
+            return zone.zoneID.zoneName
+        }
+        notify(of: [], in: names, access, sender: call.pushToken, call.work)
         return .json(response.body())
     }
 
     private static func modify(
         _ operation: ModifyZonesRequest.Operation, _ access: DatabaseAccess,
-        _ transaction: any HubWriting
+        _ transaction: any HubWriting, room: inout Int
     ) throws -> ZoneRow {
         let id = operation.zoneID
         switch operation.kind {
@@ -70,6 +85,13 @@ extension Hub {
             let known: ZoneRow? = try transaction.row(
                 ZoneRow.key(database: database.number, id.zoneName))
             if let known, !known.isDeleted { return known }
+            guard room > 0 || known != nil else {
+                throw WireError(
+                    .limitExceeded,
+                    "The database has as many zones as it can have, with those that were deleted. "
+                        + "Use the name of one of these.")
+            }
+            if known == nil { room -= 1 }
             return try transaction.makeZone(id.zoneName, in: &database, access)
         case .delete:
             var zone = try transaction.zone(id, access)

@@ -8,6 +8,8 @@ struct RecordReply {
     var zoneID: WireZoneID?
     /// The addresses of files.
     var addresses: AssetAddresses
+    /// A name of the record that is good in addresses; nil where none was asked for.
+    var shortGUID: String?
 
     /// Writes a record, or what is left of one, as an element.
     ///
@@ -28,6 +30,7 @@ struct RecordReply {
             if !record.parent.isEmpty {
                 json.object("parent") { record.parent.write(as: "recordName", to: &$0) }
             }
+            json.member("shortGUID", shortGUID)
             Self.write("created", record.created, record.createdBy, to: &json)
             Self.write("modified", record.modified, record.modifiedBy, to: &json)
             json.member("deleted", flag: false)

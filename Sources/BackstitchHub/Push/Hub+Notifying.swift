@@ -17,105 +17,218 @@ extension Hub {
                 case .deleted: "delete"
                 }
             }
+
+            /// The kind of a word in `firesOn`; nil where it is none.
+            init?(name: String) {
+                let kinds: [Kind] = [.created, .updated, .deleted]
+                guard let kind = kinds.first(where: { $0.name == name }) else { return nil }
+                self = kind
+            }
         }
 
         var kind: Kind
         var record: StoredRecord
     }
 
-    /// Tells the devices that want to know of changes in a zone, except the one that made them.
+    /// A notification of a subscription, for devices of its user.
+    private struct Firing {
+        var notification: CourierNotification
+        var tokens: [[UInt8]] = []
+    }
+
+    /// A subscription that fires once, by its key, and what it tells.
+    private struct LastFiring {
+        var key: HubKey
+        var firing: Firing
+    }
+
+    /// Tells the devices that want to know of changes in zones, except the one that made them, some
+    /// time after this returns.
     ///
-    /// A failure is logged and nothing else: notifications are hints.
+    /// Only devices that listen are told, and only their users' subscriptions are looked at. A failure
+    /// is logged and nothing else: notifications are hints.
+    ///
+    /// - Parameters:
+    ///   - changes: What happened to records, which are all of one zone.
+    ///   - zoneNames: The zones that changed.
     func notify(
-        of changes: [Change], in zoneName: String, _ access: DatabaseAccess, sender: String?
+        of changes: [Change], in zoneNames: [String], _ access: DatabaseAccess, sender: String?,
+        _ work: RequestWork
     ) {
-        let notifications: [(user: String, CourierNotification)]
-        let tokens: [String: [[UInt8]]]
-        do {
-            (notifications, tokens) = try storage.read { transaction in
-                guard let database = try transaction.database(access) else { return ([], [:]) }
-                let rows = try transaction.rows(
-                    under: SubscriptionRow.prefix(database: database.number),
-                    as: SubscriptionRow.self)
-                let notifications = try rows.flatMap {
-                    try self.notifications($0.row, changes, zoneName, access)
-                }
-                var tokens: [String: [[UInt8]]] = [:]
-                for user in Set(notifications.map(\.user)) {
-                    tokens[user] = try transaction.pushTokens(
-                        of: user, realm: access.realm.number)
-                }
-                return (notifications, tokens)
-            }
-        } catch {
-            return log(failure: error, call: "notify")
+        guard !zoneNames.isEmpty,
+            couriers.mayListen(realm: access.realm.number, user: access.ownerRecordName)
+        else { return }
+        let bytes = changes.reduce(0) { $0 + $1.record.fieldsJSON.count }
+        let requestsMax = configuration.limits.waitingNotifications
+        guard notifying.enter(bytes: bytes, max: requestsMax) else {
+            return metrics.countUntoldRequest()
         }
+        // In the name of who changed something, but with a time of its own.
+        let own = RequestWork(
+            client: work.client, clock: configuration.clock.steadyMilliseconds)
         let senderHash = sender.map { Digest.sha256($0) }
-        var count = 0
-        for (user, notification) in notifications {
-            for token in tokens[user] ?? [] where token != senderHash {
-                couriers.post(notification, to: token)
-                count += 1
+        pool.submit(.scan, own) { [self] in
+            own.limit(milliseconds: configuration.limits.readMilliseconds)
+            var last: [LastFiring] = []
+            do {
+                last = try tell(of: changes, in: zoneNames, access, except: senderHash, own)
+            } catch {
+                noteUntold(error)
             }
+            guard !last.isEmpty else { return notifying.leave(bytes: bytes) }
+            // The task is the queue's: its place there is given back at its end.
+            Task { [last] in
+                defer { notifying.leave(bytes: bytes) }
+                do { try await end(last, own) } catch { noteUntold(error) }
+            }
+        } refuse: { [self] in
+            notifying.leave(bytes: bytes)
+            metrics.countUntoldRequest()
         }
-        metrics.countNotifications(count)
+    }
+
+    private func noteUntold(_ error: any Error) {
+        if error is WorkGivenUp {
+            metrics.countUntoldRequest()
+        } else {
+            log(failure: error, call: "notify")
+        }
+    }
+
+    private func post(_ firing: Firing) {
+        for token in firing.tokens { couriers.post(firing.notification, to: token) }
+        metrics.countNotifications(firing.tokens.count)
+    }
+
+    /// Tells devices of changes.
+    ///
+    /// - Returns: What subscriptions tell that fire once, which have to be ended first.
+    private func tell(
+        of changes: [Change], in zoneNames: [String], _ access: DatabaseAccess,
+        except sender: [UInt8]?, _ work: RequestWork
+    ) throws -> [LastFiring] {
+        let listeners = couriers.devices(realm: access.realm.number, user: access.ownerRecordName)
+        return try storage.read(work) { transaction in
+            var last: [LastFiring] = []
+            guard let database = try transaction.database(access) else { return last }
+            let records = try changes.map {
+                let record = try QueriedRecord($0.record, zoneName: zoneNames.first ?? "")
+                return ChangedRecord(change: $0, record: record)
+            }
+            var pairs = configuration.limits.notifiedPairs
+            for (user, tokens) in listeners {
+                let tokens = tokens.filter { $0 != sender }
+                guard !tokens.isEmpty else { continue }
+                let rows = try transaction.rows(
+                    under: SubscriptionRow.prefix(database: database.number, user: user),
+                    as: SubscriptionRow.self)
+                for (key, row) in rows where row.userRecordName == user {
+                    pairs -= max(changes.count, zoneNames.count)
+                    guard pairs >= 0 else { throw WorkGivenUp() }
+                    let isOnce = row.subscription.firesOnce == true
+                    let most = isOnce ? 1 : CourierBoard.notificationsMax
+                    let notifications = try zoneNames.flatMap {
+                        try self.notifications(
+                            row.subscription, records, $0, access, work, max: most)
+                    }.prefix(most)
+                    for notification in notifications {
+                        let firing = Firing(notification: notification, tokens: tokens)
+                        if isOnce {
+                            last.append(LastFiring(key: key, firing: firing))
+                        } else {
+                            post(firing)
+                        }
+                    }
+                }
+            }
+            return last
+        }
+    }
+
+    /// Ends subscriptions that fire once, and then tells. Where two changes fire one at the same time,
+    /// the one that ends it counts.
+    private func end(_ last: [LastFiring], _ work: RequestWork) async throws {
+        let keys = last.map(\.key)
+        let ended = try await storage.write(work) { transaction in
+            var ended: Set<HubKey> = []
+            for key in keys {
+                guard let row: SubscriptionRow = try transaction.row(key),
+                    row.subscription.firesOnce == true
+                else { continue }
+                try transaction.delete(key)
+                ended.insert(key)
+            }
+            return ended
+        }
+        for firing in last where ended.contains(firing.key) { post(firing.firing) }
+    }
+
+    /// A change with the fields of its record.
+    private struct ChangedRecord {
+        var change: Change
+        var record: QueriedRecord
     }
 
     private func notifications(
-        _ row: SubscriptionRow, _ changes: [Change], _ zoneName: String, _ access: DatabaseAccess
-    ) throws -> [(user: String, CourierNotification)] {
-        let subscription = row.subscription
+        _ subscription: WireSubscription, _ changes: [ChangedRecord], _ zoneName: String,
+        _ access: DatabaseAccess, _ work: RequestWork, max: Int
+    ) throws -> [CourierNotification] {
+        guard subscription.isAbout(zoneName) else { return [] }
         let id = subscription.subscriptionID ?? ""
-        if subscription.kind == .zone {
-            guard subscription.zoneID?.zoneName == zoneName else { return [] }
-            let payload = payload(access) { json in
-                json.object("fet") { json in
-                    json.member("sid", id)
-                    json.member("zid", zoneName)
-                    json.member("zoid", access.ownerRecordName)
-                }
-            }
-            let subject = "fet \(access.realm.number) \(id)"
-            return [(row.userRecordName, CourierNotification(subject: subject, payload: payload))]
+        // It was checked when the subscription was made.
+        let info = subscription.notificationInfo.flatMap { try? WireNotificationInfo($0) }
+        func notification(
+            _ subject: NotificationPayload.Subject, _ text: String
+        ) -> CourierNotification {
+            let payload = NotificationPayload(
+                notificationID: configuration.clock.secret(16).hexadecimal,
+                container: access.realm.container, subscriptionID: id, zoneName: zoneName,
+                ownerRecordName: access.ownerRecordName, info: info, subject: subject)
+            return CourierNotification(subject: text, payload: payload.bytes)
+        }
+        switch subscription.kind {
+        case .zone: return [notification(.zone, "fet \(access.realm.number) \(id)")]
+        case .database:
+            return [notification(.database, "met \(access.realm.number) \(id) \(zoneName)")]
+        case .query: break
         }
         guard let query = subscription.query else { return [] }
-        if let zone = subscription.zoneID, zone.zoneName != zoneName { return [] }
-        let evaluator = FilterEvaluator(filters: query.filters)
-        return try changes.compactMap { change in
+        let evaluator = try FilterEvaluator(filters: query.filters)
+        var notifications: [CourierNotification] = []
+        // No device keeps more than so many.
+        for changed in changes where notifications.count < max {
+            let change = changed.change
+            try work.step()
             guard change.record.recordType == query.recordType,
                 subscription.firesOn?.contains(change.kind.name) ?? true
-            else { return nil }
-            let record = try QueriedRecord(change.record, zoneName: zoneName)
+            else { continue }
             // Of a deleted record nothing is left that could be compared.
-            guard try change.kind == .deleted || evaluator.matches(record) else { return nil }
-            let payload = payload(access) { json in
-                json.object("qry") { json in
-                    json.member("sid", id)
-                    json.member("zid", zoneName)
-                    json.member("zoid", access.ownerRecordName)
-                    json.member("rid", change.record.recordName)
-                    json.member("fo", integer: change.kind.rawValue)
-                    if access.isPublic { json.member("dbs", integer: 0) }
-                }
+            guard try change.kind == .deleted || evaluator.matches(changed.record, work) else {
+                continue
             }
-            let subject = "qry \(access.realm.number) \(id) \(change.record.recordName)"
-            return (row.userRecordName, CourierNotification(subject: subject, payload: payload))
+            notifications.append(
+                notification(
+                    .record(change, fields: changed.record.fields, isPublic: access.isPublic),
+                    "qry \(access.realm.number) \(id) \(zoneName)/\(change.record.recordName)"))
         }
+        return notifications
     }
+}
 
-    private func payload(
-        _ access: DatabaseAccess, _ members: (inout JSONWriter) -> Void
-    ) -> [UInt8] {
-        var json = JSONWriter()
-        json.object { json in
-            json.object("aps") { $0.member("content-available", integer: 1) }
-            json.object("ck") { json in
-                json.member("nid", configuration.clock.secret(16).hexadecimal)
-                json.member("cid", access.realm.container)
-                members(&json)
+extension WireSubscription {
+    /// Whether changes in a zone are what the subscription is about.
+    fileprivate func isAbout(_ zoneName: String) -> Bool {
+        switch kind {
+        case .database: true
+        case .zone: zoneID?.zoneName == zoneName
+        // Without a zone it is about all, or about the default one.
+        case .query:
+            if let zoneID {
+                zoneID.zoneName == zoneName
+            } else {
+                isZoneWide ?? true || zoneName == WireZoneID.defaultZoneName
             }
         }
-        return json.bytes
     }
 }
 

@@ -2,70 +2,131 @@ import CloudKitWire
 import Foundation
 
 /// Decides whether a record is one that a query asks for.
+///
+/// What filters compare with is made ready once, so that a record costs as much as the record has, and
+/// not as much as the query.
 struct FilterEvaluator {
-    let filters: [WireFilter]
+    private let filters: [PreparedFilter]
+
+    /// - Throws: `BAD_REQUEST` where a filter lacks what its comparator takes.
+    init(filters: [WireFilter]) throws(WireError) {
+        self.filters = try filters.map { filter throws(WireError) in try PreparedFilter(filter) }
+    }
 
     /// Whether all filters hold.
     ///
     /// - Throws: `BAD_REQUEST` where a field can't be compared because it is encrypted.
-    func matches(_ record: QueriedRecord) throws -> Bool {
-        for filter in filters where try !holds(filter, record) { return false }
+    func matches(_ record: QueriedRecord, _ work: RequestWork) throws -> Bool {
+        for filter in filters {
+            try work.step()
+            work.countComparisons()
+            if try !filter.holds(for: record, work) { return false }
+        }
         return true
     }
+}
 
-    private func holds(_ filter: WireFilter, _ record: QueriedRecord) throws -> Bool {
-        if case .field(let name) = filter.name, record.fields[name]?.isEncrypted == true {
-            throw WireError(.badRequest, "Field '\(name)' is encrypted and not queryable")
-        }
-        let value = record.value(filter.name)
-        guard let operand = filter.value else {
-            switch filter.comparator {
-            case .equals: return value == nil
-            case .notEquals: return value != nil
-            default: throw WireError(.badRequest, "\(filter.comparator.rawValue) takes a value.")
-            }
-        }
-        guard let positive = filter.comparator.positive else {
-            return try value.map { try holds(filter.comparator, $0, operand, filter) } ?? false
-        }
-        return try !(value.map { try holds(positive, $0, operand, filter) } ?? false)
+/// A filter whose operand is ready to be compared with.
+private struct PreparedFilter {
+    private enum Test {
+        case isAbsent
+        case order(WireValue, [ComparisonResult])
+        case near(WireLocation, Double)
+        case allTokens(Set<String>)
+        case anyToken(Set<String>)
+        case isIn(ValueSet)
+        case listContains(WireValue)
+        case listContainsAny(ValueSet)
+        case listContainsAll(ValueSet)
+        case begins(WireValue)
+        case memberBegins(WireValue)
     }
 
-    private func holds(
-        _ comparator: WireFilter.Comparator, _ value: WireValue, _ operand: WireValue,
-        _ filter: WireFilter
-    ) throws -> Bool {
-        func contains(_ values: [WireValue], _ value: WireValue) -> Bool {
-            values.contains { ValueOrder.isEqual($0, value) }
+    private let name: WireFieldName
+    private let test: Test
+    private let isNegative: Bool
+
+    init(_ filter: WireFilter) throws(WireError) {
+        name = filter.name
+        guard let operand = filter.value else {
+            switch filter.comparator {
+            case .equals: isNegative = false
+            case .notEquals: isNegative = true
+            default: throw WireError(.badRequest, "\(filter.comparator.rawValue) takes a value.")
+            }
+            test = .isAbsent
+            return
         }
-        switch comparator {
-        case .equals: return ValueOrder.isEqual(value, operand)
-        case .lessThan: return ValueOrder.compare(value, operand) == .orderedAscending
-        case .lessThanOrEquals:
-            let order = ValueOrder.compare(value, operand)
-            return order == .orderedAscending || order == .orderedSame
-        case .greaterThan: return ValueOrder.compare(value, operand) == .orderedDescending
-        case .greaterThanOrEquals:
-            let order = ValueOrder.compare(value, operand)
-            return order == .orderedDescending || order == .orderedSame
+        isNegative = filter.comparator.positive != nil
+        switch filter.comparator.positive ?? filter.comparator {
+        case .equals: test = .order(operand, [.orderedSame])
+        case .lessThan: test = .order(operand, [.orderedAscending])
+        case .lessThanOrEquals: test = .order(operand, [.orderedAscending, .orderedSame])
+        case .greaterThan: test = .order(operand, [.orderedDescending])
+        case .greaterThanOrEquals: test = .order(operand, [.orderedDescending, .orderedSame])
         case .near:
             guard case .location(let place) = operand, let distance = filter.distance else {
                 throw WireError(.badRequest, "NEAR takes a location and a distance in metres.")
             }
-            guard case .location(let here) = value else { return false }
-            return ValueOrder.distance(here, place) <= distance
-        case .containsAllTokens: return operand.tokens.isSubset(of: value.tokens)
-        case .containsAnyTokens: return !operand.tokens.isDisjoint(with: value.tokens)
-        case .isIn: return contains(operand.elements, value)
-        case .listContains: return contains(value.elements, operand)
-        case .listContainsAny: return operand.elements.contains { contains(value.elements, $0) }
-        case .listContainsAll: return operand.elements.allSatisfy { contains(value.elements, $0) }
-        case .beginsWith: return Self.starts(value, with: operand)
-        case .listMemberBeginsWith:
-            return value.elements.contains { Self.starts($0, with: operand) }
+            test = .near(place, distance)
+        case .containsAllTokens: test = .allTokens(operand.tokens)
+        case .containsAnyTokens: test = .anyToken(operand.tokens)
+        case .isIn: test = .isIn(ValueSet(operand.elements))
+        case .listContains: test = .listContains(operand)
+        case .listContainsAny: test = .listContainsAny(ValueSet(operand.elements))
+        case .listContainsAll: test = .listContainsAll(ValueSet(operand.elements))
+        case .beginsWith: test = .begins(operand)
+        case .listMemberBeginsWith: test = .memberBegins(operand)
         case .notEquals, .notIn, .notListContains, .notListContainsAny, .notListContainsAll,
             .notBeginsWith, .notListMemberBeginsWith:
             preconditionFailure("A negative comparator is evaluated by its positive one.")
+        }
+    }
+
+    func holds(for record: QueriedRecord, _ work: RequestWork) throws -> Bool {
+        if case .field(let name) = name, record.fields[name]?.isEncrypted == true {
+            throw WireError(.badRequest, "Field '\(name)' is encrypted and not queryable")
+        }
+        let value = record.value(name)
+        if case .isAbsent = test { return (value == nil) != isNegative }
+        guard let value else { return isNegative }
+        return try holds(value, record, work) != isNegative
+    }
+
+    private func holds(
+        _ value: WireValue, _ record: QueriedRecord, _ work: RequestWork
+    ) throws -> Bool {
+        switch test {
+        case .isAbsent: return false
+        case .order(let operand, let wanted):
+            if wanted == [.orderedSame] { return ValueOrder.isEqual(value, operand) }
+            return ValueOrder.compare(value, operand).map { wanted.contains($0) } ?? false
+        case .near(let place, let distance):
+            guard case .location(let here) = value else { return false }
+            return ValueOrder.distance(here, place) <= distance
+        case .allTokens(let wanted):
+            let tokens = record.tokens(of: name, value)
+            work.countComparisons(min(wanted.count, tokens.count))
+            return wanted.count <= tokens.count && wanted.isSubset(of: tokens)
+        case .anyToken(let wanted):
+            let tokens = record.tokens(of: name, value)
+            work.countComparisons(min(wanted.count, tokens.count))
+            return wanted.count < tokens.count
+                ? !wanted.isDisjoint(with: tokens) : !tokens.isDisjoint(with: wanted)
+        case .isIn(let set): return set.contains(value)
+        case .listContains(let operand):
+            work.countComparisons(value.elements.count)
+            return value.elements.contains { ValueOrder.isEqual($0, operand) }
+        case .listContainsAny(let set):
+            work.countComparisons(value.elements.count)
+            return value.elements.contains { set.contains($0) }
+        case .listContainsAll(let set):
+            work.countComparisons(value.elements.count)
+            return set.isSubset(of: value.elements)
+        case .begins(let start): return Self.starts(value, with: start)
+        case .memberBegins(let start):
+            work.countComparisons(value.elements.count)
+            return value.elements.contains { Self.starts($0, with: start) }
         }
     }
 
@@ -90,36 +151,5 @@ extension WireFilter.Comparator {
         case .notListMemberBeginsWith: .listMemberBeginsWith
         default: nil
         }
-    }
-}
-
-/// A record whose fields were read.
-struct QueriedRecord {
-    let record: StoredRecord
-    let zoneName: String
-    let fields: WireFields
-
-    init(_ record: StoredRecord, zoneName: String) throws(HubFailure) {
-        self.record = record
-        self.zoneName = zoneName
-        fields = try record.fields()
-    }
-
-    /// The value of a field, or of what the hub keeps about the record.
-    func value(_ name: WireFieldName) -> WireValue? {
-        switch name {
-        case .field(let name): return fields[name]?.value
-        case .system(.recordName): return Self.reference(record.recordName)
-        case .system(.createdUserRecordName): return Self.reference(record.createdBy)
-        case .system(.modifiedUserRecordName): return Self.reference(record.modifiedBy)
-        case .system(.parent): return Self.reference(record.parent)
-        case .system(.share): return nil
-        case .system(.createdTimestamp): return .timestamp(record.created)
-        case .system(.modifiedTimestamp): return .timestamp(record.modified)
-        }
-    }
-
-    private static func reference(_ name: String) -> WireValue? {
-        name.isEmpty ? nil : .reference(WireReference(recordName: name))
     }
 }

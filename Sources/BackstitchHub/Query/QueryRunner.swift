@@ -4,25 +4,66 @@ import Foundation
 
 /// Finds the records that a query asks for.
 ///
-/// All records of the type are read; of those that match, no more are kept than the page has.
+/// All records of the type are read. Of those that match, no more is kept than the page needs: where
+/// they are sorted, their names and what they are sorted by.
 struct QueryRunner {
     let query: WireQuery
     let marker: QueryMarker?
     /// The most records of the page.
     let count: Int
+    let limits: HubLimits
+    private let evaluator: FilterEvaluator
+
+    /// A page of a query.
+    struct Page {
+        struct Entry {
+            var record: StoredRecord
+            var zoneName: String
+            /// What it was sorted by.
+            var values: [WireValue?]
+
+            /// Where a page begins that comes after it.
+            var marker: String {
+                QueryMarker(values: values, zoneName: zoneName, recordName: record.recordName).text
+            }
+        }
+
+        var entries: [Entry] = []
+        /// Whether there are more records than those.
+        var hasMore = false
+    }
 
     private struct Match {
-        var record: StoredRecord
-        var zoneName: String
+        var zone: ZoneRow
+        var recordName: String
         var values: [WireValue?]
     }
 
-    init(query: WireQuery, marker: String?, count: Int) throws(WireError) {
+    /// The matches that come first in the order.
+    private struct Candidates {
+        var matches: [Match] = []
+        /// Whether there are more than those.
+        var isCut = false
+    }
+
+    init(
+        query: WireQuery, marker: String?, count: Int, limits: HubLimits
+    ) throws(WireError) {
         guard ServiceNames.isIdentifier(query.recordType) else {
             throw WireError(.badRequest, "The recordType is no name of one.")
         }
+        guard query.filters.count <= limits.filtersPerQuery else {
+            throw WireError(
+                .limitExceeded, "A query has at most \(limits.filtersPerQuery) filters.")
+        }
+        guard query.sorts.count <= limits.sortsPerQuery else {
+            throw WireError(
+                .limitExceeded, "A query has at most \(limits.sortsPerQuery) sort keys.")
+        }
         self.query = query
         self.count = count
+        self.limits = limits
+        evaluator = try FilterEvaluator(filters: query.filters)
         self.marker = try marker.map { text throws(WireError) in try QueryMarker(text: text) }
         if let marker = self.marker, marker.values.count != query.sorts.count {
             throw WireError(.badRequest, "The continuationMarker is one of another query.")
@@ -30,52 +71,84 @@ struct QueryRunner {
     }
 
     /// Runs the query on zones, which are in the order of their names.
-    func run(
-        _ zones: [ZoneRow], _ transaction: any HubReading
-    ) throws -> (records: [(StoredRecord, zoneName: String)], marker: String?) {
-        var matches: [Match] = []
-        for zone in zones {
-            try run(zone, transaction, &matches)
-            // Without an order by fields, records come by zone and name, and enough is enough.
-            if query.sorts.isEmpty, matches.count > count { break }
-        }
-        prune(&matches)
-        let page = matches.prefix(count)
-        var next: String?
-        if matches.count > count, let last = page.last {
-            next =
-                QueryMarker(
-                    values: last.values, zoneName: last.zoneName,
-                    recordName: last.record.recordName
-                ).text
-        }
-        return (page.map { ($0.record, $0.zoneName) }, next)
+    func run(_ zones: [ZoneRow], _ transaction: any HubReading) throws -> Page {
+        query.sorts.isEmpty ? try list(zones, transaction) : try sort(zones, transaction)
     }
 
-    private func run(
-        _ zone: ZoneRow, _ transaction: any HubReading, _ matches: inout [Match]
+    /// The records by zone and name, as far as they fit.
+    private func list(_ zones: [ZoneRow], _ transaction: any HubReading) throws -> Page {
+        var page = Page()
+        var bytes = 0
+        for zone in zones {
+            try visit(zone, transaction) { queried in
+                let record = queried.record
+                guard isBehindMarker([], zone, record.recordName) else { return true }
+                guard page.entries.count < count, bytes < limits.pageBytes else {
+                    page.hasMore = true
+                    return false
+                }
+                bytes += record.fieldsJSON.count
+                page.entries.append(
+                    Page.Entry(record: record, zoneName: zone.zoneName, values: []))
+                return true
+            }
+            if page.hasMore { break }
+        }
+        return page
+    }
+
+    /// The records by the sort keys, as far as they fit.
+    private func sort(_ zones: [ZoneRow], _ transaction: any HubReading) throws -> Page {
+        var candidates = Candidates()
+        for zone in zones {
+            try visit(zone, transaction) { queried in
+                let values = query.sorts.map { value(queried, $0) }
+                let name = queried.record.recordName
+                guard isBehindMarker(values, zone, name) else { return true }
+                candidates.matches.append(Match(zone: zone, recordName: name, values: values))
+                if candidates.matches.count > 2 * (count + 1) {
+                    try prune(&candidates, transaction.work)
+                }
+                return true
+            }
+        }
+        try prune(&candidates, transaction.work)
+        return try page(of: candidates, transaction)
+    }
+
+    private func page(
+        of candidates: Candidates, _ transaction: any HubReading
+    ) throws -> Page {
+        var page = Page()
+        var bytes = 0
+        for match in candidates.matches {
+            guard page.entries.count < count, bytes < limits.pageBytes else { break }
+            let view = StoredZoneView(transaction: transaction, zone: match.zone.number, now: 0)
+            guard let record = try view.record(match.recordName) else { continue }
+            bytes += record.fieldsJSON.count
+            page.entries.append(
+                Page.Entry(record: record, zoneName: match.zone.zoneName, values: match.values))
+        }
+        page.hasMore = candidates.isCut || page.entries.count < candidates.matches.count
+        return page
+    }
+
+    /// Visits the records of the type for which all filters hold, by name, until the closure returns
+    /// false.
+    private func visit(
+        _ zone: ZoneRow, _ transaction: any HubReading, _ body: (QueriedRecord) throws -> Bool
     ) throws {
         let prefix = HubKey(.type).adding(zone.number).adding(hashed: query.recordType)
         let view = StoredZoneView(transaction: transaction, zone: zone.number, now: 0)
-        let evaluator = FilterEvaluator(filters: query.filters)
-        var found = matches
         try transaction.scan(prefix, from: start(in: zone, prefix)) { key, _ in
             let name = key.text(behind: prefix)
             guard let record = try view.record(name), !record.isDeleted,
                 record.recordType == query.recordType
             else { return true }
             let queried = try QueriedRecord(record, zoneName: zone.zoneName)
-            guard try evaluator.matches(queried) else { return true }
-            let match = Match(
-                record: record, zoneName: zone.zoneName,
-                values: query.sorts.map { Self.value(queried, $0) })
-            guard isBehindMarker(match) else { return true }
-            found.append(match)
-            if query.sorts.isEmpty { return found.count <= count }
-            if found.count > 4 * (count + 1) { prune(&found) }
-            return true
+            guard try evaluator.matches(queried, transaction.work) else { return true }
+            return try body(queried)
         }
-        matches = found
     }
 
     /// Where the scan of a zone begins: at the marker, where records come by name.
@@ -84,23 +157,36 @@ struct QueryRunner {
         return prefix.adding(marker.recordName.utf8.prefix(255))
     }
 
-    private static func value(_ record: QueriedRecord, _ sort: WireSort) -> WireValue? {
+    private func value(_ record: QueriedRecord, _ sort: WireSort) -> WireValue? {
         let value = record.value(sort.name)
-        guard let place = sort.relativeLocation else { return value }
+        guard let place = sort.relativeLocation else {
+            return value?.sortKey(bytesMax: limits.sortedBytes)
+        }
         guard case .location(let here) = value else { return nil }
         return .double(ValueOrder.distance(here, place))
     }
 
     /// Sorts, and keeps the page and one record behind it.
-    private func prune(_ matches: inout [Match]) {
-        matches.sort { isBefore($0.values, $0.zoneName, $0.record.recordName, $1) }
-        if matches.count > count + 1 { matches.removeLast(matches.count - count - 1) }
+    private func prune(_ candidates: inout Candidates, _ work: RequestWork) throws {
+        candidates.matches.sort {
+            work.countComparisons()
+            return isBefore($0.values, $0.zone.zoneName, $0.recordName, $1)
+        }
+        let excess = candidates.matches.count - count - 1
+        if excess > 0 {
+            candidates.matches.removeLast(excess)
+            candidates.isCut = true
+        }
+        try work.check()
     }
 
-    private func isBehindMarker(_ match: Match) -> Bool {
+    private func isBehindMarker(
+        _ values: [WireValue?], _ zone: ZoneRow, _ recordName: String
+    ) -> Bool {
         guard let marker else { return true }
         return isBefore(
-            marker.values.map(\.value), marker.zoneName, marker.recordName, match)
+            marker.values.map(\.value), marker.zoneName, marker.recordName,
+            Match(zone: zone, recordName: recordName, values: values))
     }
 
     /// Whether a position is before a match; null is the least.
@@ -118,9 +204,29 @@ struct QueryRunner {
             if order == .orderedSame { continue }
             return (order == .orderedAscending) == sort.isAscending
         }
-        if zoneName != match.zoneName {
-            return zoneName.utf8.lexicographicallyPrecedes(match.zoneName.utf8)
+        if zoneName != match.zone.zoneName {
+            return zoneName.utf8.lexicographicallyPrecedes(match.zone.zoneName.utf8)
         }
-        return recordName.utf8.lexicographicallyPrecedes(match.record.recordName.utf8)
+        return recordName.utf8.lexicographicallyPrecedes(match.recordName.utf8)
+    }
+}
+
+extension WireValue {
+    /// What of the value counts in an order: of text and data the start, of a list that it is one.
+    fileprivate func sortKey(bytesMax: Int) -> WireValue {
+        switch self {
+        case .string(let text) where text.utf8.count > bytesMax:
+            var end = text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax)
+            while end.samePosition(in: text.unicodeScalars) == nil, end > text.utf8.startIndex {
+                end = text.utf8.index(before: end)
+            }
+            return .string(String(text[..<end]))
+        case .bytes(let data) where data.count > bytesMax: return .bytes(data.prefix(bytesMax))
+        case .list(_, let type): return .list([], of: type)
+        case .reference(let reference):
+            return .reference(WireReference(recordName: reference.recordName))
+        case .asset: return .asset(WireAsset())
+        case .string, .int64, .double, .timestamp, .bytes, .location, .other: return self
+        }
     }
 }

@@ -26,6 +26,8 @@ struct ModifyPlan {
 
 /// What holds for all operations of a request.
 struct ModifyContext: Sendable {
+    /// The zone of the records, with its owner.
+    var zoneID = WireZoneID()
     /// Whether the records are everybody's.
     var isPublic: Bool
     /// Whom they are attributed to.

@@ -12,12 +12,18 @@ extension ModifyPlanner {
     }
 
     private func checkedDraft(_ operation: WireRecordOperation) throws -> ModifyDraft {
+        if let unreadable = operation.unreadable {
+            throw WireError(.badRequest, unreadable.message)
+        }
         guard let name = operation.record.recordName, ServiceNames.isRecordName(name) else {
             throw WireError(
                 .badRequest,
                 "A record name has 1 to 255 ASCII characters and starts with no underscore.")
         }
+        try budget.begin()
         let stored = try cache.record(name, in: view)
+        // What is there is read, mostly twice, and what comes is written.
+        try budget.spend(bytes: stored?.fieldsJSON.count ?? 0)
         let live = stored.flatMap { $0.isDeleted ? nil : $0 }
         switch operation.kind {
         case .create:
@@ -83,6 +89,10 @@ extension ModifyPlanner {
         guard live == nil || live?.recordType == type else {
             throw WireError(.badRequest, "The record is of another type.")
         }
+        guard live != nil || !ReservedNames.recordTypes.contains(type) else {
+            throw WireError(
+                .badRequest, "The recordType '\(type)' is the service's own. Take another name.")
+        }
         var record = live ?? StoredRecord(recordName: name, recordType: type)
         let keepsFields = operation.kind == .update || operation.kind == .forceUpdate
         let old = try live.map { try $0.fields() } ?? [:]
@@ -95,6 +105,7 @@ extension ModifyPlanner {
             guard ServiceNames.isRecordName(parent) else {
                 throw WireError(.badRequest, "The parent has no valid record name.")
             }
+            try checkZone(operation.record.parentZoneID, of: "parent")
             record.parent = parent
         } else if !keepsFields {
             record.parent = ""
@@ -106,11 +117,13 @@ extension ModifyPlanner {
                 "The record has \(bytes) bytes of \(context.limits.recordBytes). Put large values "
                     + "into assets.")
         }
+        try budget.spend(bytes: bytes)
         record.fieldsJSON = WireRecord.fieldsBody(fields)
         var draft = ModifyDraft(kind: .save, recordName: name, needsRecord: live != nil)
         draft.before = live ?? tombstone
         draft.links = RecordLink.links(of: fields, parent: record.parent)
         draft.assets = fields.assetChecksums
+        try budget.spend(links: draft.links.count + draft.assets.count)
         record.hasLinks = !draft.links.isEmpty
         record.hasAssets = !draft.assets.isEmpty
         draft.after = record
@@ -135,6 +148,14 @@ extension ModifyPlanner {
         return kept
     }
 
+    /// Checks that a reference stays in the zone of its record: what the hub does for references it
+    /// does within one zone, and a record of the same name in this one is another record.
+    private func checkZone(_ zoneID: WireZoneID?, of name: String) throws(WireError) {
+        guard let zoneID, !context.zoneID.isSame(as: zoneID) else { return }
+        throw WireError(
+            .badRequest, "'\(name)' refers to another zone. Both ends belong to one zone.")
+    }
+
     private func checked(
         _ value: WireValue, _ fieldName: String, _ recordName: String, old: WireValue?
     ) throws -> WireValue {
@@ -144,6 +165,7 @@ extension ModifyPlanner {
             guard ["NONE", "DELETE_SELF", "VALIDATE"].contains(reference.action),
                 ServiceNames.isRecordName(reference.recordName)
             else { throw WireError(.badRequest, "'\(fieldName)' is no valid reference.") }
+            try checkZone(reference.zoneID, of: fieldName)
             return .reference(reference)
         case .asset(let asset):
             return .asset(try checked(asset, fieldName, recordName, old: old))
@@ -153,7 +175,11 @@ extension ModifyPlanner {
             }
             return .list(values, of: type)
         case .other(_, let type):
-            throw WireError(.badRequest, "'\(fieldName)' is of the unknown type \(type).")
+            // A type of newer clients, whose values are kept for them as they came.
+            guard ServiceNames.isIdentifier(type) else {
+                throw WireError(.badRequest, "'\(fieldName)' is of a type with an impossible name.")
+            }
+            return value
         case .string, .int64, .double, .timestamp, .bytes, .location: return value
         }
     }

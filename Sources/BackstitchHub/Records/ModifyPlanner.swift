@@ -9,15 +9,28 @@ struct ModifyPlanner<View: ZoneView> {
     let view: View
     let context: ModifyContext
     let cache = RecordCache()
+    let budget: ModifyBudget
+
+    /// How often operations are tried again without those that failed, before all deletes fail.
+    private static var roundsMax: Int { 8 }
+
+    init(view: View, context: ModifyContext) {
+        self.view = view
+        self.context = context
+        budget = ModifyBudget(context.limits)
+    }
 
     /// The records that were read, so that each is read once.
     final class RecordCache {
         private var records: [String: StoredRecord?] = [:]
+        /// The bytes of the records that were read.
+        private(set) var bytes = 0
 
         func record(_ name: String, in view: View) throws -> StoredRecord? {
             if let record = records[name] { return record }
             let record = try view.record(name)
             records[name] = .some(record)
+            bytes += record?.fieldsJSON.count ?? 0
             return record
         }
     }
@@ -37,9 +50,15 @@ struct ModifyPlanner<View: ZoneView> {
             }
         }
         try refuseGrowth(of: drafts, &errors)
+        try refuseSources(of: drafts, &errors)
+        var rounds = 0
         while true {
             if isAtomic, !errors.isEmpty { return failedPlan(operations, errors) }
-            var attempt = ModifyAttempt(view: view, cache: cache)
+            rounds += 1
+            // Without deletes the next round is the last one: what a save needs and does not get is
+            // found in one.
+            if rounds > Self.roundsMax { refuseDeletes(of: drafts, &errors) }
+            var attempt = ModifyAttempt(self)
             for (index, draft) in drafts.enumerated() where errors[index] == nil {
                 guard let draft else { continue }
                 try attempt.carryOut(draft, index)
@@ -65,6 +84,52 @@ struct ModifyPlanner<View: ZoneView> {
             }
             errors[index] = WireError(
                 .quotaExceeded, "The space is used up: \(growth) bytes more, \(bytesLeft) left.")
+        }
+    }
+
+    /// Refuses references with DELETE_SELF to a record that has as many as it may have.
+    private func refuseSources(
+        of drafts: [ModifyDraft?], _ errors: inout [Int: WireError]
+    ) throws {
+        let most = context.limits.sourcesPerRecord
+        // By target: the sources that were there or that the request adds.
+        var sources: [String: Set<String>] = [:]
+        for (index, draft) in drafts.enumerated() where errors[index] == nil {
+            guard let draft else { continue }
+            do {
+                for link in draft.links where link.kind == .deleteSelf {
+                    var names = try sources[link.target] ?? storedSources(of: link.target)
+                    names.insert(draft.recordName)
+                    guard names.count <= most else {
+                        throw WireError(
+                            .limitExceeded,
+                            "\(most) records refer to '\(link.target)' with DELETE_SELF already.")
+                    }
+                    sources[link.target] = names
+                }
+            } catch let error as WireError {
+                errors[index] = error
+            }
+        }
+    }
+
+    private func storedSources(of target: String) throws -> Set<String> {
+        var names: Set<String> = []
+        try view.visitSources(of: target, .deleteSelf) { name in
+            guard budget.allows(visits: 1) else { throw ModifyBudget.tooMuch }
+            names.insert(name)
+            return names.count <= context.limits.sourcesPerRecord
+        }
+        return names
+    }
+
+    private func refuseDeletes(of drafts: [ModifyDraft?], _ errors: inout [Int: WireError]) {
+        for (index, draft) in drafts.enumerated()
+        where errors[index] == nil && draft?.kind == .remove {
+            errors[index] = WireError(
+                .limitExceeded,
+                "The deletes of the request depend on one another in too many steps. Send the "
+                    + "operation in another one.")
         }
     }
 

@@ -16,16 +16,13 @@ struct RecordLink: Hashable, Sendable {
     var kind: Kind
 }
 
-/// A record that refers to another.
-struct LinkSource: Hashable, Sendable {
-    var recordName: String
-    var kind: RecordLink.Kind
-}
-
 extension RecordLink {
-    /// The links of a record.
+    /// The links of a record, each once.
+    ///
+    /// - Complexity: O(*n*) in the values of the fields.
     static func links(of fields: WireFields, parent: String) -> [RecordLink] {
         var links: [RecordLink] = []
+        var known: Set<RecordLink> = []
         func add(_ value: WireValue) {
             guard case .reference(let reference) = value else { return }
             let kind: Kind
@@ -35,7 +32,7 @@ extension RecordLink {
             default: return
             }
             let link = RecordLink(target: reference.recordName, kind: kind)
-            if !links.contains(link) { links.append(link) }
+            if known.insert(link).inserted { links.append(link) }
         }
         for field in fields.values {
             if case .list(let elements, .reference) = field.value {

@@ -41,6 +41,15 @@ extension HubLimits {
     }
 }
 
+extension HubLimits {
+    /// How many bytes may still come into the database of a key.
+    func bytesLeft(in database: DatabaseRow, key: HubKey) -> Int64? {
+        let name = key.bytes.dropFirst(1 + MemoryLayout<UInt32>.size)
+        return bytesLeft(
+            in: database, isPublic: name.starts(with: WireDatabase.public.rawValue.utf8))
+    }
+}
+
 extension HubWriting {
     /// Counts what the zones of a database take up, where that was not done yet: the database is of
     /// a version that did not count.

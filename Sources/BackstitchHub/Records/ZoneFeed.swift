@@ -2,11 +2,13 @@
 ///
 /// Records are visited where they lie, and nothing of them is copied.
 struct ZoneFeed {
-    /// How long a page is at most; it has one record at least.
+    /// How long a page is at most; it has one record at least, if the reply has room.
     struct PageLimits: Hashable {
         var count: Int
         /// Of fields; the record that reaches this is the last one.
         var bytes: Int
+        /// Of what is made of the records. Where nothing is left, the page has none.
+        var replyBytes = Int.max
     }
 
     /// Where a page ended.
@@ -18,7 +20,8 @@ struct ZoneFeed {
         var bytes: Int
     }
 
-    typealias Visit = (_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) throws -> Void
+    /// Takes a record, and tells how many bytes it made of it.
+    typealias Visit = (_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) throws -> Int
 
     let zone: ZoneRow
     let transaction: any HubReading
@@ -31,9 +34,8 @@ struct ZoneFeed {
         try transaction.scan(page.prefix, from: page.prefix.adding(position + 1)) {
             try page.take($0, $1, visit)
         }
-        let end = page.isCut ? page.lastSequence : nil
-        return PageEnd(
-            sequence: end ?? zone.sequence, moreComing: page.isCut, bytes: page.bytes)
+        let end = page.isCut ? page.lastSequence ?? position : zone.sequence
+        return PageEnd(sequence: end, moreComing: page.isCut, bytes: page.bytes)
     }
 
     /// As above, latest change first: those that changed before a position.
@@ -43,7 +45,8 @@ struct ZoneFeed {
             try page.take($0, $1, visit)
         }
         return PageEnd(
-            sequence: page.lastSequence ?? 0, moreComing: page.isCut, bytes: page.bytes)
+            sequence: page.lastSequence ?? (page.isCut ? position : 0), moreComing: page.isCut,
+            bytes: page.bytes)
     }
 
     /// A page as it fills.
@@ -54,6 +57,7 @@ struct ZoneFeed {
         private let limits: PageLimits
         private var count = 0
         private(set) var bytes = 0
+        private var made = 0
         private(set) var lastSequence: UInt64?
         /// Whether it is full and there is more.
         private(set) var isCut = false
@@ -69,13 +73,16 @@ struct ZoneFeed {
         mutating func take(
             _ key: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer, _ visit: Visit
         ) throws -> Bool {
-            guard count == 0 || (count < limits.count && bytes < limits.bytes) else {
+            guard made < limits.replyBytes,
+                count == 0 || (count < limits.count && bytes < limits.bytes)
+            else {
                 isCut = true
                 return false
             }
             let size = try transaction.withValue(records.adding(name)) { stored in
                 let record = try StoredRecordView(stored)
-                try visit(name, record)
+                transaction.work.countRecord()
+                made += try visit(name, record)
                 return record.fieldsJSON.count
             }
             guard let size else {

@@ -4,8 +4,10 @@ import CloudKitWire
 protocol ZoneView {
     /// The record of a name, or its tombstone.
     func record(_ name: String) throws -> StoredRecord?
-    /// The records that refer to one.
-    func sources(of target: String) throws -> [LinkSource]
+    /// Visits the names of the records that refer to one in a way, until the closure returns false.
+    func visitSources(
+        of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
+    ) throws
     /// The file that a receipt proves the upload of.
     func uploadedAsset(receipt: String, recordName: String, fieldName: String) throws -> WireAsset?
 }
@@ -19,31 +21,27 @@ struct StoredZoneView: ZoneView {
 
     func record(_ name: String) throws -> StoredRecord? {
         try transaction.withValue(StoredRecord.key(zone: zone, name)) {
-            try StoredRecord(recordName: name, stored: $0)
+            transaction.work.countRecord()
+            return try StoredRecord(recordName: name, stored: $0)
         }
     }
 
-    func sources(of target: String) throws -> [LinkSource] {
-        let prefix = RecordLink.prefix(zone: zone, target: target)
-        var sources: [LinkSource] = []
+    func visitSources(
+        of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
+    ) throws {
+        let prefix = RecordLink.prefix(zone: zone, target: target).adding([kind.rawValue])
         try transaction.scan(prefix, from: nil) { key, value in
-            guard value.elementsEqual(target.utf8), key.count > prefix.bytes.count,
-                let kind = RecordLink.Kind(rawValue: key[prefix.bytes.count])
-            else { return true }
-            let name = key[(prefix.bytes.count + 1)...]
-            sources.append(
-                LinkSource(recordName: String(decoding: name, as: UTF8.self), kind: kind))
-            return true
+            guard value.elementsEqual(target.utf8) else { return true }
+            return try visit(key.text(behind: prefix))
         }
-        return sources
     }
 
     func uploadedAsset(
         receipt: String, recordName: String, fieldName: String
     ) throws -> WireAsset? {
         guard let row: UploadRow = try transaction.row(UploadRow.key(receipt: receipt)),
-            row.zone == zone, row.recordName == recordName, row.fieldName == fieldName,
-            row.expires > now, let checksum = row.checksum
+            row.zone == zone, row.isGood(for: recordName, fieldName), row.expires > now,
+            let checksum = row.checksum
         else { return nil }
         return WireAsset(fileChecksum: checksum, size: row.size)
     }

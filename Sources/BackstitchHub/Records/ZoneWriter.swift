@@ -2,8 +2,11 @@ import CloudKitWire
 
 /// Writes what a plan decided.
 struct ZoneWriter {
-    /// The most tombstones and remains of deleted zones that a write removes in passing.
+    /// The most tombstones, and keys of deleted zones, that a write removes in passing; or twice as
+    /// many as it adds, so that they become fewer.
     private static let removalsMax = 256
+    /// The most bytes of records of deleted zones that are read for it.
+    private static let removedBytesMax = 4 << 20
 
     let transaction: any HubWriting
     /// Milliseconds since 1970.
@@ -15,7 +18,7 @@ struct ZoneWriter {
     func write(_ plan: ModifyPlan, to zone: inout ZoneRow) throws {
         for write in plan.writes { try self.write(write, zone.number) }
         zone.sequence += UInt64(plan.writes.count)
-        try removeOldTombstones(of: &zone)
+        try removeOldTombstones(of: &zone, max: max(Self.removalsMax, 2 * plan.writes.count))
         try removeEndedZones()
         try ExpirySweep(transaction: transaction, assets: assets, limits: limits, now: now).run()
     }
@@ -40,10 +43,11 @@ struct ZoneWriter {
         } else if write.before?.isDeleted != false {
             try transaction.put(Self.typeKey(zone, write.after), [])
         }
-        for link in write.linksBefore where !write.linksAfter.contains(link) {
+        let (linksBefore, linksAfter) = (Set(write.linksBefore), Set(write.linksAfter))
+        for link in write.linksBefore where !linksAfter.contains(link) {
             try transaction.delete(link.key(zone: zone, source: name))
         }
-        for link in write.linksAfter where !write.linksBefore.contains(link) {
+        for link in write.linksAfter where !linksBefore.contains(link) {
             try transaction.put(link.key(zone: zone, source: name), Array(link.target.utf8))
         }
         for checksum in write.assetsAfter { try count(checksum, by: 1) }
@@ -67,53 +71,79 @@ struct ZoneWriter {
 
     // MARK: Removing in passing
 
-    private func removeOldTombstones(of zone: inout ZoneRow) throws {
+    private func removeOldTombstones(of zone: inout ZoneRow, max most: Int) throws {
         let prefix = HubKey(.tombstone).adding(zone.number)
-        var old: [(sequence: UInt64, name: String)] = []
+        let records = HubKey(.record).adding(zone.number)
+        let oldest = now - limits.tombstoneMilliseconds
+        let horizon =
+            zone.sequence > limits.tombstoneChanges
+            ? zone.sequence - limits.tombstoneChanges : 0
+        var old: [(sequence: UInt64, name: [UInt8])] = []
         try transaction.scan(prefix, from: nil) { key, value in
-            old.append((key.number(behind: prefix), String(decoding: value, as: UTF8.self)))
-            return old.count < Self.removalsMax
+            let sequence = key.number(behind: prefix)
+            let name = Array(value)
+            let isOld = try transaction.withValue(records.adding(name)) {
+                try sequence <= horizon || StoredRecordView($0).modified < oldest
+            }
+            // Later ones are younger. One whose record is not there goes, too.
+            guard isOld ?? true else { return false }
+            old.append((sequence, name))
+            return old.count < most
         }
         for (sequence, name) in old {
-            let key = StoredRecord.key(zone: zone.number, name)
-            let record = try transaction.withValue(key) {
-                try StoredRecord(recordName: name, stored: $0)
-            }
-            guard let record else { continue }
-            guard record.modified < now - limits.tombstoneMilliseconds else { return }
-            try transaction.delete(key)
+            try transaction.delete(records.adding(name))
             try transaction.delete(prefix.adding(sequence))
             try transaction.delete(HubKey(.feed).adding(zone.number).adding(sequence))
             zone.floor = max(zone.floor, sequence)
         }
     }
 
-    /// Removes records of zones that were deleted.
+    /// Removes what zones left that were deleted: more keys than the request wrote, so that nobody fills
+    /// the disk by deleting zones, whose space is free at once.
     func removeEndedZones() throws {
+        // No request adds more to a zone; one that writes much besides need not make up for it.
+        let most = limits.linksPerRequest + 8 * limits.operationsPerRequest
+        var left = max(Self.removalsMax, 2 * min(transaction.work.meter.keysWritten, most))
+        var bytes = 0
+        while left > 0, bytes < Self.removedBytesMax, let ended = try firstEndedZone() {
+            let keys = try keys(of: ended, max: left, &bytes)
+            for key in keys { try transaction.delete(key) }
+            if keys.count < left, bytes < Self.removedBytesMax { try transaction.delete(ended) }
+            left -= keys.count + 1
+        }
+    }
+
+    private func firstEndedZone() throws -> HubKey? {
         var ended: HubKey?
         try transaction.scan(HubKey(.endedZone), from: nil) { key, _ in
             ended = HubKey(bytes: key)
             return false
         }
-        guard let ended else { return }
+        return ended
+    }
+
+    /// Keys of a deleted zone, of whose files they are no more to count.
+    private func keys(of ended: HubKey, max most: Int, _ bytes: inout Int) throws -> [HubKey] {
         let number = ended.bytes.dropFirst()
         var keys: [HubKey] = []
         let tables: [HubKey.Table] = [.record, .feed, .link, .type, .tombstone]
-        for table in tables where keys.count < Self.removalsMax {
+        for table in tables where keys.count < most && bytes < Self.removedBytesMax {
             try transaction.scan(HubKey(table).adding(number), from: nil) { key, value in
                 // Copied first: the entry's bytes don't survive a write.
                 keys.append(HubKey(bytes: key))
-                if table == .record { try releaseAssets(of: value) }
-                return keys.count < Self.removalsMax
+                if table == .record { try releaseAssets(of: value, &bytes) }
+                return keys.count < most && bytes < Self.removedBytesMax
             }
         }
-        for key in keys { try transaction.delete(key) }
-        if keys.isEmpty { try transaction.delete(ended) }
+        return keys
     }
 
-    private func releaseAssets(of stored: UnsafeRawBufferPointer) throws {
+    private func releaseAssets(
+        of stored: UnsafeRawBufferPointer, _ bytes: inout Int
+    ) throws {
+        guard try StoredRecordView(stored).hasAssets else { return }
         let record = try StoredRecord(recordName: "", stored: stored)
-        guard record.hasAssets else { return }
+        bytes += record.fieldsJSON.count
         for checksum in try record.fields().assetChecksums { try count(checksum, by: -1) }
     }
 }

@@ -7,6 +7,7 @@ struct UploadRow: HubRow, Hashable, Sendable {
 
     /// The zone of the record.
     var zone: UInt32
+    /// Record and field that the file is for; both empty where any of the zone may hold it.
     var recordName: String
     var fieldName: String
     /// Milliseconds since 1970.
@@ -17,6 +18,12 @@ struct UploadRow: HubRow, Hashable, Sendable {
     var size: Int64?
     /// The most bytes that may come: the space that was left; nil for no limit.
     var bytesMax: Int64?
+
+    /// Whether the file is for a field of a record.
+    func isGood(for recordName: String, _ fieldName: String) -> Bool {
+        let isForAny = self.recordName.isEmpty && self.fieldName.isEmpty
+        return isForAny || self.recordName == recordName && self.fieldName == fieldName
+    }
 
     /// The address of an upload ends in a token; the receipt is another. Neither is kept.
     static func key(token: String) -> HubKey { HubKey(.upload).adding(Digest.sha256("t" + token)) }

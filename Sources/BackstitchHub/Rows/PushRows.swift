@@ -1,4 +1,5 @@
 import CloudKitWire
+import Foundation
 import WireCrypto
 
 /// A subscription, with the user who made it.
@@ -43,6 +44,9 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
     var environment: String
     /// Milliseconds since 1970.
     var created: Int64
+    /// The SHA-256 of the web token of the session that made or registered it, and with which it ends;
+    /// nil of a version that did not keep it.
+    var session: [UInt8]?
 
     static func key(hash: [UInt8]) -> HubKey { HubKey(.pushToken).adding(hash) }
 
@@ -51,11 +55,15 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
         HubKey(.userPushToken).adding(realm).adding(hashed: user)
     }
 
-    init(realm: UInt32, userRecordName: String, environment: String, created: Int64) {
+    init(
+        realm: UInt32, userRecordName: String, environment: String, created: Int64,
+        session: [UInt8]?
+    ) {
         self.realm = realm
         self.userRecordName = userRecordName
         self.environment = environment
         self.created = created
+        self.session = session
     }
 
     init(json: JSONObject) throws(WireFormatError) {
@@ -63,6 +71,7 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
         userRecordName = try json.requiredText("user")
         environment = try json.text("environment") ?? ""
         created = try json.integer("created") ?? 0
+        session = try json.text("session").flatMap { Data(base64Encoded: $0) }.map { Array($0) }
     }
 
     func write(to json: inout JSONWriter) {
@@ -70,5 +79,6 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
         json.member("user", userRecordName)
         json.member("environment", environment)
         json.member("created", integer: created)
+        json.member("session", session.map { Data($0).base64EncodedString() })
     }
 }

@@ -17,11 +17,20 @@ struct BodyReceiver: ~Copyable {
     init(_ place: HTTPHandler.BodyPlace, length: Int?) {
         self.place = place
         switch place {
-        case .memory(let bytesMax): bytes.reserveCapacity(min(length ?? 0, bytesMax))
+        case .memory(let bytesMax):
+            // What is announced has not come yet, so that little is believed.
+            bytes.reserveCapacity(min(length ?? 0, bytesMax, Self.believedBytes))
         case .file(let path, _):
             descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             hasFailed = descriptor < 0
         }
+    }
+
+    private static let believedBytes = 64 << 10
+
+    /// How many bytes are kept in memory; nil for a file.
+    var bytesInMemory: Int? {
+        if case .memory = place { bytes.count } else { nil }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }

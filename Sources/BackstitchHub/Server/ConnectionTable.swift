@@ -1,10 +1,12 @@
 import CMicroHTTPD
 import Glibc
-import LMDB
+import Threading
 
-/// The open connections and by when each has to get on.
+/// The open connections, whose they are, and by when each has to get on.
 ///
-/// libmicrohttpd closes connections that are idle, but not those that send a byte now and then.
+/// libmicrohttpd closes connections that are idle, but not those that send a byte now and then. And
+/// where there is no room for one more, it lets the newcomer wait; here the address that has the most
+/// makes room.
 ///
 /// Invariant: all that changes is behind a lock. Pointers to connections are names there, and not
 /// `Sendable` for the compiler.
@@ -13,23 +15,79 @@ final class ConnectionTable: @unchecked Sendable {
     // the library tells of the end of one before it closes it.
     private struct Entry {
         var descriptor: Int32
+        var address: String
+        /// In which order connections began to wait for what they wait for.
+        var number: Int
         /// In seconds of the steady clock; nil while the hub answers.
         var deadline: Int?
-        /// Whether a reply is on its way.
+        /// What the hub does for it, and since when.
+        var work: RequestWork?
+        var since = 0
+        /// Whether a reply is on its way, and its bytes in memory.
         var isReplying = false
+        var replyBytes = 0
+        var isClosing = false
+    }
+
+    private struct Share {
+        var connections = 0
+        var replyBytes = 0
     }
 
     private struct State {
         var entries: [OpaquePointer: Entry] = [:]
+        /// Descriptors that the library was handed, and has not told of yet.
+        var arriving: Set<Int32> = []
+        var shares: [String: Share] = [:]
+        var lastNumber = 0
         var answering = 0
         var replying = 0
+        var replyBytes = 0
+        /// Those that were told to end, and have not yet.
+        var closing = 0
 
         mutating func endReply(_ connection: OpaquePointer) {
-            guard entries[connection]?.isReplying == true else { return }
+            guard let entry = entries[connection], entry.isReplying else { return }
             entries[connection]?.isReplying = false
+            entries[connection]?.replyBytes = 0
             replying -= 1
+            replyBytes -= entry.replyBytes
+            shares[entry.address]?.replyBytes -= entry.replyBytes
+        }
+
+        mutating func close(_ connection: OpaquePointer) {
+            guard let entry = entries[connection] else { return }
+            shutdown(entry.descriptor, Int32(SHUT_RDWR))
+            // Its reply goes with it, so that no other is ended for the same bytes.
+            endReply(connection)
+            entries[connection]?.deadline = nil
+            guard !entry.isClosing else { return }
+            entries[connection]?.isClosing = true
+            closing += 1
+        }
+
+        /// Of the connections that may end, the one that waits longest of the address with the most of
+        /// something.
+        ///
+        /// - Complexity: O(*n*) in the connections, however many addresses they are of.
+        func victim(
+            _ amount: (Share) -> Int, where mayEnd: (Entry) -> Bool
+        ) -> OpaquePointer? {
+            var best: (connection: OpaquePointer, amount: Int, number: Int)?
+            for (connection, entry) in entries where !entry.isClosing && mayEnd(entry) {
+                let amount = shares[entry.address].map(amount) ?? 0
+                if let best, (amount, -entry.number) <= (best.amount, -best.number) { continue }
+                best = (connection, amount, entry.number)
+            }
+            return best?.connection
         }
     }
+
+    /// How long a client that closed its side counts as one that still waits, in seconds.
+    private static let absenceSeconds = 1
+
+    /// The peer has closed its side: `POLLRDHUP` of `poll(2)`, which Swift does not import.
+    private static let hangUp: Int32 = 0x2000
 
     private let limits: HTTPLimits
     private let state = Locked(State())
@@ -42,12 +100,56 @@ final class ConnectionTable: @unchecked Sendable {
     /// How many replies were begun and are not sent to their end.
     var replyingCount: Int { state.withLock { $0.replying } }
 
-    func noteStart(_ connection: OpaquePointer) {
+    /// How many connections there are.
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// Whether an address may have one more connection, beside some that are not here yet.
+    func mayConnect(_ address: String, waiting: Int) -> Bool {
+        state.withLock {
+            ($0.shares[address]?.connections ?? 0) + waiting < limits.connectionsPerAddress
+        }
+    }
+
+    /// Notes that the library is handed a connection; false where it has as many as there may be, those
+    /// that are being closed included, and then it must not have it.
+    ///
+    /// The library tells of a connection later, on another thread. One of which it never tells is
+    /// forgotten when its descriptor is another connection's.
+    func noteArrival(_ descriptor: Int32) -> Bool {
+        state.withLock { state in
+            state.arriving.remove(descriptor)
+            let most = limits.connections + HTTPLimits.spareConnections
+            guard state.entries.count + state.arriving.count < most else { return false }
+            state.arriving.insert(descriptor)
+            return true
+        }
+    }
+
+    /// Notes that the library did not take what it was handed.
+    func noteRejection(_ descriptor: Int32) {
+        _ = state.withLock { $0.arriving.remove(descriptor) }
+    }
+
+    /// Notes a connection, and ends another one where there are too many.
+    func noteStart(_ connection: OpaquePointer, address: String) {
         let descriptor = backstitch_connection_descriptor(connection)
         let deadline = Self.now + limits.headSeconds
         let key = ConnectionKey(pointer: connection)
-        state.withLock {
-            $0.entries[key.pointer] = Entry(descriptor: descriptor, deadline: deadline)
+        state.withLock { state in
+            state.lastNumber += 1
+            state.arriving.remove(descriptor)
+            state.entries[key.pointer] = Entry(
+                descriptor: descriptor, address: address, number: state.lastNumber,
+                deadline: deadline)
+            state.shares[address, default: Share()].connections += 1
+            guard state.entries.count - state.closing > limits.connections else { return }
+            // Those that wait for an answer are not among them, nor those that read one.
+            let victim = state.victim {
+                $0.connections
+            } where: { entry in
+                entry.work == nil && !entry.isReplying && entry.number != state.lastNumber
+            }
+            if let victim { state.close(victim) }
         }
     }
 
@@ -55,22 +157,52 @@ final class ConnectionTable: @unchecked Sendable {
         let key = ConnectionKey(pointer: connection)
         state.withLock { state in
             state.endReply(key.pointer)
-            state.entries[key.pointer] = nil
+            guard let entry = state.entries.removeValue(forKey: key.pointer) else { return }
+            if entry.isClosing { state.closing -= 1 }
+            state.shares[entry.address]?.connections -= 1
+            if state.shares[entry.address]?.connections == 0 { state.shares[entry.address] = nil }
         }
     }
 
     func noteBody(_ connection: OpaquePointer, isUpload: Bool) {
-        set(connection, Self.now + (isUpload ? limits.transferSeconds : limits.bodySeconds), 0)
+        set(connection, Self.now + (isUpload ? limits.transferSeconds : limits.bodySeconds))
     }
 
-    func noteAnswering(_ connection: OpaquePointer) { set(connection, nil, 1) }
+    func noteAnswering(_ connection: OpaquePointer, _ work: RequestWork) {
+        let key = ConnectionKey(pointer: connection)
+        let now = Self.now
+        state.withLock { state in
+            state.entries[key.pointer]?.deadline = nil
+            state.entries[key.pointer]?.work = work
+            state.entries[key.pointer]?.since = now
+            state.answering += 1
+        }
+    }
 
-    func noteReply(_ connection: OpaquePointer) {
-        set(connection, Self.now + limits.transferSeconds, 0)
+    /// Notes that a reply begins, and ends others where too many bytes wait to be read.
+    func noteReply(_ connection: OpaquePointer, bytes: Int) {
+        let deadline = Self.now + limits.transferSeconds
         let key = ConnectionKey(pointer: connection)
         state.withLock { state in
+            guard let entry = state.entries[key.pointer] else { return }
+            state.entries[key.pointer]?.deadline = deadline
+            state.entries[key.pointer]?.work = nil
             state.entries[key.pointer]?.isReplying = true
-            state.replying += state.entries[key.pointer] == nil ? 0 : 1
+            state.entries[key.pointer]?.replyBytes = bytes
+            state.shares[entry.address]?.replyBytes += bytes
+            state.replying += 1
+            state.replyBytes += bytes
+            var excess = state.replyBytes - limits.repliesBytes
+            while excess > 0 {
+                let victim = state.victim {
+                    $0.replyBytes
+                } where: {
+                    $0.replyBytes > 0
+                }
+                guard let victim, victim != key.pointer else { return }
+                excess -= state.entries[victim]?.replyBytes ?? 0
+                state.close(victim)
+            }
         }
     }
 
@@ -79,28 +211,45 @@ final class ConnectionTable: @unchecked Sendable {
 
     func noteCompletion(_ connection: OpaquePointer) {
         let key = ConnectionKey(pointer: connection)
-        state.withLock { $0.endReply(key.pointer) }
-        set(connection, Self.now + limits.headSeconds, 0)
-    }
-
-    private func set(_ connection: OpaquePointer, _ deadline: Int?, _ answering: Int) {
-        let key = ConnectionKey(pointer: connection)
+        let deadline = Self.now + limits.headSeconds
         state.withLock { state in
+            state.endReply(key.pointer)
+            state.lastNumber += 1
+            state.entries[key.pointer]?.number = state.lastNumber
             state.entries[key.pointer]?.deadline = deadline
-            state.answering += answering
         }
     }
 
-    /// Ends the connections that took too long.
+    private func set(_ connection: OpaquePointer, _ deadline: Int?) {
+        let key = ConnectionKey(pointer: connection)
+        state.withLock { $0.entries[key.pointer]?.deadline = deadline }
+    }
+
+    /// Ends the connections that took too long, and gives up work for clients that have gone.
     func closeLate() {
         let now = Self.now
         state.withLock { state in
             for (connection, entry) in state.entries {
-                guard let deadline = entry.deadline, deadline < now else { continue }
-                shutdown(entry.descriptor, Int32(SHUT_RDWR))
-                state.entries[connection]?.deadline = nil
+                if let deadline = entry.deadline, deadline < now { state.close(connection) }
+            }
+            let waiting = state.entries.values.filter {
+                $0.work != nil && $0.since + Self.absenceSeconds < now
+            }
+            var polled = waiting.map {
+                pollfd(fd: $0.descriptor, events: Int16(Self.hangUp), revents: 0)
+            }
+            guard !polled.isEmpty, poll(&polled, nfds_t(polled.count), 0) > 0 else { return }
+            for (entry, result) in zip(waiting, polled)
+            where Int32(result.revents) & (Self.hangUp | POLLHUP | POLLERR) != 0 {
+                entry.work?.leave()
             }
         }
+    }
+
+    /// Gives up all that is being answered: the server ends.
+    func giveUpWork() {
+        let works = state.withLock { $0.entries.values.compactMap(\.work) }
+        for work in works { work.giveUp() }
     }
 
     static var now: Int {

@@ -1,6 +1,6 @@
 import CMicroHTTPD
 import Glibc
-import LMDB
+import Threading
 
 /// One request and its reply, on a connection of libmicrohttpd.
 ///
@@ -18,8 +18,12 @@ final class Exchange: @unchecked Sendable {
     let target: String
     private let server: MicroHTTPDServer
     private var phase = Phase.head
-    private var head: RequestHead?
+    private var request: HubRequest?
     private var receiver: ReceiverBox?
+    /// The bytes of the body that are in memory, and whose they are.
+    private var bodyBytes = 0
+    private var client = ""
+    private var hasNoRoom = false
 
     /// A box, because a class can't give a noncopyable member away.
     private final class ReceiverBox {
@@ -33,7 +37,11 @@ final class Exchange: @unchecked Sendable {
         self.server = server
     }
 
-    deinit { receiver?.take()?.abandon() }
+    deinit {
+        receiver?.take()?.abandon()
+        if let request { server.handler.abandon(request) }
+        server.bodies.give(bodyBytes, of: client)
+    }
 
     /// What libmicrohttpd calls for the head, for each part of the body, and at its end.
     func proceed(
@@ -43,7 +51,7 @@ final class Exchange: @unchecked Sendable {
         switch phase {
         case .head: return begin(connection, method: method, version: version)
         case .body where part.count > 0:
-            receiver?.receiver?.receive(part)
+            receive(part)
             isConsumed = true
             return .YES
         case .body: return answer(connection)
@@ -62,48 +70,85 @@ final class Exchange: @unchecked Sendable {
             headers: Self.headers(of: connection))
         do throws(RequestHead.Refusal) {
             let length = try head.check(server.limits)
-            let place = server.handler.place(target)
+            guard !server.isStopping else { return refuse(connection, 503) }
+            let arrived = HubRequest(
+                method: head.method, target: target, headers: head.headers,
+                remoteAddress: Self.address(of: connection))
+            let (request, place): (HubRequest, HTTPHandler.BodyPlace)
+            switch server.handler.admit(arrived, length) {
+            case .refuse(let response): return refuse(connection, response)
+            case .take(let admitted, let body): (request, place) = (admitted, body)
+            }
             if let length, length > place.bytesMax { throw .bodyTooLarge }
-            guard !server.isStopping else { return refuse(connection, status: 503) }
             server.connections.noteBody(connection, isUpload: place.isFile)
             receiver = ReceiverBox(BodyReceiver(place, length: length))
-            self.head = head
+            self.request = request
+            client = request.addressName
             phase = .body
             return .YES
         } catch {
-            return refuse(connection, status: error.rawValue)
+            return refuse(connection, error.rawValue)
         }
+    }
+
+    /// Takes a part of the body, if there is room for it.
+    private func receive(_ part: UnsafeRawBufferPointer) {
+        guard !hasNoRoom, let box = receiver else { return }
+        // Small bodies are as many as connections; what is beyond that is taken from the room of all.
+        if let known = box.receiver?.bytesInMemory, known + part.count > ParseBudget.freeBytes {
+            let bytes = known + part.count - bodyBytes
+            guard server.bodies.take(bytes, for: client) else {
+                hasNoRoom = true
+                box.take()?.abandon()
+                return
+            }
+            bodyBytes += bytes
+        }
+        box.receiver?.receive(part)
     }
 
     /// Answers at once and closes the connection, since the end of the request is not known.
-    private func refuse(_ connection: OpaquePointer, status: Int) -> MHD_Result {
+    private func refuse(_ connection: OpaquePointer, _ response: HubResponse) -> MHD_Result {
         phase = .ended
-        return server.queue(.refusal(status), on: connection, closes: true)
+        return server.queue(response, on: connection, closes: true)
+    }
+
+    /// Answers with a status alone.
+    private func refuse(_ connection: OpaquePointer, _ status: Int) -> MHD_Result {
+        server.handler.noteRefusal(status)
+        return refuse(connection, .refusal(status))
     }
 
     private func answer(_ connection: OpaquePointer) -> MHD_Result {
-        guard let head, let receiver = receiver?.take() else { return .NO }
+        if hasNoRoom { return refuse(connection, 503) }
+        guard var request, let receiver = receiver?.take() else { return .NO }
         let isTooLarge = receiver.isTooLarge
         guard let body = receiver.finish() else {
-            return refuse(connection, status: isTooLarge ? 413 : 503)
+            return refuse(connection, isTooLarge ? 413 : 503)
         }
-        var request = HubRequest(
-            method: head.method, target: target, headers: head.headers,
-            remoteAddress: Self.address(of: connection))
         request.body = body
+        self.request = nil
+        let work = server.handler.makeWork(request)
         phase = .answering
-        server.connections.noteAnswering(connection)
+        server.connections.noteAnswering(connection, work)
         MHD_suspend_connection(connection)
-        // The task is the connection's: the server waits for all of them before it ends.
         let suspended = SuspendedConnection(pointer: connection)
-        Task { [server, request] in
-            let response = await server.handler.respond(request)
-            phase = .answered(response)
-            server.connections.noteReply(suspended.pointer)
-            MHD_resume_connection(suspended.pointer)
-            server.connections.noteResumption()
+        server.handler.submit(request, work) { [server, request] response in
+            if let response { return self.resume(suspended, response) }
+            // The task is the connection's: the server waits for all of them before it ends.
+            Task { self.resume(suspended, await server.handler.respond(request, work)) }
         }
         return .YES
+    }
+
+    /// Lets the connection go on with its answer.
+    private func resume(_ connection: SuspendedConnection, _ response: HubResponse) {
+        server.bodies.give(bodyBytes, of: client)
+        bodyBytes = 0
+        phase = .answered(response)
+        server.connections.noteReply(connection.pointer, bytes: response.byteCount)
+        MHD_resume_connection(connection.pointer)
+        server.connections.noteResumption()
     }
 
     private static func headers(of connection: OpaquePointer) -> [HubRequest.Header] {
@@ -130,16 +175,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     private static func address(of connection: OpaquePointer) -> String {
-        guard let address = backstitch_connection_address(connection) else { return "" }
-        let isVersion6 = Int32(address.pointee.sa_family) == AF_INET6
-        let count =
-            isVersion6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
-        var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-        let status = getnameinfo(
-            address, socklen_t(count), &host, socklen_t(host.count), nil, 0, NI_NUMERICHOST)
-        return status == 0
-            ? String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            : ""
+        backstitch_connection_address(connection).map { SocketAddress.host(of: $0) } ?? ""
     }
 }
 

@@ -16,22 +16,46 @@ struct HTTPHandler: Sendable {
         case file(path: String, bytesMax: Int)
     }
 
-    /// Decides by the target of a request.
-    var place: @Sendable (_ target: String) -> BodyPlace
+    /// Decides by the head of a request, and the length of its body where that is told.
+    var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Hub.Admission
+    /// Ends what was begun for a head whose body did not come.
+    var abandon: @Sendable (_ head: HubRequest) -> Void
+    /// Notes what a request costs, so that it can be given up.
+    var makeWork: @Sendable (HubRequest) -> RequestWork
+    /// Answers a request in its turn by a closure; with nil where ``respond`` has to be asked.
+    var submit:
+        @Sendable (HubRequest, RequestWork, @escaping @Sendable (HubResponse?) -> Void) -> Void
     /// Answers a request.
-    var respond: @Sendable (HubRequest) async -> HubResponse
+    var respond: @Sendable (HubRequest, RequestWork) async -> HubResponse
+    /// Called for each request that the engine itself answers, with the status.
+    var noteRefusal: @Sendable (_ status: Int) -> Void
+    /// Whether connections of an address are counted; those of a proxy are many people's.
+    var countsConnections: @Sendable (_ address: String) -> Bool
     /// Called several times a second.
     var tick: @Sendable () -> Void
     /// Called when the engine ends: what waits has to be answered soon.
     var willStop: @Sendable () -> Void
+    /// Called when it has not ended in time: nothing new is begun.
+    var refuseWork: @Sendable () -> Void
 }
 
 /// What an engine takes from its clients.
 public struct HTTPLimits: Hashable, Sendable {
-    /// The most connections.
+    /// The most connections. Where there are more, the address with the most of them loses those that
+    /// wait for nothing, the oldest first.
     public var connections = 4_096
-    /// The most connections of one address; those of a proxy come from one.
-    public var connectionsPerAddress = 4_096
+    /// The most connections of one address, of version 6 of one network of 64 bits; those of a trusted
+    /// proxy don't count.
+    public var connectionsPerAddress = 1_024
+    /// The most requests of one address that are under way; long polls don't count.
+    public var requestsPerAddress = 256
+    /// The most bytes of bodies in memory, all together.
+    public var bodiesBytes = 64 << 20
+    /// The most of them that are of one address.
+    public var bodiesBytesPerAddress = 32 << 20
+    /// The most bytes of replies that were not read yet, all together. Where there are more, the
+    /// address with the most of them loses the oldest.
+    public var repliesBytes = 128 << 20
     /// The memory for the head of a request, in bytes. A larger one is refused.
     public var headBytes = 32 << 10
     /// The most bytes of the address in a request.
@@ -46,11 +70,28 @@ public struct HTTPLimits: Hashable, Sendable {
     public var bodySeconds = 120
     /// How long the body of an upload, or the reading of a reply, may take, in seconds.
     public var transferSeconds = 600
-    /// How long replies that were begun may take when the server is stopped, in seconds.
+    /// How long requests and replies that were begun may take when the server is stopped, in seconds:
+    /// half of it each.
     public var stopSeconds = 20
     /// The threads that read and write.
     public var threads = 2
 
     /// The defaults.
     public init() {}
+
+    /// Connections beyond the limit, which are there for as long as others are being closed for them.
+    static let spareConnections = 256
+    /// Descriptors for all but connections: storage, queues, and what the runtime opens for itself.
+    static let ownDescriptors = 64
+
+    /// The limits with as many connections as a process with so many descriptors can have, each with a
+    /// file that is sent or received, and as many again whose head has not come.
+    ///
+    /// A process without descriptors can't even look at its own threads, and ends.
+    public func fitting(descriptors: Int) -> HTTPLimits {
+        let room = descriptors - Self.spareConnections - Self.ownDescriptors
+        var limits = self
+        limits.connections = max(1, min(connections, room / 3))
+        return limits
+    }
 }

@@ -8,6 +8,8 @@ public struct HubResponse: Sendable {
         case bytes([UInt8])
         /// The whole of a file.
         case file(path: String)
+        /// A part of a file, by its offset and its length in bytes.
+        case filePart(path: String, offset: Int, byteCount: Int)
     }
 
     /// The HTTP status.

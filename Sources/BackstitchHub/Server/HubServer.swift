@@ -43,10 +43,13 @@ public final class HubServer: Sendable {
                 "'\(configuration.host)' is reached from other machines. Give a certificate, or allow "
                     + "plain HTTP where a proxy is in front.")
         }
+        try hub.beginServing()
         server = try MicroHTTPDServer(
             host: configuration.host, port: configuration.port, tls: tls,
             limits: configuration.limits,
-            handler: Self.handler(hub, TrustedProxies(configuration.trustedProxies)))
+            handler: Self.handler(
+                hub, TrustedProxies(configuration.trustedProxies),
+                requestsMax: configuration.limits.requestsPerAddress))
         let isVersion6 = configuration.host.contains(":")
         let host = isVersion6 ? "[\(configuration.host)]" : configuration.host
         url = "\(tls == nil ? "http" : "https")://\(host):\(server.port)"
@@ -67,24 +70,71 @@ public final class HubServer: Sendable {
         }
     }
 
-    private static func handler(_ hub: Hub, _ proxies: TrustedProxies) -> HTTPHandler {
-        let limits = hub.configuration.limits
+    private static func handler(
+        _ hub: Hub, _ proxies: TrustedProxies, requestsMax: Int
+    ) -> HTTPHandler {
+        let admission = AddressGate(hub: hub, requestsMax: requestsMax)
         return HTTPHandler(
-            place: { target in
-                guard target.hasPrefix("/upload/") else {
-                    return .memory(bytesMax: limits.bodyBytes)
-                }
-                guard hub.expectsUpload(target) else { return .memory(bytesMax: 0) }
-                let path = hub.assets.incomingPath(hub.configuration.clock.secret(16))
-                return .file(path: path, bytesMax: limits.assetBytes)
+            admit: { head, length in
+                var head = head
+                head.remoteAddress = proxies.client(
+                    peer: head.remoteAddress, headers: head.headers)
+                return hub.admission(of: head, length: length)
             },
-            respond: { request in
-                var request = request
-                request.remoteAddress = proxies.client(
-                    peer: request.remoteAddress, headers: request.headers)
-                return await hub.respond(to: request)
+            abandon: { hub.abandon($0) },
+            makeWork: { hub.makeWork(for: $0) },
+            submit: { request, work, answer in
+                admission.submit(request, work, answer)
             },
+            respond: { request, work in await admission.respond(to: request, work) },
+            noteRefusal: { hub.metrics.countRequest("refused", status: $0) },
+            countsConnections: { !proxies.isTrusted($0) },
             tick: { hub.tick() },
-            willStop: { hub.couriers.releaseAll() })
+            willStop: { hub.couriers.releaseAll() },
+            refuseWork: { hub.refuseWork() })
+    }
+}
+
+/// Counts the requests under way of each address.
+private struct AddressGate: Sendable {
+    let hub: Hub
+    let requestsMax: Int
+
+    func submit(
+        _ request: HubRequest, _ work: RequestWork,
+        _ answer: @escaping @Sendable (HubResponse?) -> Void
+    ) {
+        guard enter(request) else {
+            hub.abandon(request)
+            return answer(refusal(of: request))
+        }
+        hub.submitReading(request, work) { response in
+            // Where there is none yet, the request goes on, and leaves with its answer.
+            if response != nil { leave(request) }
+            answer(response)
+        }
+    }
+
+    func respond(to request: HubRequest, _ work: RequestWork) async -> HubResponse {
+        let response = await hub.respond(to: request, work)
+        leave(request)
+        return response
+    }
+
+    private func refusal(of request: HubRequest) -> HubResponse {
+        hub.refusal(to: Hub.tooManyRequests, of: "other", request)
+    }
+
+    /// Long polls wait for others, and take a connection and no more.
+    private func isCounted(_ request: HubRequest) -> Bool {
+        !request.target.hasPrefix("/courier/")
+    }
+
+    private func enter(_ request: HubRequest) -> Bool {
+        !isCounted(request) || hub.gate.enter(request.addressName, max: requestsMax)
+    }
+
+    private func leave(_ request: HubRequest) {
+        if isCounted(request) { hub.gate.leave(request.addressName) }
     }
 }

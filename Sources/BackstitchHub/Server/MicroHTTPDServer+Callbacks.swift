@@ -35,10 +35,22 @@ let connectionCallback:
         guard let context, let connection else { return }
         let server = Unmanaged<MicroHTTPDServer>.fromOpaque(context).takeUnretainedValue()
         if event == .CONNECTION_NOTIFY_STARTED {
-            server.connections.noteStart(connection)
+            let address = backstitch_connection_address(connection)
+            server.connections.noteStart(
+                connection, address: HubRequest.addressName(of: NetworkAddress(address)))
         } else {
             server.connections.noteEnd(connection)
         }
+    }
+
+/// Whether an address may have one more connection.
+let policyCallback:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<sockaddr>?, socklen_t
+    ) -> MHD_Result = { context, address, _ in
+        guard let context, let address = NetworkAddress(address) else { return .NO }
+        let server = Unmanaged<MicroHTTPDServer>.fromOpaque(context).takeUnretainedValue()
+        return server.mayConnect(address) ? .YES : .NO
     }
 
 /// Leaves escapes as they are: the hub decodes the target itself.

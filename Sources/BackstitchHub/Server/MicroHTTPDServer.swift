@@ -2,20 +2,33 @@ import CMicroHTTPD
 import Dispatch
 import Foundation
 import Glibc
-import LMDB
+import Threading
 
 /// Serves HTTP/1.1 through libmicrohttpd, and TLS where it has a certificate.
 ///
-/// Invariant: the daemon and the timer are set in `init`, and then touched by the first call of
+/// Without TLS a ``HeadGate`` accepts connections and looks at the first head of each, because the library
+/// answers some bad heads twice and takes others. It parses the requests that follow on a connection, and
+/// all under TLS, on its own.
+///
+/// Invariant: the daemon, the gate and the timer are set in `init`, and then touched by the first call of
 /// ``stop()`` alone; all else never changes or is behind a lock.
 final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     let limits: HTTPLimits
     let handler: HTTPHandler
     let connections: ConnectionTable
+    let bodies: ByteBudget
     let port: UInt16
     private var daemon: OpaquePointer?
     private let stopping = Locked(false)
     private var timer: (any DispatchSourceTimer)?
+    /// Looks at heads before the library does; nil where they are encrypted.
+    private var gate: HeadGate?
+
+    /// TLS 1.3 and 1.2, keys that are made for each connection and ciphers that authenticate: whoever
+    /// records connections and gets the certificate's key later reads nothing.
+    private static let tlsPriorities =
+        "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA"
+        + ":-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD"
 
     /// A certificate chain and its key, both in PEM.
     struct TLS: Sendable {
@@ -27,32 +40,67 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     init(
         host: String, port: UInt16, tls: TLS?, limits: HTTPLimits, handler: HTTPHandler
     ) throws(HubFailure) {
+        let limits = limits.fitting(descriptors: ProcessDescriptors.limit)
         self.limits = limits
         self.handler = handler
         connections = ConnectionTable(limits: limits)
+        bodies = ByteBudget(bytes: limits.bodiesBytes, perClient: limits.bodiesBytesPerAddress)
         var socket = try ListenSocket(host: host, port: port)
         self.port = socket.port
-        try start(socket.descriptor, tls)
-        _ = socket.release()
+        try start(tls == nil ? nil : socket.descriptor, tls)
+        let descriptor = socket.release()
+        if tls == nil { try startGate(descriptor) }
         startTimer()
+    }
+
+    /// Whether an address may have one more connection, beside some whose head has not come.
+    func mayConnect(_ address: NetworkAddress?, waiting: Int = 0) -> Bool {
+        !handler.countsConnections(address?.text ?? "")
+            || connections.mayConnect(HubRequest.addressName(of: address), waiting: waiting)
     }
 
     /// Whether requests are no longer taken.
     var isStopping: Bool { stopping.withLock { $0 } }
 
-    private func start(_ descriptor: Int32, _ tls: TLS?) throws(HubFailure) {
+    private func startGate(_ descriptor: Int32) throws(HubFailure) {
+        gate = try HeadGate(
+            socket: descriptor, limits: limits,
+            mayConnect: { [weak self] address, waiting in
+                self?.mayConnect(address, waiting: waiting) ?? false
+            }, noteRefusal: handler.noteRefusal
+        ) { [weak self] descriptor, address in
+            guard let self, let daemon, connections.noteArrival(descriptor) else {
+                close(descriptor)
+                return
+            }
+            var address = address
+            let count = SocketAddress.byteCount(of: address)
+            let result = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    // The library closes the descriptor, also where it does not take the connection.
+                    MHD_add_connection(daemon, descriptor, $0, count)
+                }
+            }
+            if result != .YES { connections.noteRejection(descriptor) }
+        }
+    }
+
+    private func start(_ descriptor: Int32?, _ tls: TLS?) throws(HubFailure) {
         let context = Unmanaged.passUnretained(self).toOpaque()
+        let threads = max(2, limits.threads)
+        // Each thread of the library has its part of them, and waits for itself for ever when it is
+        // handed a connection beyond that (0.9.75). So the part of each is enough for all that there may
+        // be, and it is the table that counts.
+        let libraryConnections = threads * (limits.connections + HTTPLimits.spareConnections)
         var flags =
             MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
             | MHD_USE_PEDANTIC_CHECKS.rawValue
         var options = [
-            option(.LISTEN_SOCKET, Int(descriptor)),
             option(.STRICT_FOR_CLIENT, 1),
             option(.CONNECTION_MEMORY_LIMIT, limits.headBytes),
-            option(.CONNECTION_LIMIT, limits.connections),
-            option(.PER_IP_CONNECTION_LIMIT, limits.connectionsPerAddress),
+            option(.CONNECTION_LIMIT, libraryConnections),
             option(.CONNECTION_TIMEOUT, limits.idleSeconds),
-            option(.THREAD_POOL_SIZE, max(2, limits.threads)),
+            option(.THREAD_POOL_SIZE, threads),
             option(.URI_LOG_CALLBACK, unsafeBitCast(targetCallback, to: Int.self), context),
             option(
                 .NOTIFY_COMPLETED, unsafeBitCast(completionCallback, to: Int.self),
@@ -62,12 +110,16 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
                 context),
             option(.UNESCAPE_CALLBACK, unsafeBitCast(unescapeCallback, to: Int.self)),
         ]
+        if let descriptor {
+            options.append(option(.LISTEN_SOCKET, Int(descriptor)))
+        } else {
+            flags |= MHD_USE_NO_LISTEN_SOCKET.rawValue
+        }
         var texts: [UnsafeMutablePointer<CChar>?] = []
         defer { texts.forEach { free($0) } }
         if let tls {
             flags |= MHD_USE_TLS.rawValue
-            let versions = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
-            texts = [strdup(tls.key), strdup(tls.certificate), strdup(versions)]
+            texts = [strdup(tls.key), strdup(tls.certificate), strdup(Self.tlsPriorities)]
             options += [
                 option(.HTTPS_MEM_KEY, 0, texts[0]),
                 option(.HTTPS_MEM_CERT, 0, texts[1]),
@@ -75,7 +127,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             ]
         }
         options.append(option(.END, 0))
-        daemon = backstitch_start_daemon(flags, accessCallback, context, &options)
+        daemon = backstitch_start_daemon(
+            flags, policyCallback, accessCallback, context, &options)
         guard daemon != nil else {
             throw HubFailure(
                 tls == nil
@@ -115,22 +168,50 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         return MHD_queue_response(connection, UInt32(response.status), reply)
     }
 
+    /// Replies from this size on are not copied.
+    private static let keptBytesMin = 64 << 10
+
+    /// The bytes of a reply, whose place does not change while this is there.
+    private final class KeptBytes: Sendable {
+        let bytes: ContiguousArray<UInt8>
+        init(_ bytes: [UInt8]) { self.bytes = ContiguousArray(bytes) }
+    }
+
     private static func reply(_ response: HubResponse) -> OpaquePointer? {
         switch response.body {
-        case .bytes(var bytes):
+        case .bytes(var bytes) where bytes.count < keptBytesMin:
             return bytes.withUnsafeMutableBytes {
                 MHD_create_response_from_buffer($0.count, $0.baseAddress, .RESPMEM_MUST_COPY)
             }
-        case .file(let path):
-            let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-            guard descriptor >= 0 else { return nil }
-            var status = stat()
-            guard fstat(descriptor, &status) == 0 else {
-                close(descriptor)
-                return nil
+        case .bytes(let bytes):
+            // Sent from where they are, instead of a copy.
+            let kept = Unmanaged.passRetained(KeptBytes(bytes))
+            let reply = kept.takeUnretainedValue().bytes.withUnsafeBytes {
+                MHD_create_response_from_buffer_with_free_callback_cls(
+                    $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress),
+                    { context in
+                        guard let context else { return }
+                        Unmanaged<KeptBytes>.fromOpaque(context).release()
+                    }, kept.toOpaque())
             }
-            return MHD_create_response_from_fd64(UInt64(status.st_size), descriptor)
+            if reply == nil { kept.release() }
+            return reply
+        case .file(let path): return reply(path, offset: 0, byteCount: nil)
+        case .filePart(let path, let offset, let byteCount):
+            return reply(path, offset: offset, byteCount: byteCount)
         }
+    }
+
+    private static func reply(_ path: String, offset: Int, byteCount: Int?) -> OpaquePointer? {
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, offset + (byteCount ?? 0) <= status.st_size else {
+            close(descriptor)
+            return nil
+        }
+        return MHD_create_response_from_fd_at_offset64(
+            UInt64(byteCount ?? status.st_size), descriptor, UInt64(offset))
     }
 
     /// Takes no more connections, answers what is under way, and ends.
@@ -140,21 +221,28 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             return !isStopping
         }
         guard isFirst, let daemon else { return }
-        let socket = MHD_quiesce_daemon(daemon)
+        let socket = gate == nil ? MHD_quiesce_daemon(daemon) : -1
+        await gate?.stop()
         handler.willStop()
-        // The library must not be stopped while a connection waits for its answer.
+        // The library must not be stopped while a connection waits for its answer. What does not get
+        // one in time gets none: reads end between two records, and writes that run end by themselves.
+        let deadline = ConnectionTable.now + limits.stopSeconds / 2
         while connections.answeringCount > 0 {
             try? await Task.sleep(nanoseconds: 5_000_000)
             handler.willStop()
+            guard ConnectionTable.now >= deadline else { continue }
+            connections.giveUpWork()
+            handler.refuseWork()
         }
-        let deadline = ConnectionTable.now + limits.stopSeconds
-        while connections.replyingCount > 0, ConnectionTable.now < deadline {
+        let end = ConnectionTable.now + limits.stopSeconds - limits.stopSeconds / 2
+        while connections.replyingCount > 0, ConnectionTable.now < end {
             try? await Task.sleep(nanoseconds: 5_000_000)
         }
         timer?.cancel()
         MHD_stop_daemon(daemon)
         if socket >= 0 { close(socket) }
         self.daemon = nil
+        gate = nil
     }
 }
 

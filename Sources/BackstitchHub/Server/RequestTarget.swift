@@ -8,30 +8,34 @@ struct RequestTarget: Hashable, Sendable {
 
     /// Reads a target; nil where it is none: escapes that are wrong, parts that climb.
     init?(_ target: String) {
-        let ends = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let path = ends.first, path.first == "/" else { return nil }
+        let (slash, zero) = (UInt8(ascii: "/"), UInt8(0))
+        let ends = target.utf8.split(
+            separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let path = ends.first, path.first == slash else { return nil }
         self.path = []
-        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+        for part in path.dropFirst().split(separator: slash, omittingEmptySubsequences: false) {
             guard let decoded = Self.decode(part, plusIsBlank: false), decoded != ".",
-                decoded != "..", !decoded.contains("/"), !decoded.contains("\0")
+                decoded != "..", !decoded.utf8.contains(slash), !decoded.utf8.contains(zero)
             else { return nil }
             self.path.append(decoded)
         }
         guard ends.count == 2 else { return }
-        for item in ends[1].split(separator: "&") {
+        for item in ends[1].split(separator: UInt8(ascii: "&")) {
             let parts = item.split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            let last = parts.count == 2 ? parts[1] : parts[0].suffix(0)
             guard let name = Self.decode(parts[0], plusIsBlank: true),
-                let value = Self.decode(parts.count == 2 ? parts[1] : "", plusIsBlank: true)
+                let value = Self.decode(last, plusIsBlank: true)
             else { return nil }
             // The first counts, so that nobody adds one behind a signed query.
             if query[name] == nil { query[name] = value }
         }
     }
 
-    private static func decode(_ text: Substring, plusIsBlank: Bool) -> String? {
+    private static func decode(_ text: Substring.UTF8View, plusIsBlank: Bool) -> String? {
         var bytes: [UInt8] = []
-        var rest = text.utf8[...]
+        bytes.reserveCapacity(text.count)
+        var rest = text
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "%"):

@@ -42,7 +42,8 @@ struct TrustedProxies: Sendable {
         return client
     }
 
-    private func isTrusted(_ host: String) -> Bool {
+    /// Whether an address is a proxy's.
+    func isTrusted(_ host: String) -> Bool {
         guard !networks.isEmpty, let address = NetworkAddress(host) else { return false }
         return networks.contains { $0.contains(address) }
     }

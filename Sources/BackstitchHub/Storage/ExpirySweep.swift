@@ -5,7 +5,7 @@ import CloudKitWire
 /// Each such row has an entry in a table that is sorted by time. Writes look at what is due in passing,
 /// so that a hub that nobody writes to does nothing.
 struct ExpirySweep {
-    /// The most entries that a write looks at.
+    /// The most entries that a write looks at, beside two for each that it adds.
     private static let entriesMax = 32
 
     let transaction: any HubWriting
@@ -17,12 +17,13 @@ struct ExpirySweep {
     /// Removes what is due.
     func run() throws {
         let table = HubKey(.expiry)
+        let most = Self.entriesMax + 2 * transaction.work.expiries
         var due: [(entry: HubKey, row: HubKey)] = []
         try transaction.scan(table, from: nil) { key, _ in
             guard key.number(behind: table) <= UInt64(max(0, now)) else { return false }
             let start = table.bytes.count + MemoryLayout<UInt64>.size
             due.append((HubKey(bytes: key), HubKey(bytes: .init(rebasing: key[start...]))))
-            return due.count < Self.entriesMax
+            return due.count < most
         }
         for (entry, row) in due {
             try transaction.delete(entry)
@@ -61,6 +62,7 @@ struct ExpirySweep {
 extension HubWriting {
     /// Has a row looked at once a time has come.
     func noteExpiry(of key: HubKey, at end: Int64) throws {
+        work.expiries += 1
         try put(HubKey(.expiry).adding(UInt64(max(0, end))).adding(key.bytes), [])
     }
 

@@ -28,6 +28,8 @@ package struct HubKey: Hashable, Sendable {
         case asset = 0x1B
         case endedZone = 0x1C
         case expiry = 0x1D
+        case signature = 0x1E
+        case ledgerTotal = 0x1F
     }
 
     /// The most bytes of a key.

@@ -4,22 +4,48 @@
 /// functions to provide and nothing to know of records.
 package protocol HubStorage: Sendable {
     /// Runs a closure on a snapshot; it must copy out what it wants to keep.
-    func read<R>(_ body: (any HubReading) throws -> R) throws -> R
+    ///
+    /// - Parameter work: Counts what is read, and ends it between two keys.
+    /// - Throws: ``WorkGivenUp``, or what the closure throws.
+    func read<R>(_ work: RequestWork, _ body: (any HubReading) throws -> R) throws -> R
 
     /// Runs a closure that writes, and returns when what it wrote is on disk.
     ///
     /// Closures run one after another; several may share a commit. One that throws leaves no trace.
-    /// It may run more than once, so it must not count or collect outside of itself.
+    /// It may run more than once, so it must not count or collect outside of itself. Whose turn it is
+    /// depends on what the writes of each client cost.
+    ///
+    /// - Throws: ``WorkGivenUp`` where the work had to end before it ran, or what the closure throws.
     func write<R: Sendable>(
-        _ body: @escaping @Sendable (any HubWriting) throws -> R
+        _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R
+
+    /// Has all writes fail that wait, and those that come: the hub ends.
+    func refuseWrites()
 
     /// Ends the storage, after the writes that were begun.
     func close()
 }
 
+extension HubStorage {
+    /// As ``read(_:_:)``, for what costs a few keys at most.
+    package func read<R>(_ body: (any HubReading) throws -> R) throws -> R {
+        try read(RequestWork(), body)
+    }
+
+    /// As ``write(_:_:)``, for the hub itself.
+    package func write<R: Sendable>(
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
+    ) async throws -> R {
+        try await write(RequestWork(), body)
+    }
+}
+
 /// A transaction that reads.
 package protocol HubReading {
+    /// Counts what is done with what is read.
+    var work: RequestWork { get }
+
     /// Runs a closure on the value of a key; nil where there is none. The bytes are valid inside of
     /// the closure only.
     func withValue<R>(

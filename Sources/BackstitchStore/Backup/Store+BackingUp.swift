@@ -1,6 +1,7 @@
 import BackstitchCore
 import Foundation
 import LMDB
+import Threading
 
 extension Store {
     /// Copies the store as of its last commit into a new folder, while reading and writing go on.

@@ -55,7 +55,8 @@ extension TableReader {
 
     /// The last operation that a policy lets go.
     ///
-    /// - Complexity: O((log *n*)²), because clocks ascend with sequences.
+    /// - Complexity: O((log *n*)²), because clocks ascend with sequences. Where one was ahead and put
+    ///   right, operations from meanwhile count as old where a later one is, or stay.
     func compactionHorizon(
         _ policy: RetentionPolicy, at milliseconds: Int64
     ) throws -> UInt64 {
@@ -79,7 +80,7 @@ extension TableReader {
     private func isOlder(firstFrom sequence: UInt64, than cutoff: Int64) throws -> Bool {
         var isOlder = false
         try visitOperations(from: sequence) { operation in
-            isOlder = Int64(operation.clock >> 16) < cutoff
+            isOlder = LogicalClock.milliseconds(of: operation.clock) < cutoff
             return false
         }
         return isOlder

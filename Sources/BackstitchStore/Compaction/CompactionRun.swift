@@ -48,4 +48,17 @@ struct CompactionBudget: Sendable {
     var operations = 4_096
     /// Bytes of operations and rows that are read and made.
     var bytes = 4 << 20
+
+    /// A chunk of half the size, which takes less space until it is committed; nil where this one is
+    /// of one operation.
+    var half: CompactionBudget? {
+        guard operations > 1 else { return nil }
+        return CompactionBudget(operations: operations / 2, bytes: max(1, bytes / 2))
+    }
+
+    /// A chunk of twice the size, and no larger than another.
+    func doubled(upTo limit: CompactionBudget) -> CompactionBudget {
+        CompactionBudget(
+            operations: min(limit.operations, operations * 2), bytes: min(limit.bytes, bytes * 2))
+    }
 }

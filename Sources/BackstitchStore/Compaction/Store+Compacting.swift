@@ -14,6 +14,10 @@ extension Store {
     /// process still needs. Where many lie scattered, pages are moved so that they lie together. That
     /// is done in such chunks too, also where the log may not shrink.
     ///
+    /// On a full disk the chunks get smaller until one fits into the pages that are free. Where none
+    /// does, it fails with `full`; free some MiB of the disk, and run it again. Pages that can't be packed
+    /// or moved for lack of space stay, and the report says that it is not complete.
+    ///
     /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
     /// stores that were not configured so, or to have it done at once.
     ///
@@ -70,12 +74,21 @@ extension Store {
         var run = CompactionRun(bounds, horizon: min(horizon, limit))
         let span = run.isDone ? 0 : run.horizon - run.next + 1
         let total = min(before.operations, Int(clamping: span))
+        var chunk = budget
         while !run.isDone, !Task.isCancelled {
-            let begun = run
-            run = try await writeContext { context in
-                var run = begun
-                try context.compact(&run, budget: budget)
-                return run
+            let (begun, size) = (run, chunk)
+            do {
+                run = try await writeContext { context in
+                    var run = begun
+                    context.compacts = true
+                    try context.compact(&run, budget: size)
+                    return run
+                }
+                chunk = chunk.doubled(upTo: budget)
+            } catch let error as StoreError where error.code == .full {
+                guard let half = chunk.half else { throw error }
+                chunk = half
+                continue
             }
             progress(WorkProgress(done: run.visited, total: total))
         }

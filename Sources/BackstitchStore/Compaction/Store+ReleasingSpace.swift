@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 /// What giving free space back to the file system did.
 package struct SpaceRelease: Sendable {
@@ -9,6 +10,13 @@ package struct SpaceRelease: Sendable {
     package var isSupported = true
     /// Whether it went on to the end; otherwise its task was cancelled.
     package var isComplete = true
+
+    /// Adds another one that came behind.
+    fileprivate mutating func add(_ more: SpaceRelease) {
+        bytes += more.bytes
+        isComplete = more.isComplete
+        reusablePages = more.reusablePages
+    }
 }
 
 extension Store {
@@ -78,16 +86,30 @@ extension Store {
 
     /// Packs half-empty pages, gives free ones back, and moves others so that more can be given back.
     func shrink() async throws -> SpaceRelease {
-        let isPacked = try await packPages()
+        var isPacked = try await unlessFull { try await packPages() } ?? false
         var release = try await releaseSpace()
+        if !isPacked, release.bytes > 0, !Task.isCancelled {
+            // There is space now.
+            isPacked = try await unlessFull { try await packPages() } ?? false
+            try await release.add(releaseSpace())
+        }
         if isPacked, release.isSupported, release.isComplete, try await isScattered(release) {
-            try await movePages()
-            let more = try await releaseSpace(pagesPerRunMin: Self.pagesPerLastRunMin)
-            release.bytes += more.bytes
-            release.isComplete = more.isComplete
+            isPacked = try await unlessFull { try await movePages() } != nil
+            try await release.add(releaseSpace(pagesPerRunMin: Self.pagesPerLastRunMin))
         }
         release.isComplete = release.isComplete && isPacked
         return release
+    }
+
+    /// Does what a compaction can do without; nil where the disk is too full for it.
+    private func unlessFull<Result>(
+        _ body: () async throws -> Result
+    ) async throws -> Result? {
+        do {
+            return try await body()
+        } catch let error as StoreError where error.code == .full {
+            return nil
+        }
     }
 
     /// Gives the free pages of the file back to the file system, step by step. Pages that readers, or
@@ -106,7 +128,7 @@ extension Store {
         let budget = wanted
         var release = SpaceRelease()
         // What the last commit freed may be used after one more.
-        try await onWriter { try $0.commitNothing(in: meta) }
+        _ = try await unlessFull { try await onWriter { try $0.commitNothing(in: meta) } }
         var next: Int?
         repeat {
             if Task.isCancelled {

@@ -51,6 +51,10 @@ public struct Diagnosis: Hashable, Sendable {
     public internal(set) var rows = 0
     /// What a repair keeps and what it can't; nil where none helps.
     public internal(set) var salvage: SalvageReport?
+    /// The process that is stopped in the middle of a write, as by SIGSTOP or a debugger; nil where
+    /// there is none, and where this process has the store open. All writes to the store wait until it
+    /// goes on or ends; reads don't. The files are not damaged by that.
+    public internal(set) var stoppedWriter: Int32?
 
     /// Whether nothing is wrong.
     public var isHealthy: Bool { findingCount == 0 }

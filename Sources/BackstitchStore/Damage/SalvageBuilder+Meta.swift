@@ -69,12 +69,24 @@ extension SalvageBuilder {
             if name.hasPrefix(MetaName.zonePrefix) {
                 try putZone(name, value, dropsZones: dropsZones)
             } else if end == nil, !dropsZones || !name.hasPrefix(MetaName.seenPrefix),
-                ![MetaName.catalog, MetaName.catalogCopy, MetaName.compaction].contains(name)
+                !Self.madeAnew.contains(name)
             {
                 try target.putMeta(name, value, databases)
             }
         }
     }
+
+    /// Writes what waits to be pushed in the new tables.
+    func putOutboxCounts() throws {
+        var counting = OutboxCounting.begun(at: try reader.head)
+        try reader.countOn(&counting, budget: .max)
+        try target.putMeta(MetaName.outboxCounts, counting.bytes, databases)
+    }
+
+    /// What is written by itself, or counted again.
+    private static let madeAnew = [
+        MetaName.catalog, MetaName.catalogCopy, MetaName.compaction, MetaName.outboxCounts,
+    ]
 
     /// Keeps whose records they are, and lets all be fetched again.
     private func putZone(_ name: String, _ value: [UInt8], dropsZones: Bool) throws {

@@ -95,6 +95,7 @@ final class SalvageBuilder {
         try putMeta(compactedThrough: extent.isLogWhole ? nil : end)
         try project(progress)
         if !extent.isLogWhole, try !appendRepair(behind: end) { try setAllAside() }
+        try putOutboxCounts()
         report.operations = try target.count(of: databases.log)
     }
 

@@ -1,6 +1,7 @@
 import BackstitchCore
 import Foundation
 import LMDB
+import Threading
 
 extension Store {
     /// Finds out what is wrong with the files of a store, and what a repair would make of them.
@@ -21,7 +22,9 @@ extension Store {
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> Diagnosis {
         do {
+            let stoppedWriter = Environment.stoppedWriter(at: directory)?.process
             var (diagnosis, extent) = try examine(directory, configuration, progress)
+            diagnosis.stoppedWriter = stoppedWriter
             guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
             let place = try Environment.temporary(
                 options: options(configuration, durability: .relaxed))

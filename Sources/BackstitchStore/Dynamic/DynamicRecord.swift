@@ -37,6 +37,7 @@ extension DynamicRecord {
     init(_ row: RowView, key: RecordKey, table: EntityTable) throws {
         self.key = key
         entity = table.name
+        var isUnreadable = row.flags.contains(.isUnreadable)
         if row.isDeleted {
             values = [:]
         } else {
@@ -45,13 +46,14 @@ extension DynamicRecord {
                     .damaged, "The row of \(table.name) \(key) can't be read. Run rebuild.")
             }
             values = table.values(of: fields)
+            if table.isUnderExamination { isUnreadable = !table.canRead(fields) }
         }
         state =
             if row.isDeleted {
                 .deleted
             } else if row.flags.contains(.isParked) {
                 .parked
-            } else if row.flags.contains(.isUnreadable) {
+            } else if isUnreadable {
                 .unreadable
             } else if row.isDirty {
                 .dirty

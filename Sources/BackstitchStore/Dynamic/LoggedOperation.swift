@@ -57,7 +57,7 @@ extension LoggedOperation {
         author = view.author
         self.context = context
         transaction = view.transaction
-        date = Date(milliseconds: Int64(view.clock >> 16))
+        date = Date(milliseconds: LogicalClock.milliseconds(of: view.clock))
         entity = table?.name ?? "entity \(view.entity.rawValue)"
         record = try view.key
         previous = view.previous

@@ -82,7 +82,8 @@ extension ReadTransaction {
     /// The number of records of an entity, deleted ones aside.
     ///
     /// - Throws: `unknownEntity`.
-    /// - Complexity: O(*n*) in the entity's records; their values are not read.
+    /// - Complexity: O(1), but O(*n*) in the entity's records for a past state, and where another version of
+    ///   the program wrote last.
     public func count(of entity: String) throws -> Int {
         try reader.countRows(of: try reader.table(named: entity).number).live
     }
@@ -101,16 +102,28 @@ extension TableReader {
     }
 
     func countRows(of entity: EntityNumber) throws -> (live: Int, deleted: Int) {
+        if let counts = try storedTally?[entity] { return (counts.records, counts.tombstones) }
+        let (live, deleted, _) = try examineRows(of: entity)
+        return (live, deleted)
+    }
+
+    /// Counts by reading every row; also those that their Swift type can't read.
+    func examineRows(
+        of entity: EntityNumber
+    ) throws -> (live: Int, deleted: Int, unreadable: Int) {
         var live = 0
         var deleted = 0
+        var unreadable = 0
+        let examiner = examiner(of: entity)
         try visitStoredRows(of: entity) { _, row in
             if !row.isDeleted {
                 live += 1
+                if try !isReadable(row, by: examiner) { unreadable += 1 }
             } else if !row.flags.contains(.isEvicted) {
                 deleted += 1
             }
             return true
         }
-        return (live, deleted)
+        return (live, deleted, unreadable)
     }
 }

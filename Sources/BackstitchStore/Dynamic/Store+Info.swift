@@ -5,8 +5,8 @@ extension Store {
     /// Tells what the store holds and how far it is synced.
     ///
     /// - Throws: `closed`, `io`; `damaged` where a row, an operation or a zone's state can't be read.
-    /// - Complexity: O(*n*) in the records, the entries of views and the operations that were not pushed
-    ///   yet; values are not read.
+    /// - Complexity: O(*n*) in the entries of views. Records and what waits are counted by the commits;
+    ///   where another version of the program wrote last, which does not count, all rows are read.
     public func info() throws -> StoreInfo {
         let space: StoreInfo.Space
         do {
@@ -23,13 +23,15 @@ extension Store {
                     let rows = try reader.countRows(of: table.number)
                     return StoreInfo.Entity(
                         name: table.name, isDeclared: table.isDeclared, records: rows.live,
-                        tombstones: rows.deleted)
+                        tombstones: rows.deleted,
+                        unreadable: try reader.countUnreadableRows(of: table.number))
                 },
                 lastSequence: try reader.head,
                 operations: try reader.access.count(of: databases.log),
                 compactedThrough: try reader.compaction.through,
                 outbox: try reader.countOutbox(),
                 parked: try reader.parkedRecords(limit: StoreInfo.parkedMax),
+                incompleteRecords: try reader.incompleteCount,
                 zones: try reader.zones(), projections: try reader.projectionInfos(), space: space,
                 durability: configuration.durability)
         }

@@ -12,6 +12,9 @@ public struct StoreInfo: Hashable, Sendable {
         public let records: Int
         /// The number of records that were deleted here and whose deletes were not pushed yet.
         public let tombstones: Int
+        /// The number of records that no query gives, because their values don't fit the Swift type;
+        /// see ``Store/unreadableRecords()``.
+        public let unreadable: Int
     }
 
     /// How far a zone's synchronisation has come; without tokens and user names.
@@ -82,6 +85,9 @@ public struct StoreInfo: Hashable, Sendable {
     public let outbox: OutboxCounts
     /// Parked records in the order of their keys, ``parkedMax`` at most.
     public let parked: [ParkedRecord]
+    /// How many records of the service could not be stored whole, because there are no numbers left for
+    /// the names of their types or fields. They are fetched again once a schema declares these.
+    public let incompleteRecords: Int
     /// The zones that the store was synced with.
     public let zones: [Zone]
     /// The views of projections in the order of their names.

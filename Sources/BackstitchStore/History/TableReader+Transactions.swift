@@ -77,7 +77,7 @@ extension ReadTransaction {
                 found.append(
                     TransactionSummary(
                         id: transaction, author: operation.author, context: operation.context,
-                        date: Date(milliseconds: Int64(operation.clock >> 16)),
+                        date: Date(milliseconds: LogicalClock.milliseconds(of: operation.clock)),
                         operationCount: count))
             }
             return found.count < limit

@@ -41,7 +41,7 @@ extension Conflict {
                 uniqueKeysWithValues: fields.map { ("field \($0.field.rawValue)", $0.value) })
         }
         self.sequence = sequence
-        date = Date(milliseconds: Int64(clock >> 16))
+        date = Date(milliseconds: LogicalClock.milliseconds(of: clock))
         self.entity = table?.name ?? "entity \(entity.rawValue)"
         self.record = record
         policy = report.policy

@@ -1,6 +1,7 @@
 import BackstitchCore
 import Foundation
 import LMDB
+import Threading
 
 /// Delivers the changes of some files to those who wait for them: what this process wrote, and what
 /// other processes did, all in the order of the log and each once.
@@ -14,8 +15,11 @@ final class ChangeFeed: Sendable {
     private let catalog: CatalogState
     /// Open handles by the number of their store.
     private let environments = Locked<[Int: Environment]>([:])
-    /// What is under the lock of deliveries.
+    /// Whether there is anybody to deliver to, and how far that came: one state, so that nobody can
+    /// begin to wait while the last one ends.
     private struct State {
+        /// The mailboxes that are open or about to be.
+        var users = 0
         /// The last operation that was delivered; nil while nobody waits.
         var delivered: UInt64?
         var watch: CommitWatch?
@@ -46,58 +50,79 @@ final class ChangeFeed: Sendable {
     func open(for number: Int) -> ChangeMailbox {
         order.lock()
         defer { order.unlock() }
-        if state.withLock({ $0.delivered }) == nil {
-            start(number)
-        } else {
-            deliverLogged()
+        // Counted before anything is looked at: what is found running goes on running, and a commit
+        // behind this moment waits for its delivery.
+        let isRunning = state.withLock { state in
+            state.users += 1
+            return state.delivered != nil
         }
-        return mailboxes.open(for: number) { [weak self] in self?.stopIfUnused() }
+        Interleaving.point("a stream was counted")
+        if isRunning { deliverLogged() }
+        start(number)
+        Interleaving.point("a stream gets its mailbox")
+        return mailboxes.open(for: number) { [weak self] in self?.leave() }
     }
 
     /// Delivers what a commit of this process changed; called in commit order.
     func publish(_ changes: [ChangeSet]) {
-        guard state.withLock({ $0.delivered }) != nil else { return }
+        guard state.withLock({ $0.users > 0 }) else { return }
+        Interleaving.point("a commit is to be delivered")
         order.lock()
         defer { order.unlock() }
         for change in changes where !change.sequences.isEmpty {
-            guard let delivered = state.withLock({ $0.delivered }) else { return }
-            // The watch may have found it in the log before.
-            guard change.sequences.lowerBound > delivered else { continue }
-            if change.sequences.lowerBound > delivered + 1 {
-                deliverLogged(before: change.sequences.lowerBound)
+            let first = change.sequences.lowerBound
+            let found = state.withLock { state -> UInt64? in
+                guard state.users > 0 else { return nil }
+                // Where the log could not be read when the first stream opened, it begins here.
+                let delivered = state.delivered ?? first - 1
+                state.delivered = delivered
+                return delivered
             }
+            guard let delivered = found else { return }
+            // The watch may have found it in the log before.
+            guard first > delivered else { continue }
+            if first > delivered + 1 { deliverLogged(before: first) }
             deliver(change)
         }
     }
 
     private func deliver(_ change: ChangeSet) {
         mailboxes.deliver(change)
-        state.withLock { $0.delivered = change.sequences.upperBound - 1 }
+        Interleaving.point("a change was delivered")
+        state.withLock { state in
+            // The last stream may have ended meanwhile.
+            if state.delivered != nil { state.delivered = change.sequences.upperBound - 1 }
+        }
     }
 
-    /// Begins with the log as it is now.
+    /// Begins with the log as it is now, and watches for other processes, as far as that is not done.
     private func start(_ number: Int) {
-        let environment = environments.withLock { $0[number] }
-        guard let environment, let head = try? read(environment, { try $0.head }) else { return }
+        guard let environment = environments.withLock({ $0[number] }) else { return }
+        let (hasBegun, isWatching) = state.withLock { ($0.delivered != nil, $0.watch != nil) }
+        if !hasBegun, let head = try? read(environment, { try $0.head }) {
+            state.withLock { $0.delivered = head }
+        }
+        guard !isWatching else { return }
         let watch = try? environment.watchCommits { [weak self] in
             guard let self else { return }
             order.lock()
             defer { order.unlock() }
             deliverLogged()
         }
-        state.withLock {
-            $0.delivered = head
-            $0.watch = watch
-        }
+        state.withLock { $0.watch = watch }
     }
 
-    private func stopIfUnused() {
-        guard mailboxes.isEmpty else { return }
-        let watch = state.withLock { state in
+    /// Ends it all behind the last stream.
+    private func leave() {
+        Interleaving.point("a stream ends")
+        let watch = state.withLock { state -> CommitWatch? in
+            state.users -= 1
+            guard state.users == 0 else { return nil }
             state.delivered = nil
             defer { state.watch = nil }
             return state.watch
         }
+        // Let go of outside of the lock.
         withExtendedLifetime(watch) {}
     }
 
@@ -163,7 +188,8 @@ extension TableReader {
             }
             changes.note(
                 operation.kind, origin: operation.origin, entity: operation.entity,
-                key: try operation.key, sequence: operation.sequence)
+                key: try operation.key, sequence: operation.sequence,
+                isUnreadable: operation.flags.contains(.isUnreadable))
             return true
         }
         close()

@@ -10,8 +10,12 @@ public struct ChangeSet: Hashable, Sendable {
         public internal(set) var updated: Set<RecordKey> = []
         /// Records that are gone.
         public internal(set) var deleted: Set<RecordKey> = []
+        /// Those of the inserted and updated records whose values don't fit the Swift type, so that
+        /// no query gives them. After the schema changed, records that ceased to fit are among the
+        /// updated ones and here; those that fit again are among the updated ones only.
+        public internal(set) var unreadable: Set<RecordKey> = []
 
-        /// The number of records.
+        /// The number of records that changed.
         public var count: Int { inserted.count + updated.count + deleted.count }
     }
 
@@ -50,6 +54,12 @@ public struct ChangeSet: Hashable, Sendable {
         isComplete = false
     }
 
+    /// Whether records were deleted, and none is new.
+    var onlyDeletes: Bool {
+        numbered.values.allSatisfy(\.inserted.isEmpty)
+            && numbered.values.contains { !$0.deleted.isEmpty }
+    }
+
     /// Whether any record changed.
     public var isEmpty: Bool { records.isEmpty && isComplete }
 
@@ -68,6 +78,12 @@ public struct ChangeSet: Hashable, Sendable {
         ids(records[Model.entityName]?.deleted)
     }
 
+    /// The ids of an entity's changed records that no query gives, because their values don't fit
+    /// the type.
+    public func unreadable<Model: Entity>(_ type: Model.Type) -> Set<EntityID<Model>> {
+        ids(records[Model.entityName]?.unreadable)
+    }
+
     private func ids<Model: Entity>(_ keys: Set<RecordKey>?) -> Set<EntityID<Model>> {
         Set((keys ?? []).map { EntityID(key: $0) })
     }
@@ -76,7 +92,7 @@ public struct ChangeSet: Hashable, Sendable {
 
     mutating func note(
         _ kind: OperationKind, origin: OperationOrigin, entity: EntityNumber, key: RecordKey,
-        sequence: UInt64
+        sequence: UInt64, isUnreadable: Bool = false
     ) {
         if sequences.isEmpty {
             sequences = sequence..<(sequence + 1)
@@ -90,7 +106,7 @@ public struct ChangeSet: Hashable, Sendable {
             return
         }
         recordCount += 1
-        numbered[entity, default: Records()].note(kind, key)
+        numbered[entity, default: Records()].note(kind, key, isUnreadable: isUnreadable)
     }
 
     /// Fills in the names of the entities.
@@ -128,7 +144,12 @@ public struct ChangeSet: Hashable, Sendable {
 }
 
 extension ChangeSet.Records {
-    mutating func note(_ kind: OperationKind, _ key: RecordKey) {
+    mutating func note(_ kind: OperationKind, _ key: RecordKey, isUnreadable: Bool) {
+        if isUnreadable, kind != .delete {
+            unreadable.insert(key)
+        } else if !unreadable.isEmpty {
+            unreadable.remove(key)
+        }
         switch kind {
         // A long name is costly to hash, so that empty sets are not asked.
         case .insert:
@@ -154,8 +175,9 @@ extension ChangeSet.Records {
             self = later
             return
         }
-        for key in later.deleted { note(.delete, key) }
-        for key in later.inserted { note(.insert, key) }
-        for key in later.updated { note(.update, key) }
+        func isUnreadable(_ key: RecordKey) -> Bool { later.unreadable.contains(key) }
+        for key in later.deleted { note(.delete, key, isUnreadable: false) }
+        for key in later.inserted { note(.insert, key, isUnreadable: isUnreadable(key)) }
+        for key in later.updated { note(.update, key, isUnreadable: isUnreadable(key)) }
     }
 }

@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 /// The changes of a store, in commit order.
 ///

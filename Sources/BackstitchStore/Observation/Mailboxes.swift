@@ -1,4 +1,5 @@
 import LMDB
+import Threading
 
 /// Those who wait for the changes of some files, by the store that they asked.
 final class Mailboxes: Sendable {
@@ -32,9 +33,6 @@ final class Mailboxes: Sendable {
         }
         for mailbox in open { mailbox.close() }
     }
-
-    /// Whether nobody waits.
-    var isEmpty: Bool { state.withLock { $0.open.isEmpty } }
 
     /// A mailbox that gets everything from now on; an ended one where the store is closed.
     ///

@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 extension Store {
     /// Takes over a schema: numbers what is new, and does to the tables what can't wait.
@@ -33,6 +34,7 @@ extension Store {
                 try context.carryOut(adoption)
                 try context.releaseRefusedByRules()
                 try context.resetProjections(afterAdopting: adoption.catalog)
+                try context.noteOutboxCounts()
                 return adoption.catalog
             }
         }

@@ -17,6 +17,7 @@ extension Store {
         at directory: String, schema: Schema, configuration: StoreConfiguration = .init()
     ) throws {
         try Self.check(schema, configuration)
+        try Self.checkFolder(directory)
         try self.init(schema: schema, configuration: configuration) {
             try Environment.open(
                 at: directory,
@@ -60,6 +61,21 @@ extension Store {
         } catch {
             throw StoreError.wrap(error)
         }
+    }
+
+    /// Refuses a folder that has other files and no store; files whose names begin with a dot
+    /// don't count.
+    private static func checkFolder(_ directory: String) throws {
+        let known: Set = ["data.mdb", "lock.mdb", "redo", "sync.lock", "repair.lock"]
+        // What can't be listed is refused, or made, by the opening.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        guard !names.contains("data.mdb"),
+            let other = names.first(where: { !$0.hasPrefix(".") && !known.contains($0) })
+        else { return }
+        throw StoreError(
+            .notAStore,
+            "The folder '\(directory)' has no store, but other files, such as '\(other)'. Give the "
+                + "path of a store, or of a new or empty folder.")
     }
 
     private static func check(_ schema: Schema, _ configuration: StoreConfiguration) throws {

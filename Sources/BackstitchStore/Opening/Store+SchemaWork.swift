@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 extension Store {
     /// The attributes whose indexes are being built, as `Entity.attribute`; queries do without them
@@ -40,14 +41,27 @@ extension Store {
         await schemaWork.withLock { $0 }?.value
     }
 
-    /// Begins to do in the background what a new schema left to do; ends with the store.
+    /// Begins to do in the background what a new schema left to do, and to count what waits to be
+    /// pushed where another version of the program wrote last; ends with the store.
     func startSchemaWork() {
-        guard catalog.entities.contains(where: \.hasWork) else { return }
+        guard configuration.worksInBackground else { return }
+        let entities = catalog.entities
+        let resumes = entities.contains { $0.hasUnexamined == true }
+        let isCounting = try? read { transaction in
+            let reader = transaction.reader
+            return try !reader.outboxCounting(at: reader.head).isComplete
+        }
+        guard resumes || entities.contains(where: \.hasWork) || isCounting == true else { return }
         schemaWork.withLock { work in
             work = Task { [weak self] in
+                if resumes { try? await self?.writeContext { try $0.resumeExamination() } }
                 // A failure leaves the rest for the next open, or for `prepareIndexes` to report.
                 while let store = self, !Task.isCancelled,
                     (try? await store.writeContext { try $0.workOnSchema() }) ?? nil != nil
+                {}
+                // Each commit counts some more.
+                while let store = self, !Task.isCancelled,
+                    (try? await store.writeContext { $0.isCountingOutbox }) == true
                 {}
             }
         }

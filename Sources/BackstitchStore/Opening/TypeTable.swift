@@ -1,5 +1,6 @@
 public import BackstitchCore
 import LMDB
+import Threading
 
 /// What a store must know to read and write one Swift type.
 @usableFromInline

@@ -33,16 +33,25 @@ struct InlineProjection {
 
 extension WriteContext {
     /// Begins to take the operations of the commit into the inline projections that have all operations
-    /// before. The others catch up afterwards.
-    func begin(_ registered: RegisteredProjections) throws {
+    /// before, first of all those of other programs. The others catch up afterwards.
+    ///
+    /// - Parameter takesMissed: Whether operations of other programs are taken in.
+    /// - Returns: whether any were.
+    @discardableResult
+    func begin(_ registered: RegisteredProjections, takesMissed: Bool = true) throws -> Bool {
         projections = registered
+        var hasTaken = false
         for projection in registered.all where projection.isInline {
-            guard let state = try? reader.projectionState(projection.name),
-                state.version == projection.version, state.isComplete, state.failure == nil,
-                state.checkpoint == head, state.clock == clock
+            guard var state = try? reader.projectionState(projection.name),
+                state.version == projection.version, state.isComplete, state.failure == nil
             else { continue }
+            if takesMissed, try takeMissed(into: &state, projection) { hasTaken = true }
+            guard state.failure == nil, state.checkpoint == head, state.clock == clock else {
+                continue
+            }
             inlineProjections.append(InlineProjection(projection, state))
         }
+        return hasTaken
     }
 
     /// Takes an operation that was applied to the tables into the inline projections.

@@ -52,7 +52,7 @@ public struct ProjectedChange: ~Copyable {
     /// sequences.
     public var clock: UInt64 { operation.clock }
     /// The time of the clock.
-    public var date: Date { Date(milliseconds: Int64(operation.clock >> 16)) }
+    public var date: Date { Date(milliseconds: LogicalClock.milliseconds(of: operation.clock)) }
     /// The name of the entity.
     public var entity: String { table.name }
     /// Whether the record stands here as it was at some moment, in place of its operations up to then,

@@ -9,7 +9,7 @@ struct RegisteredProjection: Sendable {
     let needsWholeLog: Bool
     private let entities: Set<String>?
 
-    fileprivate init(_ projection: any Projection) {
+    init(_ projection: any Projection) {
         self.projection = projection
         name = projection.name
         version = UInt32(clamping: projection.version)

@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 extension Store {
     /// Works on a view until it has every operation, or stands still.
@@ -62,7 +63,7 @@ extension Store {
 
     /// Begins to keep the views up in the background; ends with the store.
     func startProjections() {
-        guard !registered.all.isEmpty else { return }
+        guard !registered.all.isEmpty, configuration.worksInBackground else { return }
         let changes = changes()
         projectionWork.withLock { work in
             work = Task { [weak self] in

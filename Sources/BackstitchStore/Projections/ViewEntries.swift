@@ -16,12 +16,15 @@ struct ViewEntries {
     let access: Access
     let database: Database
     let slot: UInt16
+    /// What is laid over the stored entries and takes all writes; nil where these change themselves.
+    var overlay: ViewOverlay?
 
     // MARK: Reading
 
     /// The value of a key, valid until the transaction writes.
     func get(_ key: [UInt8]) throws -> UnsafeRawBufferPointer? {
         guard key.count <= ViewKey.byteCountMax else { return nil }
+        if case .some(let value) = overlay?.value(for: key) { return value }
         return try withStored(key) { try access.get($0, in: database) }
     }
 
@@ -33,6 +36,16 @@ struct ViewEntries {
     ///   - visit: Gets key and value, valid until the transaction writes; returns whether to go on.
     func visit(
         from lower: [UInt8], to upper: [UInt8]?, reversed: Bool = false,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        guard let overlay else {
+            return try visitStored(from: lower, to: upper, reversed: reversed, visit)
+        }
+        try self.visit(with: overlay, from: lower, to: upper, reversed: reversed, visit)
+    }
+
+    func visitStored(
+        from lower: [UInt8], to upper: [UInt8]?, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let start = bound(lower)
@@ -67,10 +80,12 @@ struct ViewEntries {
     // MARK: Writing
 
     func put(_ value: UnsafeRawBufferPointer, for key: [UInt8]) throws {
+        if let overlay { return overlay.set(value, for: key) }
         try withStored(key) { try access.put($0, value, in: database) }
     }
 
     func delete(_ key: [UInt8]) throws {
+        if let overlay { return overlay.set(nil, for: key) }
         _ = try withStored(key) { try access.delete($0, in: database) }
     }
 

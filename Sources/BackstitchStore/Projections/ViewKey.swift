@@ -28,7 +28,8 @@ public struct ViewKey: Hashable, Sendable {
     /// Adds a value behind the others.
     ///
     /// Text and bytes sort and differ by their first 200 bytes, references by their first 203; text
-    /// counts in normal form. Null sorts first. Places and lists have no order and count as null.
+    /// counts in normal form. Null sorts first. Places, lists and values of unknown
+    /// types have no order and count as null.
     public mutating func append(_ value: Value) {
         var buffer = ByteBuffer(capacity: 260)
         OrderedKey.append(value, type: value.orderedType, to: &buffer)
@@ -61,7 +62,7 @@ extension Value {
         case .decimal: .decimal
         case .uuid: .uuid
         case .reference: .reference
-        case .location, .list: .location
+        case .location, .list, .unknown: .location
         }
     }
 }

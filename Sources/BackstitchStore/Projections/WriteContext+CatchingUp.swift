@@ -24,6 +24,9 @@ struct CatchUpBudget {
 
     static let operationsMax = 65_536
 
+    /// The most that a read takes into a view that is behind, in memory.
+    static let ofRead = CatchUpBudget(operations: 16_384, bytes: 16 << 20, entries: 131_072)
+
     /// Allows for more where the distance to the end of the log did not become less.
     mutating func follow(_ distance: UInt64, before: UInt64) {
         if distance >= before { operations = min(2 * operations, Self.operationsMax) }
@@ -76,6 +79,23 @@ extension WriteContext {
         // What a program left that crashed while it removed another view of the slot.
         state.isClearing = try !reader.entries(of: state).isEmpty
         return state
+    }
+
+    /// Takes in what other programs wrote since a view was complete, so that it follows this commit in
+    /// its transaction. Where they wrote more than one step of catching up takes, the background does.
+    ///
+    /// - Returns: whether anything was taken in.
+    func takeMissed(into state: inout ProjectionState, _ registered: RegisteredProjection) throws
+        -> Bool
+    {
+        let budget = CatchUpBudget()
+        guard state.checkpoint < head, head - state.checkpoint <= UInt64(budget.operations),
+            try reader.holds(state)
+        else { return false }
+        var folder = ChangeFolder()
+        try takeOperations(into: &state, registered, &folder, budget)
+        try put(state, of: registered.name)
+        return true
     }
 
     private func takeOperations(
@@ -133,11 +153,21 @@ struct CatchUpRun {
         _ state: ProjectionState, _ reader: TableReader, _ projections: RegisteredProjections?,
         target: TableReader? = nil
     ) {
+        self.init(
+            projection, registered, (target ?? reader).entries(of: state), reader,
+            projections?.types ?? TypeTable(schema: Schema(), catalog: reader.catalog))
+    }
+
+    /// - Parameter entries: The view.
+    init(
+        _ projection: any Projection, _ registered: RegisteredProjection, _ entries: ViewEntries,
+        _ reader: TableReader, _ types: TypeTable
+    ) {
         self.projection = projection
         self.registered = registered
         self.reader = reader
-        types = projections?.types ?? TypeTable(schema: Schema(), catalog: reader.catalog)
-        entries = (target ?? reader).entries(of: state)
+        self.types = types
+        self.entries = entries
     }
 
     /// Takes in a stored operation.
@@ -167,7 +197,7 @@ struct CatchUpRun {
 extension TableReader {
     /// Whether a view is of this log: a log that was salvaged may have other operations under the same
     /// sequences.
-    fileprivate func holds(_ state: ProjectionState) throws -> Bool {
+    func holds(_ state: ProjectionState) throws -> Bool {
         guard state.checkpoint > 0 else { return true }
         guard try state.checkpoint <= head else { return false }
         if let clock = try? withOperation(state.checkpoint, \.clock) { return clock == state.clock }

@@ -9,7 +9,8 @@ extension ReadTransaction {
     ///
     /// Rows are read in place and not decoded. Counts, minima and maxima that an index answers read
     /// no rows.
-    /// - Throws: `invalidQuery` where the query can't be answered or a sum leaves its type.
+    /// - Throws: `invalidQuery` where the query can't be answered, a sum leaves its type, or a minimum
+    ///   or maximum is asked of lists or places, which have no order.
     public func aggregate<Model: Entity, each Result: Sendable>(
         _ query: Query<Model>, _ aggregates: repeat Aggregate<Model, each Result>
     ) throws -> (repeat each Result) {
@@ -29,7 +30,8 @@ extension ReadTransaction {
     ///     query, by: GroupKeys(\.department), .count(), .average(\.age))
     /// ```
     ///
-    /// Groups are in the order of their values. All of them are held in memory.
+    /// Groups are in the order of their values: lists element by element, places from south to north.
+    /// All of them are held in memory.
     /// - Throws: `invalidQuery` where the query can't be answered or a sum leaves its type.
     public func groups<Model: Entity, each Key: AttributeValue, each Result: Sendable>(
         _ query: Query<Model>, by keys: GroupKeys<Model, repeat each Key>,
@@ -62,7 +64,8 @@ extension ReadTransaction {
             of: query, by: attributes, aggregates, reader.table(named: query.entity).number)
     }
 
-    /// The different values of attributes among the records that a query asks for, in their order.
+    /// The different values of attributes among the records that a query asks for, in their order;
+    /// attributes of any type, as those of ``GroupKeys``.
     ///
     /// - Throws: `invalidQuery` where the query can't be answered.
     public func distinct<Model: Entity, each Attribute: AttributeValue>(

@@ -1,5 +1,6 @@
 public import BackstitchCore
 import LMDB
+import Threading
 
 extension ReadTransaction {
     /// The records that a query asks for, in its order.

@@ -12,11 +12,12 @@ extension TableReader: RowSource {
         prefix.append(TableKey.rows)
         prefix.append(big: entity.rawValue)
         let prefixCount = prefix.count
+        let examiner = examiner(of: entity)
         try visitEntries(
             prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
         ) { key, value in
             guard let row = RowView(value) else { throw Self.damagedRow }
-            guard row.isReadable else { return true }
+            guard try isReadable(row, by: examiner) else { return true }
             return try visit(key.part(prefixCount..<key.count), row.bodyBytes)
         }
     }
@@ -26,7 +27,8 @@ extension TableReader: RowSource {
         reversed: Bool, readsRows: Bool,
         _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let hasUnreadable = try !readsRows && hasUnreadableRows(entity)
+        let examiner = examiner(of: entity)
+        let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
         var prefix = ByteBuffer(capacity: 8)
         TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
         try visitEntries(
@@ -37,8 +39,10 @@ extension TableReader: RowSource {
                 count < rest.count
             else { throw Self.damagedIndex }
             let recordKey = rest.part(count..<rest.count)
-            if hasUnreadable, try row(entity, keyBytes: recordKey)?.isReadable != true {
-                return true
+            if asksRows {
+                guard let row = try row(entity, keyBytes: recordKey),
+                    try isReadable(row, by: examiner)
+                else { return true }
             }
             return try visit(rest.part(0..<count), recordKey)
         }
@@ -49,9 +53,13 @@ extension TableReader: RowSource {
         from start: [UInt8], readsRows: Bool,
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        let hasUnreadable = try !readsRows && hasUnreadableRows(entity)
+        let examiner = examiner(of: entity)
+        let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
         try visitInverse(entity, attribute.field, target, from: start) { key in
-            if hasUnreadable, try row(entity, keyBytes: key)?.isReadable != true { return true }
+            if asksRows {
+                guard let row = try row(entity, keyBytes: key), try isReadable(row, by: examiner)
+                else { return true }
+            }
             return try visit(key)
         }
     }
@@ -60,8 +68,33 @@ extension TableReader: RowSource {
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result? {
-        guard let row = try row(entity, keyBytes: key), row.isReadable else { return nil }
+        guard let row = try row(entity, keyBytes: key),
+            try isReadable(row, by: examiner(of: entity))
+        else { return nil }
         return try body(row.bodyBytes)
+    }
+
+    // MARK: Readability
+
+    /// What has to ask each row of an entity whether its Swift type can read it; nil where the marks
+    /// that rows carry say so.
+    ///
+    /// The marks are those of another schema until the records were examined, and always in the past,
+    /// whose rows are read by the present schema. So a row that does not fit is left out from the first
+    /// read on, and a count is that of the records which are fetched.
+    func examiner(of entity: EntityNumber) -> EntityTable? {
+        guard let table = catalog.table(entity), table.isUnderExamination || past != nil else {
+            return nil
+        }
+        return table
+    }
+
+    /// Whether a row is a live record that its Swift type can read.
+    func isReadable(_ row: RowView, by examiner: EntityTable?) throws -> Bool {
+        guard let examiner else { return row.flags.isDisjoint(with: .notReadable) }
+        if row.isDeleted { return false }
+        guard let fields = row.fields else { throw Self.damagedRow }
+        return try examiner.canRead(fields)
     }
 
     // MARK: Entries
@@ -73,14 +106,19 @@ extension TableReader: RowSource {
 
     private func hasUnreadableRows(_ entity: EntityNumber) throws -> Bool {
         var found = false
-        var prefix = ByteBuffer(capacity: 8)
-        prefix.append(TableKey.unreadable)
-        prefix.append(big: entity.rawValue)
-        try visit(prefix: prefix.bytes) { _, _ in
+        try visitUnreadableMarks(of: entity) {
             found = true
             return false
         }
         return found
+    }
+
+    /// Visits what marks the unreadable records of an entity, until the closure returns false.
+    func visitUnreadableMarks(of entity: EntityNumber, _ visit: () throws -> Bool) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.unreadable)
+        prefix.append(big: entity.rawValue)
+        try self.visit(prefix: prefix.bytes) { _, _ in try visit() }
     }
 
     /// Visits the entries below a prefix from `lower` up to but without `upper`, either way round.
@@ -132,11 +170,6 @@ extension TableReader: RowSource {
             }
         }
     }
-}
-
-extension RowView {
-    /// Whether the row is a live record that its Swift type can read.
-    var isReadable: Bool { flags.isDisjoint(with: .notReadable) }
 }
 
 extension [UInt8] {

@@ -9,6 +9,8 @@ package struct MissedVersion {
     package let key: RecordKey
     /// When the service saved it; nil where the record does not exist there.
     package let modifiedMilliseconds: Int64?
+    /// Whether the record ended here because a lookup did not find it, and is looked up once more.
+    package let isDoubted: Bool
 }
 
 extension WriteContext {
@@ -25,11 +27,38 @@ extension WriteContext {
         try noteMissedVersion(of: key, modifiedMilliseconds: modifiedMilliseconds)
     }
 
-    private func noteMissedVersion(of key: RecordKey, modifiedMilliseconds: Int64?) throws {
+    /// Merges the end of a record that a lookup told.
+    ///
+    /// A replica that lags behind may have answered, and the feed may have been read past the version
+    /// that there is: then nothing else would tell of it. So it is looked up once more.
+    package func mergeDoubtedEnd(
+        of key: RecordKey, recordType: String, policy: ConflictSettings
+    ) throws -> MergeResult {
+        var known: Int64?
+        if let table = catalog.table(named: recordType),
+            let row = try reader.row(table.number, key), row.hasChangeTag
+        {
+            known = row.modifiedMilliseconds
+        }
+        let result = try mergeAbsent(key, recordType: recordType, policy: policy)
+        switch result {
+        case .applied, .conflict:
+            if let known {
+                try noteMissedVersion(of: key, modifiedMilliseconds: known, isDoubted: true)
+            }
+        case .unchanged, .parked, .undecided, .rejected: break
+        }
+        return result
+    }
+
+    private func noteMissedVersion(
+        of key: RecordKey, modifiedMilliseconds: Int64?, isDoubted: Bool = false
+    ) throws {
         var value: [UInt8] = []
         if let modifiedMilliseconds {
             withUnsafeBytes(of: modifiedMilliseconds.bigEndian) { value += $0 }
         }
+        if isDoubted { value.append(1) }
         try setMeta(MetaName.missedPrefix + key.name.description, value)
     }
 
@@ -54,8 +83,9 @@ extension TableReader {
                 versions.append(
                     MissedVersion(
                         key: key,
-                        modifiedMilliseconds: time.count == 8
-                            ? Int64(bitPattern: time.part(0..<8).sequence) : nil))
+                        modifiedMilliseconds: time.count >= 8
+                            ? Int64(bitPattern: time.part(0..<8).sequence) : nil,
+                        isDoubted: time.count == 9))
             }
             return versions.count < limit
         }

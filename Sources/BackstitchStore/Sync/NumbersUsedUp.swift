@@ -4,6 +4,7 @@ import BackstitchCore
 struct NumbersUsedUp: Error, CustomStringConvertible {
     var description: String {
         "The store has no numbers left for names that the service delivers "
-            + "(\(Catalog.numberMax)). Delete unused record types or fields there."
+            + "(\(Catalog.undeclaredMax)). Delete unused record types or fields there, or declare in the "
+            + "schema what is needed."
     }
 }

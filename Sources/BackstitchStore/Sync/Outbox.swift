@@ -11,11 +11,19 @@ package struct PendingChange: Equatable, Sendable {
     package let through: UInt64
     /// The change tag of the base; empty where the service is not known to have the record.
     package let changeTag: String
+    /// The names of references to records that come later in the log and are not on the service:
+    /// the record is created without them, and they follow as an update.
+    package let deferred: Set<String>
+    /// When the service saved the base; 0 where it is not known to have the record.
+    package let modifiedMilliseconds: Int64
 
     package init(
         entity: EntityNumber, entityName: String, key: RecordKey, push: RecordFold.Push,
-        through: UInt64, changeTag: String
+        through: UInt64, changeTag: String, modifiedMilliseconds: Int64 = 0,
+        deferred: Set<String> = []
     ) {
+        self.deferred = deferred
+        self.modifiedMilliseconds = modifiedMilliseconds
         self.entity = entity
         self.entityName = entityName
         self.key = key
@@ -33,6 +41,8 @@ package struct Outbox: Equatable, Sendable {
     package var through: UInt64 = 0
     /// Whether that is the end of the log.
     package var isComplete = true
+    /// The bytes that the changes take in memory while they are pushed, roughly.
+    package var byteCount = 0
 
     package init() {}
 }
@@ -50,34 +60,49 @@ public struct OutboxCounts: Hashable, Sendable {
     public internal(set) var parkedOperations = 0
     /// Records with operations that the engine's selection holds back.
     public internal(set) var heldBackRecords = 0
+    /// Records with operations of which it was not asked whether the selection's predicates hold
+    /// them back, because too many operations wait: they are pending or held back, and counted as
+    /// neither. 0 without predicates, and where fewer than ``examinedMax`` operations are behind the
+    /// outbox's floor.
+    public internal(set) var unexaminedRecords = 0
     /// Conflicts in the journal.
     public internal(set) var conflicts = 0
+
+    /// The most operations that are looked at to tell what a selection's predicates hold back.
+    public static let examinedMax = 5_000
 }
 
 extension TableReader {
     /// Folds unsynced operations per record, from the oldest on.
     ///
-    /// Stops behind the transaction in which the number of records reaches `recordsMax`, so that
-    /// records saved together are pushed together where they fit. What these records' later
-    /// operations change goes along with them, as far as it needs no record that comes later: a
-    /// record is pushed once, not once for every run of the log in which it was edited.
+    /// Stops behind the transaction in which the number of records reaches `recordsMax`, or their
+    /// bytes half of `bytesMax`, so that records saved together are pushed together where they fit.
+    /// Stops within a transaction where the bytes reach `bytesMax`; one record is folded whatever its
+    /// size. What these records' later operations change goes along with them while the bytes allow
+    /// it, as far as it needs no record that comes later: a record is pushed once, not once for
+    /// every run of the log in which it was edited.
     ///
     /// - Parameters:
     ///   - start: Operations up to this sequence are left out, unless a record has later ones too.
     ///   - selection: What is not held back.
-    ///   - wholes: Records that are folded with all their operations, whatever these need.
+    ///   - wholes: Records that are folded with all their operations, whatever these need; the first
+    ///     of them in any case, the others while the bytes allow it.
     package func foldOutbox(
-        recordsMax: Int, after start: UInt64 = 0, selection: BoundSelection = BoundSelection(),
-        wholes: Set<RecordPlace> = []
+        recordsMax: Int, bytesMax: Int = .max, after start: UInt64 = 0,
+        selection: BoundSelection = BoundSelection(), wholes: Set<RecordPlace> = []
     ) throws -> Outbox {
         var outbox = Outbox()
         var folds: [PendingFold] = []
         // Nil marks records that have nothing to push, so that they are looked up once.
         var positions: [RecordPlace: Int?] = [:]
         var lastTransaction: UInt64 = 0
+        var byteCount = 0
         outbox.through = max(try outboxFloor, start)
         try visitOperations(from: outbox.through + 1) { operation in
-            if folds.count >= recordsMax, operation.transaction != lastTransaction {
+            let isNext = operation.transaction != lastTransaction
+            let isHalfFull = byteCount > 0 && byteCount >= bytesMax / 2
+            let isFull = byteCount > 0 && byteCount >= bytesMax
+            if isFull || isNext && (isHalfFull || folds.count >= recordsMax) {
                 outbox.isComplete = false
                 return false
             }
@@ -87,7 +112,7 @@ extension TableReader {
             let place = RecordPlace(entity: operation.entity, key: try operation.key)
             if let known = positions[place] {
                 guard let position = known else { return true }
-                try folds[position].add(operation)
+                byteCount += try folds[position].add(operation)
                 return true
             }
             guard let fold = try startFold(operation, place, selection) else {
@@ -95,38 +120,77 @@ extension TableReader {
                 return true
             }
             positions[place] = fold.waits ? .some(nil) : folds.count
+            byteCount += fold.waits ? PendingFold.placeByteCount : fold.byteCount
             if !fold.waits { folds.append(fold) }
             return true
         }
-        for index in folds.indices where !outbox.isComplete || wholes.contains(folds[index].place) {
-            let isWhole = wholes.contains(folds[index].place)
-            try complete(&folds[index]) { table, step in
-                try !isWhole && needsLater(step, in: table) { positions[$0] != nil }
+        let isWhole = folds.map { wholes.contains($0.place) }
+        for index in folds.indices where isWhole[index] {
+            byteCount += try complete(&folds[index]) { _, _ in false }
+            if byteCount >= bytesMax { break }
+        }
+        for index in folds.indices where !outbox.isComplete && !isWhole[index] {
+            if byteCount >= bytesMax { break }
+            byteCount += try complete(&folds[index]) { table, step in
+                try needsLater(step, in: table) { positions[$0] != nil }
             }
         }
+        let (isComplete, through) = (outbox.isComplete, outbox.through)
         outbox.changes = try folds.compactMap { fold in
             guard let table = catalog.table(fold.place.entity) else { return nil }
+            let push = try push(of: fold)
             return PendingChange(
                 entity: fold.place.entity, entityName: table.name, key: fold.place.key,
-                push: try push(of: fold), through: fold.fold.lastSequence,
-                changeTag: fold.changeTag)
+                push: push, through: fold.fold.lastSequence, changeTag: fold.changeTag,
+                modifiedMilliseconds: fold.modifiedMilliseconds,
+                deferred: isComplete
+                    ? [] : try laterTargets(of: push, in: table, after: through, selection))
         }
+        outbox.byteCount = byteCount
         return outbox
     }
 
     /// Adds a record's later operations to its fold, up to one that has to wait.
+    ///
+    /// - Returns: by how many bytes the fold grew.
     private func complete(
         _ fold: inout PendingFold, until waits: (EntityTable, OperationStep) throws -> Bool
-    ) throws {
+    ) throws -> Int {
         guard let table = catalog.table(fold.place.entity),
             let row = try row(fold.place.entity, fold.place.key),
             row.lastSequence > fold.fold.lastSequence
-        else { return }
-        let rest = try contentSteps(from: row.lastSequence, after: fold.fold.lastSequence)
-        for step in rest {
-            if try waits(table, step) { return }
-            fold.fold.add(step.without(fold.unsent))
+        else { return 0 }
+        let before = fold.byteCount
+        let start = fold.fold.lastSequence
+        try visitContentSteps(from: row.lastSequence, after: start) { step in
+            if try waits(table, step) { return false }
+            fold.add(step)
+            return true
         }
+        return fold.byteCount - before
+    }
+
+    /// The references of a create to records that the service does not have and that come later in
+    /// the log, so that a later pass pushes them.
+    private func laterTargets(
+        of push: RecordFold.Push, in table: EntityTable, after through: UInt64,
+        _ selection: BoundSelection
+    ) throws -> Set<String> {
+        guard case .create(let fields) = push else { return [] }
+        var names: Set<String> = []
+        for attribute in table.denyingReferences {
+            guard case .reference(let key) = fields.value(attribute.field),
+                let reference = attribute.schema?.reference,
+                let target = catalog.table(named: reference.target)?.number,
+                let row = try row(target, key), !row.isDeleted, !row.hasChangeTag,
+                !row.flags.contains(.isParked), row.lastSequence > through,
+                try !isHeldBack(RecordPlace(entity: target, key: key), row, by: selection)
+            else { continue }
+            var isLater = true
+            try visitUnsynced(of: row) { sequence in isLater = sequence > through }
+            if isLater { names.insert(attribute.name) }
+        }
+        return names
     }
 
     /// Whether a change may be refused before other records are pushed: a delete, before references
@@ -157,15 +221,24 @@ extension TableReader {
     private func push(of fold: PendingFold) throws -> RecordFold.Push {
         switch fold.fold.push {
         case .update where fold.changeTag.isEmpty:
-            guard let row = try row(fold.place.entity, fold.place.key),
-                let fields = try row.fields.map({ try Fields($0) })
-            else { return .nothing }
+            guard let fields = try fields(of: fold.place, after: fold.fold.lastSequence) else {
+                return .nothing
+            }
             return .create(fields.without(fold.unsent).withoutNulls)
         case .delete where fold.changeTag.isEmpty:
             return .nothing
         case let push:
             return push
         }
+    }
+
+    /// The fields of a record as one of its operations left them, which may not be the last; nil where
+    /// it did not exist then.
+    private func fields(of place: RecordPlace, after sequence: UInt64) throws -> Fields? {
+        guard let row = try row(place.entity, place.key) else { return nil }
+        let now = row.isDeleted ? nil : try row.fields.map { try Fields($0) }
+        let later = try contentSteps(from: row.lastSequence, after: sequence)
+        return later.reversed().reduce(now) { $1.change.undone(from: $0) }
     }
 
     /// Whether the service does not have an operation of a record that has a row.
@@ -190,14 +263,17 @@ extension TableReader {
         guard let row = try row(place.entity, place.key), try isUnsynced(operation, row)
         else { return nil }
         var fold = PendingFold(
-            place: place, changeTag: row.changeTag,
+            place: place, changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds,
             waits: try row.flags.contains(.isParked) || isHeldBack(place, row, by: selection),
             unsent: catalog.table(place.entity)?.unsentFields ?? [])
         // The floor may lie behind the first unsynced operation of a record that was parked.
-        for step in try contentSteps(from: operation.previous, after: row.syncedSequence) {
-            fold.fold.add(step.without(fold.unsent))
+        if !fold.waits {
+            try visitContentSteps(from: operation.previous, after: row.syncedSequence) { step in
+                fold.add(step)
+                return true
+            }
         }
-        try fold.add(operation)
+        _ = try fold.add(operation)
         return fold
     }
 
@@ -209,63 +285,117 @@ extension TableReader {
         }
     }
 
-    /// Counts what waits. Reads the log from the oldest unsynced operation on.
+    /// Counts what waits: reads what every commit keeps up, and counts all rows where a program has
+    /// written that does not.
     ///
-    /// - Parameter fromStart: Whether operations before the outbox's floor may wait too.
+    /// Of entities that the selection narrows by a predicate it looks at operations from the outbox's
+    /// floor on, ``OutboxCounts/examinedMax`` at most.
+    /// - Parameter fromStart: Whether operations before the outbox's floor may be selected too.
     package func countOutbox(
         selection: BoundSelection = BoundSelection(), fromStart: Bool = false
     ) throws -> OutboxCounts {
+        let tally = try outboxTally
         var counts = OutboxCounts()
-        var records: Set<RecordPlace> = []
-        try visitOperations(from: fromStart ? 1 : outboxFloor + 1) { operation in
-            guard operation.kind.changesContent, !operation.isTombstone else { return true }
-            guard let row = try row(operation.entity, keyBytes: operation.keyBytes),
-                try isUnsynced(operation, row), !row.flags.contains(.isParked)
-            else { return true }
-            let place = RecordPlace(entity: operation.entity, key: try operation.key)
-            if try isHeldBack(place, row, by: selection) { return true }
-            counts.pendingOperations += 1
-            records.insert(place)
-            return true
-        }
-        counts.pendingRecords = records.count
-        try visitParked { place, _, _ in
-            counts.parkedRecords += 1
-            if let row = try row(place.entity, place.key) {
-                counts.parkedOperations +=
-                    try contentSteps(from: row.lastSequence, after: row.syncedSequence).count
+        counts.conflicts = tally.conflicts
+        var narrowedRecords = 0
+        for (entity, found) in tally.entities {
+            counts.parkedRecords += found.parkedRecords
+            counts.parkedOperations += found.parkedOperations
+            if selection.excluded.contains(entity) {
+                counts.heldBackRecords += found.pendingRecords
+            } else if selection.filters[entity] != nil {
+                narrowedRecords += found.pendingRecords
+            } else {
+                counts.pendingRecords += found.pendingRecords
+                counts.pendingOperations += found.pendingOperations
             }
-            return true
         }
-        counts.heldBackRecords = try countHeldBack(by: selection)
-        counts.conflicts = try count(table: TableKey.journal)
+        if narrowedRecords > 0 {
+            try countNarrowed(
+                narrowedRecords, by: selection, from: fromStart ? 1 : outboxFloor + 1, &counts)
+        }
         return counts
     }
 
-    private func count(table: UInt8) throws -> Int {
-        var count = 0
-        var prefix = ByteBuffer(capacity: 16)
-        prefix.append(table)
-        try visit(prefix: prefix.bytes) { _, _ in
-            count += 1
+    /// Tells pending records from those that are held back, of entities with a predicate.
+    ///
+    /// - Parameter total: How many of their records have operations and are not parked.
+    private func countNarrowed(
+        _ total: Int, by selection: BoundSelection, from first: UInt64,
+        _ counts: inout OutboxCounts
+    ) throws {
+        var seen: Set<RecordPlace> = []
+        var (pending, operations, heldBack) = (0, 0, 0)
+        var examined = 0
+        try visitOperations(from: first) { operation in
+            guard examined < OutboxCounts.examinedMax, seen.count < total else { return false }
+            examined += 1
+            guard operation.kind.changesContent, selection.filters[operation.entity] != nil,
+                let row = try row(operation.entity, keyBytes: operation.keyBytes), row.isDirty,
+                !row.flags.contains(.isParked)
+            else { return true }
+            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            guard seen.insert(place).inserted else { return true }
+            if try isHeldBack(place, row, by: selection) {
+                heldBack += 1
+            } else {
+                let count = try unsyncedCount(
+                    from: row.lastSequence, after: row.syncedSequence)
+                pending += 1
+                operations += count
+                examined += count
+            }
             return true
         }
-        return count
+        counts.pendingRecords += pending
+        counts.pendingOperations += operations
+        // Whatever is to be pushed has an operation behind the floor.
+        if examined < OutboxCounts.examinedMax { heldBack = total - pending }
+        counts.heldBackRecords += heldBack
+        counts.unexaminedRecords = total - pending - heldBack
     }
 }
 
 /// A fold that is under way.
 private struct PendingFold {
+    /// What the place of a record takes in memory, roughly.
+    static let placeByteCount = 256
+    /// What a record takes in memory besides its fields, with the modification that is made of it.
+    private static let recordByteCount = 2_048
+
     let place: RecordPlace
     let changeTag: String
+    let modifiedMilliseconds: Int64
     /// Whether it is parked or held back.
     let waits: Bool
     /// The fields that are not pushed.
     let unsent: Set<FieldID>
-    var fold = RecordFold()
+    private(set) var fold = RecordFold()
+    /// The bytes that it takes in memory, roughly.
+    private(set) var byteCount = Self.recordByteCount
 
-    mutating func add(_ operation: OperationView) throws {
+    init(
+        place: RecordPlace, changeTag: String, modifiedMilliseconds: Int64, waits: Bool,
+        unsent: Set<FieldID>
+    ) {
+        self.place = place
+        self.changeTag = changeTag
+        self.modifiedMilliseconds = modifiedMilliseconds
+        self.waits = waits
+        self.unsent = unsent
+    }
+
+    mutating func add(_ step: OperationStep) {
         guard !waits else { return }
-        fold.add(try OperationStep(operation).without(unsent))
+        fold.add(step.without(unsent))
+        byteCount = Self.recordByteCount + fold.byteCount
+    }
+
+    /// - Returns: by how many bytes the fold grew.
+    mutating func add(_ operation: OperationView) throws -> Int {
+        guard !waits else { return 0 }
+        let before = byteCount
+        add(try OperationStep(operation))
+        return byteCount - before
     }
 }

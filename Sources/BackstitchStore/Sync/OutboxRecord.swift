@@ -23,11 +23,27 @@ public struct OutboxRecord: Hashable, Sendable {
 }
 
 extension TableReader {
+    /// The bytes of records that are folded at once in order to list them.
+    private static var listedBytesMax: Int { 4 << 20 }
+
     /// The records that are to be pushed, in the order of their first unsynced operations.
     package func outboxRecords(limit: Int) throws -> [OutboxRecord] {
-        guard limit > 0 else { return [] }
-        return try foldOutbox(recordsMax: limit).changes.compactMap(OutboxRecord.init)
-            .prefix(limit).map { $0 }
+        var records: [OutboxRecord] = []
+        var seen: Set<RecordPlace> = []
+        var outbox = Outbox()
+        outbox.isComplete = false
+        while records.count < limit, !outbox.isComplete {
+            outbox = try foldOutbox(
+                recordsMax: limit - records.count, bytesMax: Self.listedBytesMax,
+                after: outbox.through)
+            for change in outbox.changes where records.count < limit {
+                // A record of an earlier run may have later operations that it does not need.
+                guard seen.insert(RecordPlace(entity: change.entity, key: change.key)).inserted
+                else { continue }
+                OutboxRecord(change).map { records.append($0) }
+            }
+        }
+        return records
     }
 }
 

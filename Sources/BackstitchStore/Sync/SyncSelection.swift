@@ -117,21 +117,4 @@ extension TableReader {
             return isOut(try operation.before.bytes)
         } ?? false
     }
-
-    /// Counts the records that have operations and are held back. Looks at each row of the entities
-    /// that the selection narrows.
-    func countHeldBack(by selection: BoundSelection) throws -> Int {
-        var count = 0
-        for entity in selection.excluded.union(selection.filters.keys) {
-            try visitStoredRows(of: entity) { bytes, row in
-                guard row.isDirty, !row.flags.contains(.isParked),
-                    let key = RecordKey(reading: bytes)
-                else { return true }
-                let place = RecordPlace(entity: entity, key: key)
-                if try isHeldBack(place, row, by: selection) { count += 1 }
-                return true
-            }
-        }
-        return count
-    }
 }

@@ -77,17 +77,48 @@ extension WriteContext {
                 keys.append(key)
                 return true
             }
-            for key in keys {
-                guard try !endEviction(of: key), let row = try reader.row(table.number, key) else {
-                    continue
-                }
-                try append(
-                    .forget, origin: .remote, entity: table.number, key: key,
-                    previous: row.lastSequence
-                ) { _ in }
-            }
+            for key in keys where try !endEviction(of: key) { try forget(key, table) }
         }
         try setOutboxFloor(0)
+    }
+
+    /// Forgets what the service knew of the next records, in the order of entities and keys. Evicted
+    /// ones stay as they are.
+    ///
+    /// - Parameters:
+    ///   - last: The last row that was looked at; nil to begin.
+    ///   - rowsMax: The most rows to look at, at least one.
+    /// - Returns: the last row that was looked at now, and how many were; no place at the end.
+    package func forgetService(
+        after last: RecordPlace?, rowsMax: Int
+    ) throws -> (last: RecordPlace?, rows: Int) {
+        var (place, count) = (last, 0)
+        for table in catalog.tables.sorted(by: { $0.number < $1.number }) {
+            if let last, table.number < last.entity { continue }
+            let start = last?.entity == table.number ? last?.key : nil
+            var keys: [RecordKey] = []
+            try reader.visitStoredRows(of: table.number, from: start) { bytes, row in
+                guard let key = RecordKey(reading: bytes), key != start else { return true }
+                guard count < rowsMax else { return false }
+                count += 1
+                place = RecordPlace(entity: table.number, key: key)
+                if row.isKnownToService, !row.flags.contains(.isEvicted) { keys.append(key) }
+                return true
+            }
+            for key in keys { try forget(key, table) }
+            if count == rowsMax { return (place, count) }
+        }
+        return (nil, count)
+    }
+
+    private func forget(_ key: RecordKey, _ table: EntityTable) throws {
+        guard let row = try reader.row(table.number, key) else { return }
+        if row.isDeleted, row.hasChangeTag {
+            try noteUnheardEnd(of: key, table.number, sequence: row.lastSequence)
+        }
+        try append(
+            .forget, origin: .remote, entity: table.number, key: key, previous: row.lastSequence
+        ) { _ in }
     }
 
     /// Moves the place from which unsynced operations are looked for behind a run that was settled;

@@ -17,6 +17,7 @@ extension WriteContext {
         guard let table = catalog.table(change.entity),
             let row = try reader.row(change.entity, key)
         else { return .unchanged }
+        if version != nil { try forgetUnheardEnd(of: key) }
         if try reader.isPending(change.through, in: row) {
             if let version, !deferred.isEmpty {
                 try acknowledgePart(

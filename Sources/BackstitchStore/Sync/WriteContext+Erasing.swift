@@ -6,6 +6,7 @@ extension WriteContext {
     ///
     /// - Parameter keepsUnsynced: Whether records with such edits stay as they are.
     package func eraseRecords(keepsUnsynced: Bool = false) throws {
+        if !keepsUnsynced { try forgetUnheardEnds() }
         var places: [RecordPlace] = []
         for table in catalog.tables {
             try reader.visitStoredRows(of: table.number) { bytes, row in

@@ -19,7 +19,8 @@ package enum MergeResult: Equatable, Sendable {
 extension WriteContext {
     /// Merges a record that the service has.
     ///
-    /// One that can't be stored is rejected, and nothing of it is kept.
+    /// One that can't be stored is rejected, and nothing of it is kept. Where the catalog can't number
+    /// its type or all of its fields, a note says so, and it is fetched again once that is otherwise.
     /// - Parameter isAuthoritative: Whether its version counts even where it is older than the one
     ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
@@ -33,8 +34,10 @@ extension WriteContext {
             case .unchanged, .parked, .undecided, .rejected: break
             case .applied, .conflict: try noteDuplicate(record)
             }
+            try noteIncomplete(record)
             return result
         } catch let error as NumbersUsedUp {
+            try noteIncomplete(record)
             return .rejected(error.description)
         }
     }
@@ -85,6 +88,9 @@ extension WriteContext {
                     _ = try mergeAbsent(other, key, policy: policy)
                 }
             }
+            if let result = try mergeUnheardEnd(key, table, record, version, policy) {
+                return result
+            }
             let isUnreadable = try packBody(record, of: table)
             try insertBody(
                 origin: .remote, entity: table.number, key: key, previous: 0,
@@ -109,6 +115,7 @@ extension WriteContext {
         _ key: RecordKey, recordType: String?, policy: ConflictSettings
     ) throws -> MergeResult {
         var result = MergeResult.unchanged
+        try forgetIncomplete(key)
         for table in catalog.tables where recordType == nil || table.name == recordType {
             if try reader.row(table.number, key) != nil {
                 result = try mergeAbsent(table, key, policy: policy)
@@ -180,7 +187,10 @@ extension WriteContext {
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         }
-        if plan.remote != .nothing { try forgetMissedVersion(of: key) }
+        if plan.remote != .nothing {
+            try forgetMissedVersion(of: key)
+            try forgetUnheardEnd(of: key)
+        }
         plan = masked.whole(plan, local)
         try perform(plan, key, table)
         if let conflict = plan.conflict { return .conflict(conflict) }
@@ -335,27 +345,16 @@ extension WriteContext {
         return (fields, table)
     }
 
-    /// Numbers the names that are new, in a fixed order.
+    /// Numbers the names that are new, in a fixed order, as far as there are numbers for them.
     private func number(
         _ names: Dictionary<String, ServiceValue>.Keys, of table: EntityTable
     ) throws -> EntityTable {
-        var table = table
-        for name in names.filter({ table.attribute(named: $0) == nil }).sorted() {
-            (table, _) = try field(named: name, of: table)
-        }
-        return table
+        try numberFields(
+            named: names.filter { table.attribute(named: $0) == nil }.sorted(), of: table)
     }
 
     /// Whether fields can't be read as the Swift type that the schema declares.
-    func isUnreadable(_ fields: Fields, _ table: EntityTable) -> Bool {
-        table.attributes.contains { attribute in
-            guard attribute.isDeclared, let schema = attribute.schema else { return false }
-            let value = fields.value(attribute.field)
-            if value == .null { return attribute.isMandatory }
-            let service = ServiceMapping.serviceValue(value, of: schema)
-            return !ServiceMapping.storedValue(service, of: schema).fits
-        }
-    }
+    func isUnreadable(_ fields: Fields, _ table: EntityTable) -> Bool { !table.canRead(fields) }
 }
 
 extension SyncStamp {
@@ -370,11 +369,11 @@ extension ServiceValue {
     /// Whether storing the value may fail; most can't, and need no trial.
     fileprivate var mayBeRefused: Bool {
         switch self {
-        case .string(let text): text.utf8.count >= FieldWriter.fieldBytesMax
-        case .bytes(let bytes): bytes.count >= FieldWriter.fieldBytesMax
-        case .list: true
+        case .string(let text): text.utf8.count > FieldWriter.fieldBytesMax
+        case .bytes(let bytes): bytes.count > FieldWriter.fieldBytesMax
+        case .list, .unknown: true
         case .reference(let reference):
-            reference.recordName.utf8.count >= FieldWriter.fieldBytesMax
+            reference.recordName.utf8.count > FieldWriter.fieldBytesMax
         case .null, .int64, .double, .timestamp, .location: false
         }
     }

@@ -40,6 +40,14 @@ extension WriteContext {
     package func forgetFetched() throws {
         try forget(MetaName.seenPrefix)
         try forget(MetaName.missedPrefix)
+        try forget(MetaName.incompletePrefix)
+        hasIncomplete = false
+    }
+
+    /// Forgets the deletes that the service never heard of, because everything here ends.
+    func forgetUnheardEnds() throws {
+        try forget(MetaName.unheardPrefix)
+        hasUnheardEnds = false
     }
 
     private func forget(_ prefix: String) throws {

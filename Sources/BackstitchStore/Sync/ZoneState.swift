@@ -33,6 +33,9 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var suspension: Suspension?
     /// The user that the store's records belong to.
     package var userName: String?
+    /// The user under whom the store is being moved to this zone; nil where it is not. Carried
+    /// through once begun.
+    package var movingUser: String?
     /// Before when a failed round is not tried again by itself; nil where the last one ended well.
     package var retry: RetryDeadline?
     /// Whether the zone is to be deleted and filled again from here; carried through once begun.

@@ -10,6 +10,7 @@ package enum MetaName {
     /// The sequence before which every operation is settled or parked: a hint where to look for
     /// unsynced operations.
     static let outboxFloor = "outbox.floor"
+    static let outboxCounts = "outbox.counts"
     /// How far building indexes and examining records has come.
     static let schemaWork = "schema.work"
     /// How far the log is compacted.
@@ -20,10 +21,16 @@ package enum MetaName {
     static let fetchAll = "repair.fetch"
     /// What the names of zones' states begin with.
     static let zonePrefix = "sync."
+    /// How many times an engine began to synchronise the store.
+    static let syncTurn = "exchange.turn"
     /// Records seen during a full fetch.
     static let seenPrefix = "seen."
     /// Records whose version on the service was not taken over.
     static let missedPrefix = "missed."
+    /// Records whose delete the service never heard of, because it lost the zone before.
+    static let unheardPrefix = "unheard."
+    /// Records that could not be stored whole, because the catalog has no numbers left.
+    static let incompletePrefix = "incomplete."
     /// Records that arrived and may become one with others at the end of the pull.
     static let duplicatePrefix = "duplicate."
 }
@@ -37,7 +44,7 @@ enum CatalogCoding {
 
     private static let memo = CodingMemo<Catalog>()
     /// A catalog mostly changes in one entity, and stores of one schema have most entities alike.
-    private static let entities = CodingMemo<CatalogEntity>()
+    static let entities = EncodedEntities()
 
     /// What a catalog says besides its entities.
     private struct Head: Encodable {
@@ -58,7 +65,7 @@ enum CatalogCoding {
         var bytes = Array("{\"entities\":[".utf8)
         for (index, entity) in catalog.entities.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            bytes += try entities.bytes(of: entity) { try $0.sortedJSON() }
+            bytes += try entities.bytes(of: entity)
         }
         let head = Head(
             copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,

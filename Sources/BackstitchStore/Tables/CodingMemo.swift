@@ -1,5 +1,6 @@
 import Foundation
 import LMDB
+import Threading
 
 /// What was encoded or decoded last.
 ///

@@ -13,6 +13,8 @@ struct Projector: ~Copyable {
     /// A copy of the row before an operation: a write to the tree may move the row itself.
     private var oldBuffer = ByteBuffer(capacity: 1024)
     private var writer = FieldWriter()
+    /// What waits to be pushed, kept up with the tables; nil where nobody asks.
+    var counting: OutboxCounting?
 
     init(access: Access, databases: Databases) {
         self.access = access
@@ -29,25 +31,37 @@ struct Projector: ~Copyable {
         let reader = TableReader(
             access: access, databases: databases, catalog: catalog, checksRows: true)
         let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
-        let flags = row?.flags ?? []
-        let after = try change(operation, row: row, in: table)
+        let before = row?.header
+        let flags = before?.flags ?? []
+        let after = try change(operation, row: row, before, in: table)
         if operation.kind == .park { try putParked(operation) }
-        if flags.contains(.isParked), !after.contains(.isParked) { try deleteParked(operation) }
+        if flags.contains(.isParked), after?.flags.contains(.isParked) != true {
+            try deleteParked(operation)
+        }
         if let report = operation.conflictBytes { try journal(operation, report) }
         if operation.kind.changesContent {
             try noteReadability(operation, wasUnreadable: flags.contains(.isUnreadable))
+        }
+        do {
+            try counting?.note(operation, from: before, to: after, reader)
+        } catch let error as LMDBError {
+            throw error
+        } catch {
+            // A log that can't be read must not keep writes from being kept; what is stored is of
+            // an earlier operation then, and counts as nothing.
+            counting = nil
         }
     }
 
     /// Carries out on the row and its entries what an operation makes of it.
     ///
-    /// - Returns: the flags of the row after it; none where there is no row.
+    /// - Returns: the header of the row after it; nil where there is no row.
     private mutating func change(
-        _ operation: OperationView, row: RowView?, in table: EntityTable
-    ) throws -> RowView.Flags {
+        _ operation: OperationView, row: RowView?, _ before: RowHeader?, in table: EntityTable
+    ) throws -> RowHeader? {
         let change: RowChange
         do {
-            change = try RowChange(operation, on: row?.header)
+            change = try RowChange(operation, on: before)
         } catch {
             throw contradiction(operation, error.what)
         }
@@ -55,26 +69,26 @@ struct Projector: ~Copyable {
         case .begin(let header):
             try putEntries(operation, try operation.after, in: table)
             try put(header, operation.afterBytes, operation)
-            return header.flags
+            return header
         case .update(let header):
             try update(operation, row: row, to: header, in: table)
-            return header.flags
+            return header
         case .bury(let header):
             try deleteEntries(operation, row: row, in: table)
             try put(header, UnsafeRawBufferPointer(start: nil, count: 0), operation)
-            return header.flags
+            return header
         case .mark(let header):
-            guard let row else { return [] }
+            guard let row else { return nil }
             try put(header, row.bodyBytes, operation)
-            return header.flags
+            return header
         case .restore:
             return try restore(operation, in: table)
         case .end:
             if row?.isDeleted == false { try deleteEntries(operation, row: row, in: table) }
             try deleteRow(operation)
-            return []
+            return nil
         case .nothing:
-            return row?.flags ?? []
+            return before
         }
     }
 
@@ -182,7 +196,7 @@ struct Projector: ~Copyable {
     /// Puts the row of a baseline.
     private mutating func restore(
         _ operation: OperationView, in table: EntityTable
-    ) throws -> RowView.Flags {
+    ) throws -> RowHeader {
         guard let baseline = operation.baseline else {
             throw contradiction(operation, "carries no row")
         }
@@ -190,7 +204,7 @@ struct Projector: ~Copyable {
         if !row.isDeleted { try putEntries(operation, try operation.after, in: table) }
         try put(row.header, row.bodyBytes, operation)
         if let bytes = baseline.parkBytes { try putParked(operation, bytes) }
-        return row.flags
+        return row.header
     }
 
     private mutating func copiedFields(

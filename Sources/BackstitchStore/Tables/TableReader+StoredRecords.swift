@@ -13,8 +13,9 @@ extension TableReader: StoredRecords {
 
     package func hasRecord(of entity: EntityNumber, without field: FieldID) throws -> Bool {
         var isFound = false
+        let examiner = examiner(of: entity)
         try visitStoredRows(of: entity) { _, row in
-            isFound = row.isReadable && row.fields?.position(of: field) == nil
+            isFound = try isReadable(row, by: examiner) && row.fields?.position(of: field) == nil
             return !isFound
         }
         return isFound
@@ -24,8 +25,10 @@ extension TableReader: StoredRecords {
         of entity: EntityNumber, _ field: FieldID, forbiddenBy schema: AttributeSchema, limit: Int
     ) throws -> [RecordKey] {
         var found: [RecordKey] = []
+        let examiner = examiner(of: entity)
         try visitStoredRows(of: entity) { keyBytes, row in
-            guard row.isReadable, let value = try row.fields?.value(of: field)?.decoded(),
+            guard try isReadable(row, by: examiner),
+                let value = try row.fields?.value(of: field)?.decoded(),
                 value != .null, !schema.allows(value)
             else { return true }
             found += RecordKey(reading: keyBytes).map { [$0] } ?? []

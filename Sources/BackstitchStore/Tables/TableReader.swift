@@ -155,14 +155,66 @@ package struct TableReader {
         return steps.reversed()
     }
 
+    /// Visits what ``contentSteps(from:after:)`` has, one operation after another until the closure
+    /// returns false: their sequences are held in memory, and one of them.
+    func visitContentSteps(
+        from last: UInt64, after synced: UInt64, _ visit: (OperationStep) throws -> Bool
+    ) throws {
+        var sequences: [UInt64] = []
+        try visitChain(from: last, after: synced) { sequences.append($0) }
+        while let sequence = sequences.popLast() {
+            let step = try withOperation(sequence) { try OperationStep($0) }
+            guard let step, try visit(step) else { return }
+        }
+    }
+
+    /// Visits the sequences of the operations that the service does not have of a record, newest
+    /// first.
+    func visitUnsynced(of row: RowView, _ visit: (UInt64) throws -> Void) throws {
+        try visitChain(from: row.lastSequence, after: row.syncedSequence, visit)
+    }
+
+    /// Visits the sequences of a record's operations that changed its content, newest first.
+    func visitChain(
+        from last: UInt64, after synced: UInt64, _ visit: (UInt64) throws -> Void
+    ) throws {
+        var sequence = last
+        while sequence > synced {
+            // Only links are followed: who needs the values compares the checksums.
+            let bytes = try TableKey.withSequence(sequence) {
+                try access.get($0, in: databases.log)
+            }
+            guard let bytes else {
+                throw StoreError(
+                    .damaged, "Operation \(sequence) is missing in the log. Run verify.")
+            }
+            let operation = try OperationView(bytes, sequence: sequence, verifies: false)
+            guard operation.previous < sequence else {
+                throw StoreError(
+                    .damaged,
+                    "Operation \(sequence) follows operation \(operation.previous). Run verify.")
+            }
+            if !operation.isTombstone { try visit(sequence) }
+            sequence = operation.previous
+        }
+    }
+
     /// What the service has in the fields that changed on this device alone since its version came.
+    ///
+    /// Of a record that began here to stay, the first edit brought all that it was then.
     func keptFields(of row: RowView) throws -> Fields {
+        guard row.hasChangeTag else { return Fields() }
         var kept = Fields()
+        var keptSinceEdit = Fields()
+        var beganHere = false
         var pushed: Set<FieldID> = []
         var sequence = row.syncedSequence
         while sequence > 0 {
             let previous = try withOperation(sequence) { operation -> UInt64 in
-                guard operation.kind == .update, operation.origin != .remote else { return 0 }
+                guard operation.kind == .update, operation.origin != .remote else {
+                    beganHere = operation.kind == .insert && operation.origin == .localOnly
+                    return 0
+                }
                 guard case .update(let before, let after) = try OperationStep(operation).change
                 else { return 0 }
                 if operation.origin == .localOnly {
@@ -172,12 +224,13 @@ package struct TableReader {
                     }
                 } else {
                     pushed.formUnion(after.ids)
+                    keptSinceEdit = kept
                 }
                 return operation.previous
             }
             sequence = previous ?? 0
         }
-        return kept
+        return beganHere ? keptSinceEdit : kept
     }
 
     // MARK: Meta

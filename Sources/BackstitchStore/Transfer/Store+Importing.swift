@@ -14,8 +14,7 @@ extension Store {
     /// - Parameters:
     ///   - options: What bad lines and unknown attributes do.
     ///   - next: Gives the next bytes, in parts of any size; nil at the end.
-    ///   - problem: Called with each line that is not imported, in the order of the lines of each
-    ///     transaction: those that can't be read first.
+    ///   - problem: Called with each line that is not imported, in the order of the lines.
     ///   - progress: Called after each transaction.
     /// - Returns: what was done; bad lines are counted in it and are no error.
     /// - Throws: `closed`, `full` or another failure of a write, with earlier transactions kept; what
@@ -70,7 +69,7 @@ extension Store {
             report.inserted += outcome.report.inserted
             report.updated += outcome.report.updated
             report.unchanged += outcome.report.unchanged
-            for problem in lines.problems + outcome.problems {
+            for problem in (lines.problems + outcome.problems).sorted(by: { $0.line < $1.line }) {
                 report.failed += 1
                 tell(problem)
             }

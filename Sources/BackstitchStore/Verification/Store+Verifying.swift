@@ -1,5 +1,6 @@
 import BackstitchCore
 import LMDB
+import Threading
 
 /// What a verification found.
 public struct VerificationReport: Hashable, Sendable {
@@ -77,6 +78,8 @@ extension Store {
                     catalog: reader.catalog)
                 try reader.project(into: expected) { tell(operations + $0) }
                 try reader.compare(with: expected, &found)
+                // Where the tables are wrong, counts of them say nothing more.
+                if found.isConsistent { try reader.checkOutboxCounts(&found) }
                 try reader.verifyProjections(registered, scratch: expected, &found)
                 // Nothing of it stays in the temporary place.
                 throw Verified(report: found)

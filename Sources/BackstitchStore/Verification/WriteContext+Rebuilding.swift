@@ -19,5 +19,6 @@ extension WriteContext {
             if done % WorkProgress.interval == 0 { progress(done) }
             return true
         }
+        try recountOutbox()
     }
 }

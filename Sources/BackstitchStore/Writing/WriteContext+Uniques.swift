@@ -21,13 +21,15 @@ extension WriteContext {
                 let row = try reader.row(place.entity, place.key), !row.isDeleted
             else { continue }
             for attribute in table.unique where fields.contains(attribute.field) {
-                guard try reader.record(sharing: attribute, of: table, with: place.key, row) != nil
+                guard
+                    let other = try reader.record(
+                        sharing: attribute, of: table, with: place.key, row)
                 else { continue }
                 throw StoreError(
                     .notUnique,
                     "\(table.name).\(attribute.attributeName) of \(place.key) can't be saved: it is "
-                        + "unique, and another record has the same value. Choose another value, or "
-                        + "change that record. Nothing was saved.")
+                        + "unique, and record \(other) has the same value. Choose another value, "
+                        + "or change that record. Nothing was saved.")
             }
         }
     }

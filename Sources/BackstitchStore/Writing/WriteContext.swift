@@ -10,17 +10,24 @@ package final class WriteContext {
     let configuration: StoreConfiguration
     private(set) package var catalog: CatalogSnapshot
     private(set) var catalogHasChanged = false
+    /// How often the catalog was changed: each time costs as much as its entities.
+    private(set) package var catalogChangeCount = 0
     /// The sequence of the last operation.
     private(set) package var head: UInt64
     private let headBefore: UInt64
     /// The operations that the commit has appended so far.
     var appendedCount: Int { Int(head - headBefore) }
     private(set) var clock: UInt64
-    /// The latest time that fits the 48 bits of a clock, some 8,900 years away.
-    private static let millisecondsMax: Int64 = 1 << 48 - 1
     private var projector: Projector
+    /// What waited to be pushed before the commit.
+    private let countingBefore: OutboxCounting
     private var operationBuffer = ByteBuffer(capacity: 4096)
     var compactionBuffer = ByteBuffer(capacity: 4096)
+
+    /// Whether there are notes of records that could not be stored whole; nil where nobody looked.
+    var hasIncomplete: Bool?
+    /// Whether there are notes of deletes that the service never heard of; nil where nobody looked.
+    var hasUnheardEnds: Bool?
 
     // The write that is running now.
     private(set) var transaction: UInt64 = 0
@@ -30,7 +37,15 @@ package final class WriteContext {
     private var purpose = ""
     /// Whether what the running write saves stays on this device.
     private(set) var isLocalOnly = false
+    /// Whether the running write removes operations that nobody needs any more.
+    var compacts = false
+    /// Whether the running write takes less space than it frees, sooner or later.
+    var freesSpace: Bool { compacts || changes.onlyDeletes }
     private(set) var operationCount = 0
+    /// Whether the configuration bounds the operations of the running write.
+    private var isBounded = false
+    /// The bytes of the running write's operations.
+    private var byteCount = 0
     /// Whether the write changed anything otherwise than by operations.
     var hasWrittenDirectly = false
     /// Why an operation was applied in part. The write can't be kept then, even where its closure
@@ -71,6 +86,9 @@ package final class WriteContext {
             return (sequence, try OperationView(cursor.value, sequence: sequence).clock)
         }
         headBefore = head
+        countingBefore = try TableReader(access: access, databases: databases, catalog: catalog)
+            .outboxCounting(at: head)
+        projector.counting = countingBefore
     }
 
     package var reader: TableReader {
@@ -78,8 +96,13 @@ package final class WriteContext {
     }
 
     /// Starts the next write of the commit.
-    func begin(author: String?, context: String, isLocalOnly: Bool = false) {
+    func begin(
+        author: String?, context: String, isLocalOnly: Bool = false, isBounded: Bool = false
+    ) {
+        compacts = false
         self.isLocalOnly = isLocalOnly
+        self.isBounded = isBounded
+        byteCount = 0
         self.author = author ?? configuration.author
         purpose = context
         transaction = 0
@@ -129,7 +152,7 @@ package final class WriteContext {
             transaction = sequence
             header.context = purpose
         }
-        advanceClock()
+        clock = LogicalClock.next(after: clock, wallMilliseconds: configuration.milliseconds())
         operationBuffer.removeAll()
         header.transaction = transaction
         header.clock = clock
@@ -137,6 +160,8 @@ package final class WriteContext {
             header, stamp: stamp, conflict: conflict, into: &operationBuffer)
         try payload(&operationBuffer)
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
+        byteCount += operationBuffer.count
+        if isBounded { try checkSize() }
         try TableKey.withSequence(sequence) {
             try access.append($0, operationBuffer.bytes, in: databases.log)
         }
@@ -147,7 +172,23 @@ package final class WriteContext {
         operationCount += 1
         changes.note(
             header.kind, origin: header.origin, entity: header.entity, key: header.key,
-            sequence: sequence)
+            sequence: sequence, isUnreadable: header.flags.contains(.isUnreadable))
+    }
+
+    /// Refuses the next operation of a write that is too large already.
+    private func checkSize() throws {
+        let (operations, bytes) = (
+            configuration.operationsPerWriteMax, configuration.bytesPerWriteMax
+        )
+        // One operation is taken whatever its size.
+        guard operationCount >= max(1, operations) || operationCount > 0 && byteCount > bytes
+        else { return }
+        throw StoreError(
+            .tooLarge,
+            "A write has more than \(operations) operations or \(bytes) bytes of them, and all other "
+                + "writes would wait for it. Divide it into several writes; update and delete by "
+                + "query do so with inPartsOf:. Where it must be one, raise operationsPerWriteMax or "
+                + "bytesPerWriteMax of the store's configuration.")
     }
 
     /// Appends an update from the changed fields that the writers hold.
@@ -167,10 +208,33 @@ package final class WriteContext {
         }
     }
 
-    /// The clock of the next operation: never behind the last one, nor behind the wall clock.
-    private func advanceClock() {
-        let milliseconds = min(max(0, configuration.milliseconds()), Self.millisecondsMax)
-        clock = max(clock < .max ? clock + 1 : clock, UInt64(milliseconds) << 16)
+    // MARK: Counts
+
+    /// Whether rows are left that are to be counted.
+    package var isCountingOutbox: Bool { projector.counting?.isComplete == false }
+
+    /// Counts everything that waits again, from the tables.
+    func recountOutbox() throws {
+        var counting = OutboxCounting(sequence: head, position: [])
+        try reader.countOn(&counting, budget: .max)
+        projector.counting = counting
+    }
+
+    /// Stores what waits to be pushed; goes on with counting it where that was never done.
+    func noteOutboxCounts() throws {
+        guard var counting = projector.counting else { return }
+        do {
+            try reader.countOn(&counting, budget: OutboxCounting.workPerCommit)
+        } catch let error as LMDBError {
+            throw error
+        } catch {
+            // As where an operation can't be counted.
+            projector.counting = nil
+            return
+        }
+        counting.sequence = head
+        projector.counting = counting
+        if counting != countingBefore { try setMeta(MetaName.outboxCounts, counting.bytes) }
     }
 
     /// Changes tables otherwise than by an operation; for entries that follow from rows and catalog.
@@ -184,7 +248,34 @@ package final class WriteContext {
     /// The table of an entity by name, numbering it if the service delivered it for the first time.
     package func table(named name: String) throws -> EntityTable {
         if let table = catalog.table(named: name) { return table }
-        return try changeCatalog { catalog in catalog.intern(entity: name) }
+        return try changeCatalog { catalog in
+            catalog.intern(entity: name, max: Catalog.undeclaredMax)
+        }
+    }
+
+    /// Numbers the types that the service delivered for the first time, at once, as far as there are
+    /// numbers for them.
+    package func numberTables(named names: Set<String>) throws {
+        let new = names.filter { name in
+            catalog.table(named: name) == nil && (1...Catalog.nameBytesMax) ~= name.utf8.count
+        }.sorted()
+        let (count, room) = (catalog.tables.count, Catalog.undeclaredMax - catalog.tables.count)
+        guard !new.isEmpty, room > 0 else { return }
+        _ = try changeCatalog { catalog in
+            catalog.add(entities: new)
+            return count
+        }
+    }
+
+    /// Numbers the attributes that the service delivered for the first time and no schema declares, at
+    /// once, as far as there are numbers for them.
+    func numberFields(named names: [String], of table: EntityTable) throws -> EntityTable {
+        guard !names.isEmpty, table.attributes.count < Catalog.undeclaredMax else { return table }
+        let index = Int(table.number.rawValue) - 1
+        return try changeCatalog { catalog in
+            catalog.add(attributes: names, toEntityAt: index)
+            return index
+        }
     }
 
     /// The number of an attribute that the service delivered and no schema declares.
@@ -207,13 +298,33 @@ package final class WriteContext {
         }
     }
 
+    /// Notes whether records of an entity could not be marked.
+    func noteUnexamined(of entity: EntityNumber, _ hasUnexamined: Bool? = true) throws {
+        let index = Int(entity.rawValue) - 1
+        guard catalog.catalog.entities[index].hasUnexamined != hasUnexamined else { return }
+        _ = try changeCatalog { catalog in
+            catalog.noteUnexamined(ofEntityAt: index, hasUnexamined)
+            return index
+        }
+    }
+
+    /// Notes that the records of an entity are to be examined.
+    func beginExamination(of entity: EntityNumber) throws {
+        let index = Int(entity.rawValue) - 1
+        _ = try changeCatalog { catalog in
+            catalog.beginExamination(ofEntityAt: index)
+            return index
+        }
+    }
+
     private func changeCatalog(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
         var changed = catalog.catalog
         guard let index = change(&changed) else {
             throw NumbersUsedUp()
         }
-        catalog = CatalogSnapshot(changed)
+        catalog = CatalogSnapshot(changed, after: catalog, changedAt: index)
         catalogHasChanged = true
+        catalogChangeCount += 1
         hasWrittenDirectly = true
         return catalog.tables[index]
     }
@@ -233,6 +344,7 @@ package final class WriteContext {
     /// Writes what is shared by the writes of a commit, once they have all run.
     func finish() throws {
         try noteInlineProjections()
+        try noteOutboxCounts()
         if catalogHasChanged {
             try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
         }

@@ -8,6 +8,10 @@ extension WriteTransaction {
     /// once, also where the change makes it match again. Keys are collected in parts where the
     /// query is read in the order of its records; otherwise 20 to 40 bytes are held for each.
     ///
+    /// All of it is one transaction, and other writes wait for its end, the longer the more records it changes; see
+    /// ``StoreConfiguration/operationsPerWriteMax``. Where it need not be one,
+    /// ``Store/update(_:inPartsOf:author:context:progress:set:)`` lets others in between.
+    ///
     /// ```swift
     /// let count = try transaction.update(query) { $0.age += 1 }
     /// ```
@@ -24,18 +28,26 @@ extension WriteTransaction {
         let binding = try types.binding(of: Model.self)
         var count = 0
         try forEachKey(of: query.lowered(), binding, changesOthers: false) { key in
-            let id = EntityID<Model>(key: key)
-            guard var model = try reader.find(id, binding) else { return }
-            try change(&model)
-            guard model.id == id else {
-                throw StoreError(
-                    .invalidValue,
-                    "An update by query replaced the id of the \(binding.name) record \(key). "
-                        + "Delete the record and insert another one instead.")
-            }
-            if try update(model) { count += 1 }
+            if try update(EntityID<Model>(key: key), binding, change) { count += 1 }
         }
         return count
+    }
+
+    /// Changes a record where it is there.
+    ///
+    /// - Returns: whether it is another one now.
+    func update<Model: Entity>(
+        _ id: EntityID<Model>, _ binding: TypeBinding, _ change: (inout Model) throws -> Void
+    ) throws -> Bool {
+        guard var model = try reader.find(id, binding) else { return false }
+        try change(&model)
+        guard model.id == id else {
+            throw StoreError(
+                .invalidValue,
+                "An update by query replaced the id of the \(binding.name) record \(id.key). "
+                    + "Delete the record and insert another one instead.")
+        }
+        return try update(model)
     }
 
     /// Sets an attribute of each record that a query asks for.
@@ -53,6 +65,10 @@ extension WriteTransaction {
 
     /// Deletes each record that a query asks for, one after another in the order of the answer, and
     /// does to the records that refer to it what their delete rules say.
+    ///
+    /// All of it is one transaction, and other writes wait for its end, some 40 µs a record; see
+    /// ``StoreConfiguration/operationsPerWriteMax``. Where it need not be one,
+    /// ``Store/delete(_:inPartsOf:author:context:progress:)`` lets others in between.
     ///
     /// - Returns: the number of records of the answer, also of those that went with one of the
     ///   others; records of other entities and others that a rule deletes don't count.

@@ -72,7 +72,7 @@ extension WriteTransaction {
         guard mayUpdate else {
             throw StoreError(
                 .alreadyExists,
-                "There is a \(binding.name) record \(key) already. Use save or update.")
+                "The \(binding.name) record \(key) exists already. Use save or update.")
         }
         let previous = row.lastSequence
         guard try context.compare(row, keepingAllBut: binding.layout) else { return .unchanged }

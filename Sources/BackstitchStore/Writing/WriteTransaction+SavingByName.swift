@@ -55,7 +55,8 @@ extension WriteTransaction {
         where attribute.isMandatory && (values[attribute.name] ?? .null) == .null {
             throw StoreError(
                 .invalidValue,
-                "\(table.name).\(attribute.name) can't be saved: it has no value and needs one.")
+                "\(table.name).\(attribute.name) has no value and needs one. Give it one; nothing "
+                    + "was saved.")
         }
         var fields: [(FieldID, Value)] = []
         var added: [(String, Value)] = []

@@ -36,13 +36,25 @@ extension CloudState {
         _ device: String, faults: inout RequestFaults
     ) -> Result<ServiceReply, ServiceError> {
         let before = databases[user]?.zones[zone]?.sequence
-        let imposed = faults.imposed(on: operations)
+        var imposed = faults.imposed(on: operations)
+        if options.keepsFieldTypes {
+            // What comes first in the request counts for what follows.
+            var types = fieldTypes
+            for (index, operation) in operations.enumerated() where imposed[index] == nil {
+                imposed[index] = types.violation(of: operation)
+            }
+        }
         let rules = faults.tighten(rules, recordCount: operations.count)
         stamp.writer = device
         let outcome = databases[user]?.zones[zone]?.modify(
             operations, atomic: atomic, rules: rules, imposed: imposed,
             requestNumber: requestCount, stamp: &stamp)
         guard let outcome else { return .failure(absence(of: zone, user)) }
+        if case .success(let results) = outcome {
+            for (operation, result) in zip(operations, results) where !result.isFailure {
+                fieldTypes.note(operation)
+            }
+        }
         if databases[user]?.zones[zone]?.sequence != before {
             noteChange(in: zone, of: user, by: device)
         }

@@ -17,6 +17,8 @@ struct CloudState: Sendable {
     var lateRequests: [LateRequest] = []
     /// How each device wants to be told of changes.
     var pokeHandlers: [String: @Sendable (ZoneID) -> Void] = [:]
+    /// The types of fields, as their first values had them.
+    var fieldTypes = FieldTypes()
     private var pokes: [Poke] = []
 
     init(limits: ServiceLimits, options: SimulatedCloud.Options, advancesItself: Bool) {

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 public import BackstitchCore
 import BackstitchSync
 
@@ -71,9 +71,10 @@ extension SimulatedCloud {
         }
     }
 
-    /// Forgets all users and their zones, as a new epoch.
+    /// Forgets all users, their zones and the types of fields, as a new epoch.
     public func wipe() {
         restore(to: Snapshot(databases: [:]))
+        state.withLock { $0.fieldTypes = FieldTypes() }
     }
 
     /// How many requests were lost to their senders and are still to be carried out.

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 public import BackstitchCore
 import BackstitchSync
 
@@ -29,6 +29,10 @@ public final class SimulatedCloud: Sendable {
         /// The record types and fields that exist, as in CloudKit's production environment; others
         /// are refused. Nil lets all in.
         public var declaredSchema: [String: [String: SimulatedFieldKind]]?
+        /// Whether the first value of a field decides its type for all records of their type, of all
+        /// users, as in CloudKit: a value of another type is refused as `invalidRequest` then. A hub
+        /// takes it, and so does this server without.
+        public var keepsFieldTypes = true
         /// Whether every version of every record is kept, for ``SimulatedCloud/version(tagged:)``;
         /// counts when the server is made.
         public var keepsVersions = false

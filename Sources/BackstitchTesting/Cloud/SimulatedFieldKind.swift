@@ -31,10 +31,11 @@ public enum SimulatedFieldKind: String, Hashable, Sendable, CaseIterable {
     /// A list of places.
     case locationList = "LOCATION_LIST"
 
-    /// The type of a value; nil for null, for an empty list, and for a list of lists.
+    /// The type of a value; nil for null, for an empty list, for a list of lists, and
+    /// for what this version knows no type for.
     public init?(_ value: ServiceValue) {
         switch value {
-        case .null: return nil
+        case .null, .unknown: return nil
         case .string: self = .string
         case .int64: self = .int64
         case .double: self = .double

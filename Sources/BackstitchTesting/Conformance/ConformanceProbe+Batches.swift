@@ -70,7 +70,7 @@ extension ConformanceProbe {
             try await modify(
                 .update(
                     recordName: "full", recordType: "T", changeTag: tag,
-                    fields: ["y": .int64(1)])),
+                    fields: ["size": .int64(1)])),
             failed: .limitExceeded, "an update that makes a record too large")
         expect(
             try await record("full")?.fields.keys.sorted() == ["text"],
@@ -78,7 +78,7 @@ extension ConformanceProbe {
         let smaller = try await modify(
             .update(
                 recordName: "full", recordType: "T", changeTag: tag,
-                fields: ["text": .null, "y": .int64(1)]))
+                fields: ["text": .null, "size": .int64(1)]))
         expect(smaller.isSaved, "an update that makes a record smaller")
         let count = limits.requestBytes / limits.recordBytes + 1
         guard count <= limits.operationsPerRequest else { return }

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 public import BackstitchCore
 import BackstitchSync
 
@@ -80,7 +80,7 @@ extension SimulatedRecordService {
     ///
     /// Every request but `currentUser` is then refused with `accountChanged`, until `currentUser`
     /// was asked; unannounced, requests go to the other user's zones at once. With nobody signed in
-    /// requests are refused with `notAuthenticated`.
+    /// all requests are refused with `notAuthenticated`.
     public func switchUser(to user: String?, announced: Bool = true) {
         state.withLock { state in
             state.awayRequests = nil

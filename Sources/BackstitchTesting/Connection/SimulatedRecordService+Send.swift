@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 import BackstitchCore
 import BackstitchSync
 
@@ -48,7 +48,8 @@ extension SimulatedRecordService {
                     request, user: state.user, device: device, number: state.requestCount),
                 caller: Caller(user: state.user, device: device), faults: faults,
                 beforeRequest: state.beforeRequest, beforeReply: state.beforeReply)
-            if state.isChangeUnread {
+            // That nobody is signed in is another thing, and the service itself tells it.
+            if state.isChangeUnread, state.user != nil {
                 departure.refusal = ServiceError(.accountChanged, reason: "another user signed in")
             }
             return departure

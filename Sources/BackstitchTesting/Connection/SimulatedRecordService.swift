@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 public import BackstitchCore
 public import BackstitchSync
 

@@ -42,9 +42,9 @@ public struct SimulationSummary: Sendable {
     }
 }
 
-/// Runs ranges of seeds, some at a time.
+/// Runs seeds, some at a time.
 public enum SimulationRun {
-    /// Runs seeds, each on its own, and adds up what they did.
+    /// Runs seeds, each on its own, and adds up what they did: a range of them, or ``FreshSeeds``.
     ///
     /// What a seed does, does not depend on the others, nor on how many run at a time.
     /// - Parameters:
@@ -53,17 +53,16 @@ public enum SimulationRun {
     ///     of the first seed that fails then too.
     ///   - progress: Called after each seed with its result.
     public static func run(
-        seeds: ClosedRange<UInt64>, options: SimulationOptions = SimulationOptions(),
+        seeds: some Sequence<UInt64>, options: SimulationOptions = SimulationOptions(),
         parallel: Int = 4, stopsAtFailure: Bool = false,
         progress: @Sendable (SimulationResult) -> Void = { _ in }
     ) async -> SimulationSummary {
         var summary = SimulationSummary()
         let start = ContinuousClock.now
+        var rest = seeds.makeIterator()
         await withTaskGroup(of: SimulationResult.self) { group in
-            var next: UInt64? = seeds.lowerBound
             func addNext() {
-                guard let seed = next else { return }
-                next = seed == seeds.upperBound ? nil : seed + 1
+                guard let seed = rest.next() else { return }
                 group.addTask { await Simulation(seed: seed, options: options).run() }
             }
             for _ in 0..<max(1, parallel) { addNext() }

@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchStore
-import LMDB
+import Threading
 
 extension SimulationWorld {
     /// Ends all trouble, and lets the devices exchange until nothing changes any more.
     func settle() async throws {
         note("all faults end")
+        try await deliverReplies(all: true)
         for index in devices.indices {
             devices[index].service.beforeRequest = nil
             devices[index].service.beforeReply = nil
@@ -17,6 +18,7 @@ extension SimulationWorld {
         for index in devices.indices where devices[index].selection != .all {
             try await reopen(index, selection: .all)
         }
+        try await moveBack()
         var retries = 0
         for round in 1...Self.settlingRoundsMax {
             step += 1
@@ -70,7 +72,7 @@ extension SimulationWorld {
         } catch let error as SyncError {
             note("\(SimulatedDevice.name(index)) exchanged: \(error)")
             if error.code == .suspended { try await resume(index) }
-            if error.code == .store {
+            if error.isOfStore {
                 throw failure("A store failed in an exchange", ["\(error)"])
             }
             // What it has is exchanged by another process.
@@ -110,10 +112,14 @@ extension SimulationWorld {
         guard device.connection.violations.isEmpty else {
             throw failure("A feed is read backwards", device.connection.violations)
         }
+        guard device.watch.violations.isEmpty else {
+            throw failure("The engines of \(device.name) meet", device.watch.violations)
+        }
         let account = try checkedAccount(of: device)
         let counts = try device.engine.pending()
         let pending = account.dirty.filter { !$0.isParked }
-        guard counts.pendingRecords + counts.heldBackRecords == pending.count else {
+        let counted = counts.pendingRecords + counts.heldBackRecords + counts.unexaminedRecords
+        guard counted == pending.count else {
             throw failure(
                 "\(device.name) counts \(counts.pendingRecords) pending records and "
                     + "\(counts.heldBackRecords) held back",
@@ -168,11 +174,11 @@ extension SimulationWorld {
         var expectation = LogAccount.Expectation()
         let home = devices[home(of: device.index)]
         let (cloud, name) = (cloud, home.name)
-        expectation.deletePolicy = setting.deletePolicy
+        expectation.deletePolicy = setting.deletePolicy(of: home.index)
         expectation.mayErase = home.hasErased || home.isReset
         expectation.mayRevert = false
         if !home.hasPreferredLocal {
-            expectation.policy = setting.policy
+            expectation.policy = setting.policy(of: home.index)
             expectation.isOwn = { cloud.writer(tagged: $0) == name }
         }
         return try account(of: device.store, after: home.account, expectation)
@@ -308,7 +314,7 @@ extension SimulationWorld {
             store: store, service: cloud.connection(device: "fresh"),
             configuration: SyncConfiguration(
                 zoneName: Self.zone.zoneName, conflictPolicy: setting.policy,
-                syncOnSave: false))
+                conflictResolver: { try SimulatedResolver.decide($0) }, syncOnSave: false))
         _ = try await engine.sync()
         let account = try account(of: store)
         guard account.problems.isEmpty else {

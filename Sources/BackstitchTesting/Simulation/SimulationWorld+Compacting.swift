@@ -20,6 +20,8 @@ extension SimulationWorld {
                 through: horizon, operationsPerChunk: 1 + generator.below(30)
             ).removed
             note("\(SimulatedDevice.name(index)) compacts through \(horizon): \(removed) are gone")
+        } catch let error where isFullDisk(error, index) {
+            note("\(SimulatedDevice.name(index)) can't compact: \(error)")
         } catch {
             guard devices[index].isCrashed else { throw error }
             count(.crashInCompaction)

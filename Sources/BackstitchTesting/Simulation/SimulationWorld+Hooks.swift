@@ -25,7 +25,8 @@ extension SimulationWorld {
     }
 
     private func happen(during info: RequestInfo, of index: Int) async {
-        guard !isCalm, !devices[index].isCrashed else { return }
+        // What is done here for a call that was cancelled would be cancelled too.
+        guard !isCalm, !devices[index].isCrashed, !Task.isCancelled else { return }
         let chance = info.kind == .modify ? setting.eventChance : setting.eventChance / 2
         let isContended = contends(info)
         guard generator.chance(chance) || isContended else { return }

@@ -43,7 +43,7 @@ extension SimulationWorld {
             if reset != .destroyZone { try endReset(index) }
         } catch let error as SyncError {
             note("\(SimulatedDevice.name(index)) resets \(reset.rawValue): \(error)")
-            if error.code == .store, !devices[index].isCrashed {
+            if error.isOfStore, !devices[index].isCrashed {
                 throw failure("A store failed in a reset", ["\(error)"])
             }
         } catch {

@@ -8,6 +8,7 @@ extension SimulationWorld {
         generator = SeededGenerator(seed: UInt64(step.seed))
         pool.reach = step.names
         isCalm = step.isCalm
+        try await deliverReplies()
         try await perform(step.action, step.device)
         try throwPending()
     }
@@ -22,6 +23,7 @@ extension SimulationWorld {
         case .check: try check(index)
         case .retryParked: try await retryParked(index)
         case .compact: try await compact(index)
+        case .fillDisk(let commits): try await fillDisk(index, after: commits)
         case .crashInEdit, .crashInExchange, .reopen, .jumpClock, .goOffline:
             try await goWrong(action, index)
         case .inject(let fault): inject(fault, index)
@@ -30,6 +32,8 @@ extension SimulationWorld {
             trouble(action)
         case .takeSchema(let schema): try await takeSchema(schema, index)
         case .reset(let reset): try await self.reset(reset, index)
+        case .disturb(let trouble): try await disturb(trouble, index)
+        case .renameZone(let moves): try await renameZone(index, moves: moves)
         }
     }
 
@@ -46,24 +50,39 @@ extension SimulationWorld {
             note("\(SimulatedDevice.name(index)) edits: \(done.joined(separator: ", "))")
         } catch let error as StoreError where error.code == .notUnique {
             note("\(SimulatedDevice.name(index)) can't edit: a value is there")
+        } catch let error where isFullDisk(error, index) {
+            note("\(SimulatedDevice.name(index)) can't edit: \(error)")
         } catch {
             note("\(SimulatedDevice.name(index)) can't edit: \(error)")
             guard devices[index].isCrashed else { throw error }
         }
+        try checkClock(index)
         if options.bug == .acknowledgesNewerEdits { try await acknowledgeFalsely(index) }
         if devices[index].isCrashed, !isNested { try await restart(index) }
     }
 
     /// A sync round.
     func exchange(_ index: Int, depth: Int = 0) async throws {
-        guard !exchanging.contains(index), !devices[index].isCrashed,
-            devices[index].offlineUntil <= step
-        else { return }
+        guard mayExchange(index) else { return }
         exchanging.insert(index)
         result.rounds += 1
         let device = devices[index]
+        let outcome = await device.engine.exchanged()
+        try await endExchange(of: device, outcome, depth: depth)
+    }
+
+    func mayExchange(_ index: Int) -> Bool {
+        !exchanging.contains(index) && !devices[index].isCrashed
+            && devices[index].offlineUntil <= step
+    }
+
+    /// Takes what came of a round that a device ran.
+    func endExchange(
+        of device: SimulatedDevice, _ outcome: Result<SyncReport, any Error>, depth: Int = 0
+    ) async throws {
+        let index = device.index
         do {
-            let report = try await device.engine.sync()
+            let report = try outcome.get()
             devices[home(of: index)].isBound = true
             try endReset(index)
             note("\(device.name) exchanged: \(report.summary)")
@@ -71,13 +90,16 @@ extension SimulationWorld {
             note(
                 "\(device.name) exchanged: \(error.code) \(error.serviceError.map { "\($0)" } ?? "")"
             )
-            if error.code == .store, !device.isCrashed {
+            if error.isOfStore, !device.isCrashed, !isFullDisk(error, index) {
                 exchanging.remove(index)
                 throw failure("A store failed in an exchange", ["\(device.name): \(error)"])
             }
-            if error.code == .suspended, generator.chance(0.5) { try await resume(index) }
+            if error.code == .suspended, !isFullDisk(index), generator.chance(0.5) {
+                try await resume(index)
+            }
         }
         exchanging.remove(index)
+        try checkClock(index)
         if device.isCrashed, depth == 0 { try await restart(index) }
         if depth == 0 { try await restartCrashed() }
     }
@@ -114,9 +136,10 @@ extension SimulationWorld {
 
     /// Opens a device's store again, and waits for what it does by itself.
     func reopen(
-        _ index: Int, _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil
+        _ index: Int, _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil,
+        zone: ZoneID? = nil
     ) async throws {
-        try devices[index].reopen(schema, selection: selection)
+        try devices[index].reopen(schema, selection: selection, zone: zone)
         await devices[index].store.waitForSchemaWork()
     }
 
@@ -142,9 +165,10 @@ extension SimulationWorld {
             try await restart(index)
             count(.reopen)
         case .jumpClock(let skew):
+            try passClock(index)
             devices[index].clock.jump(to: skew)
             note("\(SimulatedDevice.name(index))'s clock jumps to \(skew)")
-            count(.clockJump)
+            count(skew >= SimulationScript.farMilliseconds ? .clockFarAhead : .clockJump)
         case .goOffline(let steps):
             devices[index].offlineUntil = step + steps
             note("\(SimulatedDevice.name(index)) is offline for long")
@@ -163,7 +187,9 @@ extension SimulationWorld {
     // MARK: The service
 
     func foreignEdit(_ fault: SimulationFault) {
-        perform(ForeignEdit(pool, &generator), fault)
+        var edit = ForeignEdit(pool, &generator)
+        if setting.events.contains(.unknownType) { edit.addUnknownTypes(&generator) }
+        perform(edit, fault)
     }
 
     func perform(_ edit: ForeignEdit, _ fault: SimulationFault) {
@@ -174,6 +200,7 @@ extension SimulationWorld {
             case .write(let type, let fields):
                 try cloud.write(edit.recordName, type: type, fields: fields, in: Self.zone)
                 for (name, value) in fields {
+                    if case .unknown = value { count(.unknownType) }
                     foreignValues["\(edit.recordName).\(name)", default: []].insert(value)
                 }
             }
@@ -231,6 +258,17 @@ extension SimulationWorld {
             if let (entity, key, sequence) = last {
                 try context.settle(entity, key, through: sequence)
             }
+        }
+    }
+}
+
+extension SyncEngine {
+    /// What comes of a round.
+    func exchanged() async -> Result<SyncReport, any Error> {
+        do {
+            return .success(try await sync())
+        } catch {
+            return .failure(error)
         }
     }
 }

@@ -27,6 +27,8 @@ actor SimulationWorld {
     private var lastSteps: [(step: Int, text: () -> String)] = []
     /// The devices with an exchange under way.
     var exchanging: Set<Int> = []
+    /// Requests of engines that were stopped, whose replies are still to come.
+    var lateReplies: [LateReply] = []
     /// The values that somebody else wrote, by record and field.
     var foreignValues: [String: Set<ServiceValue>] = [:]
     var backup: SimulatedCloud.Snapshot?
@@ -72,6 +74,7 @@ actor SimulationWorld {
         } catch {
             result.failure = failure("The simulation can't go on", ["\(error)"])
         }
+        for reply in lateReplies { await reply.deliver() }
         for device in devices {
             for (kind, count) in device.service.faultCounts {
                 result.faults[kind.rawValue, default: 0] += count
@@ -100,12 +103,12 @@ actor SimulationWorld {
             ? DeviceClock(clock, skewMilliseconds: skewMilliseconds, seed: clockSeed)
             : devices[home].clock
         var configuration = SyncConfiguration(
-            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy,
-            deletePolicy: setting.deletePolicy,
+            zoneName: Self.zone.zoneName, conflictPolicy: setting.policy(of: index),
+            deletePolicy: setting.deletePolicy(of: index),
             conflictResolver: { try SimulatedResolver.decide($0) }, resolverMilliseconds: nil,
             syncOnSave: false,
             atomicRequests: setting.isAtomic, recordsPerPass: setting.recordsPerPass,
-            clock: deviceClock)
+            bytesPerPass: setting.bytesPerPass, clock: deviceClock)
         configuration.debounceMilliseconds = 0
         service.faultPlan = setting.plan(seed: generator.next())
         for kind in FaultKind.rare
@@ -119,10 +122,13 @@ actor SimulationWorld {
             try SimulatedDevice(
                 index: index, directory: directory + "/\(home)", service: service,
                 clock: deviceClock, configuration: configuration,
-                setting: setting.devices[index], bug: options.bug))
+                setting: setting.devices[index],
+                disk: home == index ? SimulatedDisk() : devices[home].disk, bug: options.bug,
+                watch: home == index ? ExchangeWatch() : devices[home].watch))
         if home != index { count(.secondProcess) }
         if setting.devices[index].schema == .old { count(.schemaChange) }
         if setting.devices[index].selection != .all { count(.selection) }
+        if setting.policy(of: index) != setting.policy { count(.mixedPolicies) }
         setHooks(of: index)
     }
 

@@ -1,4 +1,4 @@
-import LMDB
+import Threading
 import BackstitchSync
 
 /// A clock that stands still until it is told to advance, in whole milliseconds since 1970.

@@ -53,6 +53,7 @@ extension ServiceValue {
                 SimulatedFieldKind($0)?.isList == false && $0.isWellFormed
                     && SimulatedFieldKind($0) == elements.first.flatMap(SimulatedFieldKind.init)
             }
+        case .unknown(let value): ServiceNames.isIdentifier(value.typeName)
         default: true
         }
     }
@@ -67,6 +68,7 @@ extension ServiceValue {
         case .reference(let reference): reference.recordName.utf8.count
         case .location: 64
         case .list(let elements): elements.reduce(0) { $0 + $1.byteCount }
+        case .unknown(let value): value.json.utf8.count
         }
     }
 

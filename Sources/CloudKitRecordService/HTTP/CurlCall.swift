@@ -115,7 +115,8 @@ final class CurlCall: @unchecked Sendable {
             return fail(String(cString: curl_easy_strerror(result)))
         }
         let reply = HTTPReply(
-            status: Int(backstitch_status(handle)), headers: headers, body: body)
+            status: Int(backstitch_status(handle)), headers: headers, body: body,
+            elapsedMilliseconds: Int64(backstitch_elapsed_microseconds(handle) / 1_000))
         continuation.resume(returning: .success(reply))
     }
 

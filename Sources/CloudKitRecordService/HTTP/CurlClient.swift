@@ -1,6 +1,6 @@
 import CCurl
 import Foundation
-import LMDB
+import Threading
 
 /// Sends requests through libcurl, all on one thread, and keeps connections for those that follow.
 ///
@@ -15,7 +15,9 @@ final class CurlClient: HTTPClient {
         // The lock guards the state; `curl_multi_wakeup` may be called from any thread.
         struct State {
             var calls: [CurlCall] = []
-            var cancelled: [UInt64] = []
+            /// The ids of calls that were cancelled and have not ended. A task can be cancelled before
+            /// it sends, so that one may be here before its call is.
+            var cancelled: Set<UInt64> = []
             var isClosed = false
         }
 
@@ -40,7 +42,7 @@ final class CurlClient: HTTPClient {
         else { throw HTTPFailure(message: "libcurl can't be started.") }
         let mailbox = Mailbox(multi: multi)
         self.mailbox = mailbox
-        Thread.detachNewThread { Self.run(mailbox, certificates: certificates) }
+        SystemThread.detach { Self.run(mailbox, certificates: certificates) }
     }
 
     deinit { mailbox.tell { $0.isClosed = true } }
@@ -57,27 +59,26 @@ final class CurlClient: HTTPClient {
                 mailbox.tell { $0.calls.append(call) }
             }
         } onCancel: {
-            mailbox.tell { $0.cancelled.append(id) }
+            mailbox.tell { $0.cancelled.insert(id) }
         }
+        // Nothing is kept of a call that has ended, whenever it was cancelled.
+        mailbox.state.withLock { _ = $0.cancelled.remove(id) }
         return try result.get()
     }
+
+    /// How many calls were cancelled and have not ended.
+    var cancelledCount: Int { mailbox.state.withLock { $0.cancelled.count } }
 
     // MARK: The thread
 
     private static func run(_ mailbox: Mailbox, certificates: String?) {
         let multi = mailbox.multi
         var running: [UInt64: CurlCall] = [:]
-        /// Cancelled before they came: a task can be cancelled before it sends.
-        var cancelledEarly: Set<UInt64> = []
         while true {
             let news = mailbox.state.withLock { state in
-                defer {
-                    state.calls = []
-                    state.cancelled = []
-                }
+                defer { state.calls = [] }
                 return state
             }
-            cancelledEarly.formUnion(news.cancelled)
             for call in news.calls {
                 guard let handle = call.prepare(certificates: certificates) else {
                     call.fail("There is no memory for a request.")
@@ -86,9 +87,8 @@ final class CurlClient: HTTPClient {
                 running[call.id] = call
                 curl_multi_add_handle(multi, handle)
             }
-            for id in cancelledEarly {
+            for id in news.cancelled {
                 guard let call = running.removeValue(forKey: id) else { continue }
-                cancelledEarly.remove(id)
                 curl_multi_remove_handle(multi, call.handle)
                 call.fail("The request was cancelled.")
             }

@@ -16,6 +16,8 @@ struct HTTPReply: Sendable {
     /// The headers, names in lower case; of several of a name, the last.
     var headers: [String: String]
     var body: [UInt8]
+    /// How long it took, in milliseconds; nil where it is not known.
+    var elapsedMilliseconds: Int64?
 }
 
 /// Why no reply arrived. Whether the request took effect is not known.

@@ -40,11 +40,19 @@ extension WireValue {
                 values.append(value)
             }
             self = .list(values, of: values.first?.scalarType)
+        case .unknown(let value):
+            do {
+                let json = try JSONParser.parse(Array(value.json.utf8))
+                self = try WireValue(json: json, type: value.typeName, field: field)
+            } catch {
+                throw ServiceError(
+                    .invalidRequest, reason: "'\(field)' can't be written: \(error)")
+            }
         }
     }
 
-    /// The value for the engine; nil for what it knows no type for.
-    var serviceValue: ServiceValue? {
+    /// The value for the engine; one that it knows no type for as it came.
+    var serviceValue: ServiceValue {
         switch self {
         case .string(let text): return .string(text)
         case .int64(let number): return .int64(number)
@@ -62,11 +70,31 @@ extension WireValue {
             var values: [ServiceValue] = []
             values.reserveCapacity(elements.count)
             for element in elements {
-                guard let value = element.serviceValue else { return nil }
-                values.append(value)
+                if case .asset = element { return unknownValue }
+                values.append(element.serviceValue)
             }
             return .list(values)
-        case .asset, .other: return nil
+        case .asset, .other: return unknownValue
+        }
+    }
+
+    /// The value as it came, with the name of its type.
+    private var unknownValue: ServiceValue {
+        var writer = JSONWriter()
+        writer.array([self.lasting]) { $1.write(to: &$0) }
+        // Without the brackets of the list around it.
+        let json = String(decoding: writer.bytes.dropFirst().dropLast(), as: UTF8.self)
+        return .unknown(UnknownValue(typeName: typeName ?? "", json: json))
+    }
+
+    /// The value without what is another one in each reply: the address of a file.
+    private var lasting: WireValue {
+        switch self {
+        case .asset(var asset):
+            asset.downloadURL = nil
+            return .asset(asset)
+        case .list(let elements, let type): return .list(elements.map(\.lasting), of: type)
+        default: return self
         }
     }
 }

@@ -142,12 +142,19 @@ package struct JSONObject: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// The value as a whole number of 64 bits; text counts where it spells one.
+    /// The value as a whole number of 64 bits: `5`, and as JSON has it also `5.0` and `5e0`. Text
+    /// counts where it spells one in digits.
     package var integer: Int64? {
         switch self {
-        case .number(let text), .string(let text): Int64(text)
+        case .number(let text): Int64(text) ?? Int64(wholeNumber: text)
+        case .string(let text): Int64(text)
         default: nil
         }
+    }
+
+    /// Whether the value is a number that is written without a fraction and an exponent.
+    var isPlainInteger: Bool {
+        if case .number(let text) = self { Int64(text) != nil } else { false }
     }
 
     /// The value as a finite number; text counts where it spells one.

@@ -17,6 +17,9 @@ package struct JSONWriter: ~Copyable {
     /// What was written.
     package var bytes: [UInt8] { [UInt8](buffer.bytes) }
 
+    /// How many bytes were written.
+    package var byteCount: Int { buffer.bytes.count }
+
     private mutating func open(_ byte: UInt8) {
         separate()
         buffer.append(byte)

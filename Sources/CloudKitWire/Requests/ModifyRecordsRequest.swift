@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// The body of `records/modify`.
 package struct ModifyRecordsRequest: Hashable, Sendable, WireBody {
     package var operations: [WireRecordOperation]
@@ -54,6 +56,16 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
     package var kind: Kind
     package var record: WireRecord
     package var desiredKeys: [String]?
+    /// A record that could not be read; nil where it could. It fails this operation, and the others go
+    /// on.
+    package var unreadable: Unreadable?
+
+    /// A record of a request that can't be read, as it came.
+    package struct Unreadable: Hashable, Sendable {
+        /// What is wrong.
+        package let message: String
+        let json: JSONText
+    }
 
     package init(_ kind: Kind, _ record: WireRecord, desiredKeys: [String]? = nil) {
         self.kind = kind
@@ -68,7 +80,17 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
         }
         let record = try json.requiredObject("record")
         self.kind = kind
-        self.record = try WireRecord(json: record)
+        do throws(WireFormatError) {
+            self.record = try WireRecord(json: record)
+        } catch {
+            var name: String?
+            if case .string(let text)? = record.value("recordName") { name = text }
+            self.record = WireRecord(recordName: name)
+            var json = JSONWriter()
+            json.value(.object(record.members))
+            let text = String(decoding: json.bytes, as: UTF8.self)
+            unreadable = Unreadable(message: error.message, json: JSONText(text: text))
+        }
         // The reference puts the key into the record in one of its samples.
         desiredKeys = try json.texts("desiredKeys")
         if desiredKeys == nil { desiredKeys = try record.texts("desiredKeys") }
@@ -76,14 +98,25 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
 
     package func write(to json: inout JSONWriter) {
         json.member("operationType", kind.rawValue)
+        if let unreadable {
+            var text = unreadable.json.text
+            json.element("record") { json in
+                text.withUTF8 { json.raw(UnsafeRawBufferPointer($0)) }
+            }
+            return json.member("desiredKeys", texts: desiredKeys)
+        }
         json.object("record") { json in
             json.member("recordName", record.recordName)
             json.member("recordType", record.recordType)
             json.member("recordChangeTag", record.recordChangeTag)
             if !record.fields.isEmpty { json.object("fields") { record.fields.write(to: &$0) } }
             if let parent = record.parent {
-                json.object("parent") { $0.member("recordName", parent) }
+                json.object("parent") { json in
+                    json.member("recordName", parent)
+                    json.member("zoneID", record.parentZoneID)
+                }
             }
+            if record.createsShortGUID { json.member("createShortGUID", flag: true) }
         }
         json.member("desiredKeys", texts: desiredKeys)
     }

@@ -5,6 +5,7 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
     package enum Kind: String, Hashable, Sendable {
         case query
         case zone
+        case database
     }
 
     package var subscriptionID: String?

@@ -6,6 +6,8 @@ package struct RecordsResponse: Hashable, Sendable, WireBody {
     /// Where the feed goes on.
     package var syncToken: String?
     package var moreComing: Bool?
+    /// Whether the latest change comes first.
+    package var isReverse: Bool?
 
     package init(
         records: [WireItem<WireRecord>], continuationMarker: String? = nil,
@@ -22,6 +24,7 @@ package struct RecordsResponse: Hashable, Sendable, WireBody {
         continuationMarker = try json.text("continuationMarker")
         syncToken = try json.text("syncToken")
         moreComing = try json.flag("moreComing")
+        isReverse = try json.flag("reverse")
     }
 
     package func write(to json: inout JSONWriter) {
@@ -29,5 +32,6 @@ package struct RecordsResponse: Hashable, Sendable, WireBody {
         json.member("continuationMarker", continuationMarker)
         json.member("syncToken", syncToken)
         json.member("moreComing", flag: moreComing)
+        json.member("reverse", flag: isReverse)
     }
 }

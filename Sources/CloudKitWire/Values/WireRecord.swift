@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// A record, as requests and replies tell it.
 package struct WireRecord: Hashable, Sendable {
     /// Who wrote a record and when.
@@ -20,6 +22,12 @@ package struct WireRecord: Hashable, Sendable {
     package var fields: WireFields = [:]
     /// The record name of the parent in a tree that is shared together.
     package var parent: String?
+    /// The zone that a request names for the parent; it has to be the record's own.
+    package var parentZoneID: WireZoneID?
+    /// In requests: whether the reply is to carry a ``shortGUID``.
+    package var createsShortGUID = false
+    /// In replies: a name of the record that is good in addresses.
+    package var shortGUID: String?
     package var created: Stamp?
     package var modified: Stamp?
     package var isDeleted = false
@@ -37,7 +45,12 @@ extension WireRecord: WireBody {
         recordType = try json.text("recordType")
         recordChangeTag = try json.text("recordChangeTag")
         if let fields = try json.object("fields") { self.fields = try WireFields(fieldsOf: fields) }
-        parent = try json.object("parent")?.requiredText("recordName")
+        let parent = try json.object("parent")
+        self.parent = try parent?.requiredText("recordName")
+        parentZoneID = try parent?.object("zoneID").map(WireZoneID.init(json:))
+        createsShortGUID = try json.flag("createShortGUID") ?? false
+        // Apple's text has an object here, and clients have text.
+        if case .string(let text)? = json.value("shortGUID") { shortGUID = text }
         created = try json.object("created").map(Stamp.init(json:))
         modified = try json.object("modified").map(Stamp.init(json:))
         isDeleted = try json.flag("deleted") ?? false
@@ -49,7 +62,13 @@ extension WireRecord: WireBody {
         json.member("recordType", recordType)
         json.member("recordChangeTag", recordChangeTag)
         if !isDeleted { json.object("fields") { fields.write(to: &$0) } }
-        if let parent { json.object("parent") { $0.member("recordName", parent) } }
+        if let parent {
+            json.object("parent") { json in
+                json.member("recordName", parent)
+                json.member("zoneID", parentZoneID)
+            }
+        }
+        json.member("shortGUID", shortGUID)
         json.member("created", created)
         json.member("modified", modified)
         if isDeleted { json.member("deleted", flag: true) }

@@ -68,8 +68,8 @@ extension WireValue {
         throw mismatch(type.rawValue, field)
     }
 
-    /// The value of untagged JSON: text is STRING, a whole number INT64, any other DOUBLE, and an
-    /// object what its keys say.
+    /// The value of untagged JSON: text is STRING, a number in digits alone INT64, any other DOUBLE,
+    /// and an object what its keys say.
     private static func inferred(
         _ json: JSONValue, field: String
     ) throws(WireFormatError) -> WireValue {
@@ -78,8 +78,10 @@ extension WireValue {
         }
         guard let first = elements.first else { return .list([], of: nil) }
         var type = try inferredType(first, field: field)
-        // A list of numbers is one of doubles as soon as one of them has a fraction.
-        if type == .int64, !elements.allSatisfy({ $0.integerOrFlag != nil }) { type = .double }
+        // A list of numbers is one of doubles as soon as one of them is written like one.
+        if type == .int64, !elements.allSatisfy({ $0.isPlainInteger || $0.isFlag }) {
+            type = .double
+        }
         return try list(json, of: type, field: field)
     }
 
@@ -89,7 +91,7 @@ extension WireValue {
         switch json {
         case .string: return .string
         case .bool: return .int64
-        case .number: return json.integer == nil ? .double : .int64
+        case .number: return json.isPlainInteger ? .int64 : .double
         case .object(let members):
             let object = JSONObject(members: members)
             if object.has("recordName") { return .reference }
@@ -107,6 +109,8 @@ extension WireValue {
 }
 
 extension JSONValue {
+    fileprivate var isFlag: Bool { if case .bool = self { true } else { false } }
+
     /// A whole number, or 0 and 1 for false and true.
     fileprivate var integerOrFlag: Int64? {
         if case .bool(let flag) = self { return flag ? 1 : 0 }

@@ -41,9 +41,11 @@ extension HostileMaker {
 
     // MARK: Parts of bodies
 
-    private mutating func list(_ element: (inout HostileMaker) -> String) -> String {
-        let count = happens(onceIn: 200) ? 201 : Int.random(in: 0...3, using: &random)
-        return "[" + (0..<count).map { _ in element(&self) }.joined(separator: ",") + "]"
+    private mutating func list(
+        upTo bound: Int? = nil, _ element: (inout HostileMaker) -> String
+    ) -> String {
+        let values = values(upTo: bound ?? limits.operationsPerRequest, element)
+        return "[" + values.joined(separator: ",") + "]"
     }
 
     private mutating func maybe(_ value: (inout HostileMaker) -> String) -> String {
@@ -75,6 +77,7 @@ extension HostileMaker {
             "s",
             "text", "..", "/etc/passwd", "", "_a", "a b", String(repeating: "n", count: 256),
             String(repeating: "k", count: 600), "__defaultOwner__", "' OR 1=1", "%s%n", "${f}",
+            String(repeating: "m", count: size(upTo: 255)),
         ])
     }
 
@@ -107,8 +110,8 @@ extension HostileMaker {
 
     private mutating func operation() -> String {
         let parent = happens(onceIn: 5) ? "{\"recordName\":\(name())}" : "null"
-        let fields = (0..<Int.random(in: 0...3, using: &random)).map { index in
-            "\"\(happens(onceIn: 9) ? "\(text())" : "f")\(index)\":\(field())"
+        let fields = values(upTo: 100) { $0.field() }.enumerated().map { index, field in
+            "\"\(happens(onceIn: 9) ? "\(text())" : "f")\(index)\":\(field)"
         }
         let fieldsOrNot =
             happens(onceIn: 12) ? value(depth: 3) : "{\(fields.joined(separator: ","))}"
@@ -119,35 +122,58 @@ extension HostileMaker {
     }
 
     private mutating func field() -> String {
-        let checksum = pick(world.checksums)
-        let pairs: [(String, String)] = [
-            ("STRING", name()), ("INT64", number()), ("DOUBLE", number()), ("TIMESTAMP", number()),
-            ("BYTES", pick(["\"AAAA\"", "\"A\"", token()])),
-            (
-                "REFERENCE",
-                "{\"recordName\":\(name()),\"action\":\(pick(["\"VALIDATE\"", "\"DELETE_SELF\"", "\"NONE\"", "\"X\""])),\"zoneID\":\(zone())}"
-            ),
-            (
-                "ASSETID",
-                "{\"fileChecksum\":\"\(checksum)\",\"size\":\(number()),\"receipt\":\(maybe { $0.token() })}"
-            ),
-            (
-                "ASSETID",
-                "{\"fileChecksum\":\"../\(checksum)\",\"downloadURL\":\"file:///etc/passwd\"}"
-            ),
-            (
-                "LOCATION",
-                "{\"latitude\":\(number()),\"longitude\":\(number()),\"timestamp\":\(number())}"
-            ),
-            ("STRING_LIST", "[\(name()),\(name())]"), ("INT64_LIST", "[\(number()),\(number())]"),
-            ("UNKNOWN_LIST", value(depth: 2)), ("X", value(depth: 2)),
-            ("ENCRYPTED_BYTES", "\"AA==\""),
-        ]
-        var (type, value) = pick(pairs)
-        if happens(onceIn: 8) { value = pick(pairs).1 }
+        var (type, value) = typedValue()
+        if happens(onceIn: 8) { value = typedValue().value }
         if happens(onceIn: 8) { return "{\"value\":\(value)}" }
         if happens(onceIn: 20) { type = "" }
         return "{\"value\":\(value),\"type\":\"\(type)\",\"isEncrypted\":\(flag())}"
+    }
+
+    /// A type, and a value that is of it more or less.
+    private mutating func typedValue() -> (type: String, value: String) {
+        switch Int.random(in: 0..<19, using: &random) {
+        case 0: ("STRING", name())
+        case 1: ("INT64", number())
+        case 2: ("DOUBLE", number())
+        case 3: ("TIMESTAMP", number())
+        case 4: ("BYTES", pick(["\"AAAA\"", "\"A\"", token()]))
+        case 5: ("REFERENCE", reference())
+        case 6:
+            (
+                "ASSETID",
+                "{\"fileChecksum\":\"\(pick(world.checksums))\",\"size\":\(number()),"
+                    + "\"receipt\":\(maybe { $0.token() })}"
+            )
+        case 7:
+            (
+                "ASSETID",
+                "{\"fileChecksum\":\"../\(pick(world.checksums))\",\"downloadURL\":\"file:///etc/passwd\"}"
+            )
+        case 8:
+            (
+                "LOCATION",
+                "{\"latitude\":\(number()),\"longitude\":\(number()),\"timestamp\":\(number())}"
+            )
+        case 9: ("STRING_LIST", "[\(name()),\(name())]")
+        case 10: ("INT64_LIST", "[\(number()),\(number())]")
+        case 11: ("STRING", "\"\(letters(upTo: limits.recordBytes))\"")
+        case 12:
+            ("BYTES", "\"\(String(repeating: "A", count: size(upTo: limits.recordBytes)))\"")
+        case 13: ("INT64_LIST", list(upTo: limits.valuesPerBody) { _ in "1" })
+        case 14: ("STRING_LIST", list(upTo: limits.valuesPerBody / 10) { $0.name() })
+        case 15: ("REFERENCE_LIST", list(upTo: limits.linksPerRequest) { $0.reference() })
+        case 16: ("UNKNOWN_LIST", value(depth: 2))
+        case 17: ("X", value(depth: 2))
+        default: ("ENCRYPTED_BYTES", "\"AA==\"")
+        }
+    }
+
+    private mutating func reference() -> String {
+        let action = pick([
+            "\"VALIDATE\"", "\"DELETE_SELF\"", "\"DELETE_SELF\"", "\"NONE\"", "\"X\"",
+        ])
+        let zone = happens(onceIn: 3) ? ",\"zoneID\":\(zone())" : ""
+        return "{\"recordName\":\(name()),\"action\":\(action)\(zone)}"
     }
 
     private mutating func query() -> String {
@@ -158,7 +184,8 @@ extension HostileMaker {
         let sort = "{\"fieldName\":\(name()),\"ascending\":\(flag())}"
         let type = pick(["\"T\"", "\"T\"", "\"TreasureTyp\"", name()])
         return
-            "{\"recordType\":\(type),\"filterBy\":\(list { _ in filter }),\"sortBy\":\(list { _ in sort })}"
+            "{\"recordType\":\(type),\"filterBy\":\(list(upTo: limits.filtersPerQuery) { _ in filter }),"
+            + "\"sortBy\":\(list(upTo: limits.sortsPerQuery) { _ in sort })}"
     }
 
     private mutating func feed() -> String {
@@ -170,7 +197,12 @@ extension HostileMaker {
     private mutating func subscription() -> String {
         "{\"subscriptionID\":\(name()),\"subscriptionType\":\(pick(["\"zone\"", "\"query\"", "\"database\""])),"
             + "\"zoneID\":\(zone()),\"query\":\(maybe { $0.query() }),\"firesOn\":[\"create\"],"
-            + "\"notificationInfo\":\(value(depth: 3))}"
+            + "\"notificationInfo\":\(maybe { $0.notificationInfo() })}"
+    }
+
+    private mutating func notificationInfo() -> String {
+        guard happens(onceIn: 2) else { return value(depth: 3) }
+        return "{\"alertBody\":\"\(letters(upTo: limits.subscriptionBytes))\"}"
     }
 
     // MARK: Bodies of anything

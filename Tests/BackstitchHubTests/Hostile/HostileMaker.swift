@@ -1,6 +1,7 @@
 import BackstitchTesting
 import CloudKitWire
 import LMDB
+import Threading
 
 @testable import BackstitchHub
 
@@ -18,18 +19,66 @@ struct HostileMaker {
         Int.random(in: 0..<count, using: &random) == 0
     }
 
+    // MARK: Sizes and repetition
+
+    /// What the hub of this world takes.
+    var limits: HubLimits { world.fixture.hub.configuration.limits }
+
+    /// A size from nothing to beyond a bound; mostly a small one, and the more so the larger the bound.
+    mutating func size(upTo bound: Int) -> Int {
+        guard happens(onceIn: 12 + bound / 200) else {
+            return Int.random(in: 0...min(bound, 3), using: &random)
+        }
+        return pick([bound / 2, bound - 1, bound, bound + 1, 2 * bound + 1])
+    }
+
+    /// Values, as many as a bound allows or more; now and then all are the same.
+    mutating func values(
+        upTo bound: Int, _ value: (inout HostileMaker) -> String
+    ) -> [String] {
+        let count = size(upTo: bound)
+        // Thousands of different ones would take longer to make than to answer.
+        if count > 500 || happens(onceIn: 4) {
+            return Array(repeating: value(&self), count: count)
+        }
+        return (0..<count).map { _ in value(&self) }
+    }
+
+    /// Text of a letter that comes as often as a bound allows, or oftener.
+    mutating func letters(upTo bound: Int) -> String {
+        String(repeating: pick(["n", "é", " a", "\\n"]), count: size(upTo: bound))
+    }
+
+    // MARK: Requests
+
+    /// Requests that are sent at once: of several clients, or one of them several times.
+    mutating func burst() -> [HubRequest] {
+        let count = pick([2, 3, 5, 8])
+        if happens(onceIn: 3) { return Array(repeating: request(), count: count) }
+        return (0..<count).map { _ in request() }
+    }
+
     /// A request that HTTP can carry.
     mutating func request() -> HubRequest {
         if happens(onceIn: 8) { return fileRequest() }
         let endpoint = pick(Endpoint.allCases)
         var target = target(endpoint)
         if happens(onceIn: 10) { target = damaged(target) }
+        target += values(upTo: 2_000) { "&\($0.pick(["a", "ckAPIToken", "ckWebAuthToken"]))=b" }
+            .joined()
         var body = body(of: endpoint)
         if happens(onceIn: 6) { body = broken(body) }
+        if happens(onceIn: 12) { body += Array(repeating: 0x20, count: size(of: endpoint)) }
         let methods = ["POST", "POST", "POST", "POST", "POST", "POST", "GET", "OPTIONS", "PUT"]
         let method = happens(onceIn: 20) ? pick(["DELETE", "HEAD", "PATCH", "X"]) : pick(methods)
         return HubRequest(
             method: method, target: target, headers: headers(), body: method == "GET" ? [] : body)
+    }
+
+    /// How many bytes a call's body may have, or around that.
+    private mutating func size(of endpoint: Endpoint) -> Int {
+        let most = endpoint == .modifyRecords ? limits.bodyBytes : limits.callBodyBytes
+        return size(upTo: pick([most, limits.anonymousBodyBytes, 16 << 10]))
     }
 
     // MARK: Addresses
@@ -140,6 +189,9 @@ struct HostileMaker {
                 HubRequest.Header(
                     WireHeader.signature, pick(["", "AAAA", "MEUCIQ==", pick(world.tokens)])),
             ]
+        }
+        headers += values(upTo: 100) { "X-\($0.pick(["A", "B"]))" }.map {
+            HubRequest.Header($0, "1")
         }
         if happens(onceIn: 10) {
             headers.append(

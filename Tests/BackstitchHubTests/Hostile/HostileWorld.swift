@@ -27,8 +27,41 @@ struct HostileWorld: Sendable {
     private(set) var adaDownload = ""
     private(set) var bobUpload = ""
 
-    init(seed: UInt64) async throws {
+    /// Bounds that requests reach easily: half of the worlds have them.
+    private static func lowLimits() -> HubLimits {
         var limits = HubLimits()
+        limits.operationsPerRequest = 12
+        limits.recordsPerPage = 3
+        limits.recordsPerLargePage = 5
+        limits.pageBytes = 8_000
+        limits.replyBytes = 60_000
+        limits.recordBytes = 3_000
+        limits.bodyBytes = 60_000
+        limits.callBodyBytes = 40_000
+        limits.anonymousBodyBytes = 20_000
+        limits.valuesPerBody = 2_000
+        limits.parsedBytes = 40_000
+        limits.filtersPerQuery = 4
+        limits.sortsPerQuery = 2
+        limits.sortedBytes = 10
+        limits.modifiedBytes = 12_000
+        limits.linksPerRequest = 30
+        limits.sourcesPerRecord = 4
+        limits.cascadedRecords = 6
+        limits.zonesPerDatabase = 6
+        limits.ledgerBytesPerUser = 20_000
+        limits.uploadsPerUser = 20
+        limits.devicesPerUser = 3
+        limits.subscriptionsPerUser = 4
+        limits.subscriptionBytes = 600
+        limits.notifiedPairs = 20
+        limits.tombstoneChanges = 30
+        limits.requestsPerUser = 6
+        return limits
+    }
+
+    init(seed: UInt64) async throws {
+        var limits = seed.isMultiple(of: 2) ? Self.lowLimits() : HubLimits()
         limits.failedSignInsPerMinute = .max
         fixture = try await HubFixture(limits: limits, seed: seed)
         let hub = fixture.hub

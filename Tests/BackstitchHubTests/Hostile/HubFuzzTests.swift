@@ -1,4 +1,5 @@
 import BackstitchTesting
+import CloudKitWire
 import Dispatch
 import Foundation
 import Testing
@@ -21,31 +22,51 @@ struct HostileRun {
     /// Hands requests to the hub, without a network.
     mutating func run(count: Int) async {
         let hub = maker.world.fixture.hub
-        for _ in 0..<count where failures.count < 10 {
-            let request = maker.request()
-            let response = await hub.respond(to: request)
-            let body: [UInt8]
-            switch response.body {
-            case .bytes(let bytes): body = bytes
-            case .file(let path):
-                body = FileManager.default.contents(atPath: path).map(Array.init) ?? []
+        var made = 0
+        while made < count, failures.count < 10 {
+            let requests = maker.happens(onceIn: 6) ? maker.burst() : [maker.request()]
+            made += requests.count
+            let replies = await Self.replies(of: hub, to: requests)
+            for (request, reply) in zip(requests, replies) { judge(request, reply) }
+        }
+    }
+
+    /// Hands requests to the hub, all at once.
+    private static func replies(
+        of hub: Hub, to requests: [HubRequest]
+    ) async -> [RawConnection.Reply] {
+        await withTaskGroup(of: (Int, RawConnection.Reply).self) { group in
+            for (index, request) in requests.enumerated() {
+                group.addTask {
+                    let response = await hub.respond(to: request)
+                    let headers = Dictionary(
+                        response.headers.map { ($0.name.lowercased(), $0.value) }
+                    ) { $1 }
+                    let reply = RawConnection.Reply(
+                        status: response.status, headers: headers, body: response.body.content)
+                    return (index, reply)
+                }
             }
-            let headers = Dictionary(
-                response.headers.map { ($0.name.lowercased(), $0.value) }
-            ) { $1 }
-            judge(
-                request, RawConnection.Reply(status: response.status, headers: headers, body: body))
+            let replies = await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+            return requests.indices.compactMap { replies[$0] }
         }
     }
 
     /// Sends requests over HTTP, and among them bytes that are none. It blocks.
     mutating func run(count: Int, url: String) throws {
         var connection = try RawConnection(url: url)
-        for _ in 0..<count where failures.count < 10 {
+        var made = 0
+        while made < count, failures.count < 10 {
             guard !maker.happens(onceIn: 8) else {
+                made += 1
                 try sendBroken(maker.brokenBytes(), url)
                 continue
             }
+            guard !maker.happens(onceIn: 10) else {
+                made += try sendBurst(maker.burst(), url)
+                continue
+            }
+            made += 1
             let request = maker.request()
             let bytes = maker.bytes(of: request)
             connection.send(bytes)
@@ -59,6 +80,28 @@ struct HostileRun {
                 connection = try RawConnection(url: url)
             }
         }
+    }
+
+    /// Sends requests before any is answered: one behind the other on the connections of a few clients.
+    private mutating func sendBurst(_ requests: [HubRequest], _ url: String) throws -> Int {
+        let clients = maker.pick([1, 2, requests.count])
+        let connections = try (0..<clients).map {
+            try RawConnection(url: url, from: "127.0.0.\(2 + $0)")
+        }
+        for (index, request) in requests.enumerated() {
+            connections[index % clients].send(maker.bytes(of: request))
+        }
+        var closed: Set<Int> = []
+        for (index, request) in requests.enumerated() where !closed.contains(index % clients) {
+            let connection = connections[index % clients]
+            guard let reply = connection.reply(hasBody: request.method != "HEAD") else {
+                closed.insert(index % clients)
+                continue
+            }
+            judge(request, reply)
+            if reply.headers["connection"] == "close" { closed.insert(index % clients) }
+        }
+        return requests.count
     }
 
     private mutating func sendBroken(_ bytes: [UInt8], _ url: String) throws {
@@ -130,7 +173,10 @@ struct HubFuzzTests {
     @Test("nor does anything that comes over HTTP", arguments: 11...12 as ClosedRange<UInt64>)
     func overHTTP(seed: UInt64) async throws {
         let world = try await HostileWorld(seed: seed)
-        let server = try HubServer(world.fixture.hub)
+        var configuration = HubServer.Configuration()
+        // What waits for the rest of a request that does not come is not to hold the test up.
+        configuration.limits.idleSeconds = 2
+        let server = try HubServer(world.fixture.hub, configuration: configuration)
         let start = try HostileRun(world: world, seed: seed)
         let run = try await withCheckedThrowingContinuation { continuation in
             // The hub answers on the threads of tasks, which this loop must not take.
@@ -154,10 +200,11 @@ struct HubFuzzTests {
         "a request that comes byte by byte is not waited for",
         arguments: [
             "GET /healthz HTTP/1.1\r\nX-Slow: ",
-            "POST /x HTTP/1.1\r\nHost: hub\r\nContent-Length: 100000\r\n\r\n",
+            "POST CALL HTTP/1.1\r\nHost: hub\r\nContent-Length: 100000\r\n\r\n",
         ])
     func slow(start: String) async throws {
         let fixture = try await HubFixture()
+        let start = start.replacing("CALL", with: fixture.target(.listZones, as: fixture.ada))
         var configuration = HubServer.Configuration()
         configuration.limits.headSeconds = 0
         configuration.limits.bodySeconds = 0

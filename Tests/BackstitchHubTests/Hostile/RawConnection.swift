@@ -17,18 +17,20 @@ final class RawConnection {
     }
 
     /// Connects to a server of this machine.
-    init(url: String) throws {
+    ///
+    /// - Parameters:
+    ///   - source: The loopback address that the server sees.
+    ///   - bufferBytes: What the system keeps of what comes until it is read; nil for its own choice.
+    init(url: String, from source: String = "127.0.0.1", bufferBytes: Int32? = nil) throws {
         let port = try #require(UInt16(url.split(separator: ":").last ?? ""))
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let status = withUnsafeBytes(of: &address) { bytes in
-            connect(
-                descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
-                socklen_t(bytes.count))
+        if var bufferBytes {
+            setsockopt(
+                descriptor, SOL_SOCKET, SO_RCVBUF, &bufferBytes,
+                socklen_t(MemoryLayout<Int32>.size))
         }
+        try #require(Self.withAddress(source, 0) { bind(descriptor, $0, $1) } == 0)
+        let status = Self.withAddress("127.0.0.1", port) { connect(descriptor, $0, $1) }
         // A server that neither answers nor closes fails the test, and does not hang it.
         var patience = timeval(tv_sec: 900, tv_usec: 0)
         setsockopt(
@@ -38,6 +40,20 @@ final class RawConnection {
     }
 
     deinit { close(descriptor) }
+
+    private static func withAddress(
+        _ host: String, _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = inet_addr(host)
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
 
     /// Sends bytes; what the server does not take any more is dropped.
     func send(_ bytes: [UInt8]) {

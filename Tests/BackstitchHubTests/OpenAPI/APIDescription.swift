@@ -1,6 +1,7 @@
-import BackstitchCore
 import CloudKitWire
 import Foundation
+
+@testable import BackstitchCore
 
 /// The hub's description of its calls, `Sources/BackstitchHub/OpenAPI/openapi.json`.
 struct APIDescription: Sendable {
@@ -26,6 +27,7 @@ struct APIDescription: Sendable {
     let operations: [Operation]
     let checker: SchemaChecker
     private let statuses: [String: Int]
+    private let otherStatuses: [String: [Int]]
     private let textStatuses: Set<Int>
     /// The operations by method, and then by the number of parts of their paths.
     private let index: [String: [Int: [Operation]]]
@@ -50,6 +52,11 @@ struct APIDescription: Sendable {
         }
         self.statuses = statuses
         let failure = components["responses"]["Failure"]
+        var others: [String: [Int]] = [:]
+        for member in failure["x-other-statuses"].members {
+            others[member.name] = member.value.elements.map(\.count)
+        }
+        otherStatuses = others
         textStatuses = Set(failure["x-text-statuses"].elements.map(\.count))
         let operations = try json["paths"].members.flatMap { path in
             try path.value.members.filter { $0.name != "parameters" }.map {
@@ -122,7 +129,7 @@ struct APIDescription: Sendable {
         guard let operation = operation(method, target), let replies = operation.replies else {
             return ["\(method) \(target.prefix { $0 != "?" }): is answered and not described"]
         }
-        var found = problems(request: request, of: operation)
+        var found = problems(request: request.withoutRefused(in: reply), of: operation)
         for name in operation.replyHeaders where headers[name.lowercased()] == nil {
             found.append("the reply lacks the header \(name)")
         }
@@ -147,12 +154,34 @@ struct APIDescription: Sendable {
         }
         guard let json = try? JSONParser.parse(reply), let schema = checker.schemas["ServerError"]
         else { return ["the failure is no JSON"] }
-        let expected = statuses[json["serverErrorCode"].text]
-        let wrong = expected == status ? [] : ["\(json["serverErrorCode"].text) with \(status)"]
+        let code = json["serverErrorCode"].text
+        let isExpected = statuses[code] == status || otherStatuses[code]?.contains(status) == true
+        let wrong = isExpected ? [] : ["\(json["serverErrorCode"].text) with \(status)"]
         return wrong + checker.problems(json, schema, at: "failure")
     }
 
     private static func type(_ headers: [String: String]) -> String? {
         headers["content-type"]?.split(separator: ";").first.map(String.init)
+    }
+}
+
+extension [UInt8] {
+    /// The body of a request without the operations that a reply refuses, each in its place: what is
+    /// wrong with those is told.
+    fileprivate func withoutRefused(in reply: [UInt8]) -> [UInt8] {
+        guard let request = try? JSONParser.parse(self), let reply = try? JSONParser.parse(reply)
+        else { return self }
+        let (operations, items) = (request["operations"].elements, reply["records"].elements)
+        guard operations.count == items.count,
+            items.contains(where: { $0["serverErrorCode"] != .null })
+        else { return self }
+        let taken = zip(operations, items).filter { $0.1["serverErrorCode"] == .null }.map(\.0)
+        let members = request.members.map { member in
+            member.name == "operations"
+                ? JSONValue.Member(name: member.name, value: .array(taken)) : member
+        }
+        var writer = JSONWriter()
+        writer.value(.object(members))
+        return writer.bytes
     }
 }

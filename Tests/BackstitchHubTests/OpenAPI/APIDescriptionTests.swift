@@ -13,9 +13,11 @@ struct APIDescriptionTests {
     @Test("every call of the protocol is described with its methods, and nothing else")
     func paths() {
         var expected: Set<String> = [
-            "GET /healthz", "HEAD /healthz", "GET /metrics", "GET /courier/1/{token}",
-            "POST /upload/1/{token}", "PUT /upload/1/{token}",
+            "GET /healthz", "HEAD /healthz", "POST /healthz", "GET /ready", "HEAD /ready",
+            "GET /metrics", "GET /courier/1/{token}", "OPTIONS /courier/1/{token}",
+            "POST /upload/1/{token}", "PUT /upload/1/{token}", "OPTIONS /upload/1/{token}",
             "GET /asset/1/{checksum}/{expires}/{signature}/{fileName}",
+            "OPTIONS /asset/1/{checksum}/{expires}/{signature}/{fileName}",
         ]
         for endpoint in Endpoint.allCases {
             let end = "/1/{container}/{environment}/"

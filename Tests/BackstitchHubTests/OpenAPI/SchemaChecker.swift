@@ -1,4 +1,5 @@
 import BackstitchCore
+import CloudKitWire
 import Foundation
 
 /// Checks values against schemas.
@@ -110,7 +111,8 @@ extension JSONValue {
         switch self {
         case .null: ["null"]
         case .bool: ["boolean"]
-        case .number(let text): Int64(text) == nil ? ["number"] : ["number", "integer"]
+        // A number without a fraction is an integer however it is written, as in JSON Schema.
+        case .number: integer == nil ? ["number"] : ["number", "integer"]
         case .string: ["string"]
         case .array: ["array"]
         case .object: ["object"]

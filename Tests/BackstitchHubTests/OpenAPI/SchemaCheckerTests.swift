@@ -7,7 +7,10 @@ struct SchemaCheckerTests {
     private static let cases: [(schema: String, good: [String], bad: [String])] = [
         (#"{"type":"string"}"#, [#""""#, #""a""#], ["1", "null", "[]"]),
         (#"{"type":["string","null"]}"#, [#""a""#, "null"], ["1"]),
-        (#"{"type":"integer"}"#, ["1", "-9223372036854775808"], ["1.0", "1e3", "true"]),
+        (
+            #"{"type":"integer"}"#, ["1", "-9223372036854775808", "1.0", "1e3"],
+            ["1.5", "1e-1", "1e30", "true"]
+        ),
         (#"{"type":"number","minimum":0,"maximum":2}"#, ["0", "2", "1.5"], ["-0.1", "2.01"]),
         (#"{"type":"boolean"}"#, ["true", "false"], ["0", #""true""#]),
         (#"{"minLength":1,"maxLength":2}"#, [#""a""#, #""äö""#, "1"], [#""""#, #""abc""#]),

@@ -1,5 +1,5 @@
 import BackstitchTesting
-import LMDB
+import Threading
 
 @testable import CloudKitRecordService
 
@@ -34,7 +34,6 @@ final class FaultyClient: HTTPClient {
     private struct State {
         var generator: SeededGenerator
         var chance = 0.0
-        var isPlain = false
         var late: [HTTPRequest] = []
         var injected: [WireFault: Int] = [:]
     }
@@ -44,19 +43,22 @@ final class FaultyClient: HTTPClient {
     private let inner: any HTTPClient
     private let clock: ManualClock
     private let didDeliver: @Sendable (HTTPRequest) async -> Void
+    private let speech: WireSpeech
     private let state: Locked<State>
 
     /// - Parameters:
     ///   - chance: How likely a fault is, for each request.
-    ///   - isPlain: Whether the service does not hear of what the client knows beyond CloudKit.
+    ///   - speech: What client and service know of each other beyond CloudKit.
     ///   - didDeliver: Called after the service did what a request asks.
     init(
-        _ inner: any HTTPClient, clock: ManualClock, seed: UInt64, chance: Double, isPlain: Bool,
+        _ inner: any HTTPClient, clock: ManualClock, seed: UInt64, chance: Double,
+        speech: WireSpeech,
         didDeliver: @escaping @Sendable (HTTPRequest) async -> Void
     ) {
         (self.inner, self.clock, self.didDeliver) = (inner, clock, didDeliver)
+        self.speech = speech
         var first = State(generator: SeededGenerator(seed: seed))
-        (first.chance, first.isPlain) = (chance, isPlain)
+        first.chance = chance
         state = Locked(first)
     }
 
@@ -127,13 +129,10 @@ final class FaultyClient: HTTPClient {
     }
 
     private func deliver(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPReply {
-        var request = request
-        if state.withLock({ $0.isPlain }) {
-            request.headers.removeAll { $0.name.hasPrefix("X-Backstitch") }
-        }
+        let request = speech.arriving(request)
         let reply = try await inner.send(request)
         await didDeliver(request)
-        return reply
+        return speech.arriving(reply)
     }
 
     /// What a proxy says.

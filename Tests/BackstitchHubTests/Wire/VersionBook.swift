@@ -1,6 +1,6 @@
 import Backstitch
 import BackstitchCore
-import LMDB
+import Threading
 
 /// All versions of records that a service ever had, as somebody sees them who looks after each request.
 final class VersionBook: Sendable {

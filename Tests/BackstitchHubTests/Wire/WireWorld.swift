@@ -59,7 +59,6 @@ final class WireWorld {
         limits.recordsPerPage = [200, 2, 1][Int(generator.next() % 3)]
         limits.recordsPerLargePage = max(limits.recordsPerPage, 5)
         policy = Self.policies[Int(generator.next() % UInt64(Self.policies.count))]
-        let isPlain = generator.next() % 2 == 0
         let chance = [0.1, 0.3, 0.6][Int(generator.next() % 3)]
         let count = 2 + Int(generator.next() % 2)
         fixture = try await HubFixture(limits: limits, seed: seed)
@@ -69,8 +68,11 @@ final class WireWorld {
         for index in 0..<count {
             let name = "device \(index)"
             let book = book
+            // Devices that are updated one after the other speak with one hub.
+            let speeches = WireSpeech.allCases
+            let speech = speeches[Int(generator.next() % UInt64(speeches.count))]
             let client = FaultyClient(
-                direct, clock: clock, seed: generator.next(), chance: chance, isPlain: isPlain
+                direct, clock: clock, seed: generator.next(), chance: chance, speech: speech
             ) { request in
                 guard request.url.contains("/records/modify") else { return }
                 // What can't be seen is found missing at the end.

@@ -1,9 +1,10 @@
 import Backstitch
 import BackstitchCore
 import Foundation
-import LMDB
+import Threading
 import Testing
 import XXHash
+import LMDB
 
 @testable import BackstitchStore
 

@@ -1,6 +1,6 @@
 import Backstitch
 import BackstitchCore
-import LMDB
+import Threading
 import Testing
 
 @testable import BackstitchStore

@@ -1,8 +1,9 @@
 import Backstitch
 import BackstitchCore
 import Foundation
-import LMDB
+import Threading
 import Testing
+import LMDB
 
 @testable import BackstitchStore
 

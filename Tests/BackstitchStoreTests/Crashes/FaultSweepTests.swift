@@ -9,7 +9,7 @@ import Testing
 
 /// Failures of the device at each call that a store makes, one after the other. They share the
 /// counter.
-@Suite(.serialized) struct FaultSweepTests {
+@Suite(.serialized, .exclusiveFaults) struct FaultSweepTests {
     enum Work: String, CaseIterable {
         case create, open, save, batch, delete, acknowledge, compact, rebuild, migrate
         case backUp, repair
@@ -38,13 +38,7 @@ import Testing
         for (times, reason) in [(1, EIO), (Int.max >> 32, ENOSPC)] {
             var (number, failed) = (0, 1)
             while failed > 0 {
-                try? FileManager.default.removeItem(atPath: place)
-                if work == .create {
-                    try FileManager.default.createDirectory(
-                        atPath: place, withIntermediateDirectories: false)
-                } else {
-                    try FileManager.default.copyItem(atPath: base, toPath: place)
-                }
+                try begin(work, with: base)
                 let story = "\(work), call \(number), \(times) fail with \(reason)"
                 failed = try await sweep(work, number, times, reason, story)
                 number += 1
@@ -55,6 +49,89 @@ import Testing
                 print("\(work): \(number - 1) calls")
             }
         }
+    }
+
+    @Test(arguments: Work.allCases, [false, true])
+    func `whichever call is cut short, all or nothing is done, and the same store goes on`(
+        work: Work, thenFull: Bool
+    ) async throws {
+        let base = folder.root + "/base"
+        try await makeBase(at: base, for: work)
+        var (number, cut) = (0, 0)
+        var calls = ["write "]
+        while number < calls.count {
+            try begin(work, with: base)
+            var opened = opensItself(work) ? nil : try Store(at: store, schema: FirstVersion.schema)
+            let (outcome, failed, made) = await FaultedCalls.runShort(
+                in: place, at: number, thenFull: thenFull
+            ) {
+                await attempt(work, &opened)
+            }
+            calls = made
+            let call = made.first { $0.contains(" short of ") } ?? "no call is cut"
+            let story = "\(work), call \(number), then full: \(thenFull): \(call)"
+            cut += failed > 0 ? 1 : 0
+            if case .failure(let error) = outcome {
+                #expect(failed > 0, "\(story)")
+                #expect(error is StoreError, "\(story): \(error)")
+            }
+            if let opened, try await goesOn(opened, work, outcome, call, story) {
+                // What it could not do, it can now that there is space.
+                try await opened.write { tx in
+                    try CrashRecords.save("passing", 1, work == .migrate, tx)
+                    try CrashRecords.delete("passing", work == .migrate, tx)
+                }
+            }
+            opened?.close()
+            try await check(work, outcome, story)
+            repeat { number += 1 } while number < calls.count && !Self.transfers(calls[number])
+        }
+        #expect(cut > 0)
+    }
+
+    private static func transfers(_ call: String) -> Bool {
+        ["write ", "read ", "pread "].contains { call.hasPrefix($0) }
+    }
+
+    /// Reads with a store that met a call that was cut short.
+    ///
+    /// - Returns: Whether it goes on. It need not where it was a meta page that was cut: then the
+    ///   outcome of the commit is not known.
+    private func goesOn(
+        _ store: Store, _ work: Work, _ outcome: Result<Void, any Error>, _ call: String,
+        _ story: String
+    ) async throws -> Bool {
+        let isMetaPage =
+            call.contains("/data.mdb short of ")
+            && call.split(separator: " ").last.flatMap { Int($0) } ?? .max < 512
+        do {
+            let values =
+                work == .migrate
+                ? try CrashRecords.values(of: store)
+                : Dictionary(
+                    uniqueKeysWithValues: try store.read { try $0.fetch(FirstVersion.Item.self) }
+                        .map { ("\($0.id)", $0.value) })
+            expect(values, after: work, outcome, story)
+            return true
+        } catch let error as StoreError where isMetaPage {
+            #expect(error.code == .io, "\(story)")
+            return false
+        }
+    }
+
+    /// Makes the files that a round begins with.
+    private func begin(_ work: Work, with base: String) throws {
+        try? FileManager.default.removeItem(atPath: place)
+        if work == .create {
+            try FileManager.default.createDirectory(
+                atPath: place, withIntermediateDirectories: false)
+        } else {
+            try FileManager.default.copyItem(atPath: base, toPath: place)
+        }
+    }
+
+    private func opensItself(_ work: Work) -> Bool {
+        [.create, .open, .migrate, .repair].contains(work)
     }
 
     @Test func `a store gets its name when everything in it is on disk`() async throws {
@@ -79,8 +156,7 @@ import Testing
     private func sweep(
         _ work: Work, _ number: Int, _ times: Int, _ reason: Int32, _ story: String
     ) async throws -> Int {
-        let opensItself = [.create, .open, .migrate, .repair].contains(work)
-        var opened = opensItself ? nil : try Store(at: store, schema: FirstVersion.schema)
+        var opened = opensItself(work) ? nil : try Store(at: store, schema: FirstVersion.schema)
         let (outcome, failed, calls) = await FaultedCalls.run(
             in: place, from: number, times: times, reason
         ) {

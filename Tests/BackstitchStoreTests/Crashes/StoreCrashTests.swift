@@ -8,7 +8,7 @@ import Testing
 
 /// Power cuts and kills during everything that a store does with its files. One after the other,
 /// because they share the recorder.
-@Suite(.serialized) struct StoreCrashTests {
+@Suite(.serialized, .exclusiveFaults) struct StoreCrashTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder(inMemory: true) }

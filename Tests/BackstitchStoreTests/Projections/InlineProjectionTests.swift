@@ -1,7 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
-import LMDB
+import Threading
 import Testing
 
 @testable import BackstitchStore

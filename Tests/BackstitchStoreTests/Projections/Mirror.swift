@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import LMDB
 import Testing
+import Threading
 
 @testable import BackstitchStore
 

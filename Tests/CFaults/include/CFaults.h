@@ -6,7 +6,7 @@
 
 /// The calls that can be made to fail.
 typedef enum {
-    CFaultsWrite,  ///< pwrite, writev, pwritev
+    CFaultsWrite,  ///< write, pwrite, writev, pwritev
     CFaultsSync,   ///< fsync, fdatasync, msync
     CFaultsPunch,  ///< fallocate
 } CFaultsCall;
@@ -18,7 +18,7 @@ typedef enum {
 /// @param call Which calls fail.
 /// @param number How many calls succeed first.
 /// @param times How many calls fail after them.
-/// @param reason The value of errno.
+/// @param reason The value of errno; 0 lets writes write a part, and no call fails.
 void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int times, int reason);
 
 /// Lets all calls succeed again.
@@ -26,8 +26,8 @@ void CFaultsArm(dev_t device, ino_t inode, CFaultsCall call, int number, int tim
 int CFaultsDisarm(void);
 
 /// Counts the calls of the process that concern a folder and everything in it, and makes some of
-/// them fail: those of CFaultsCall, and open, pread, mmap, ftruncate, mkdir, mkdtemp, rename, link,
-/// unlink and rmdir.
+/// them fail: those of CFaultsCall, and open, read, pread, mmap, ftruncate, mkdir, mkdtemp, rename,
+/// link, unlink and rmdir.
 ///
 /// @param directory The start of the absolute paths that count, without symbolic links.
 /// @param number How many calls succeed first.
@@ -35,10 +35,16 @@ int CFaultsDisarm(void);
 /// @param reason The value of errno.
 void CFaultsCount(const char *directory, int number, int times, int reason);
 
+/// As CFaultsCount, but makes one call read or write a part of the bytes, if it is one of those.
+///
+/// @param number How many calls come before.
+/// @param thenFull Whether all writes fail behind it because the disk is full.
+void CFaultsCountShort(const char *directory, int number, bool thenFull);
+
 /// Ends counting.
-/// @param failed Gets how many calls failed.
+/// @param failed Gets how many calls failed or were cut short.
 /// @return A line for each call, to be freed: its name, the path after that of the folder, and
-/// " failed".
+/// " failed" or " short of " and how many bytes were asked for.
 char *CFaultsCounted(int *failed);
 
 /// What a recorded event was.

@@ -31,7 +31,7 @@ extension PredicateExpressions.KeyPath: CapturedExpression, LowerableExpression 
             guard let operand = context.attribute(keyPath) else {
                 throw QueryError(
                     .unknownAttribute,
-                    "\(keyPath) is not a stored attribute of \(context.entityName). Conditions and "
+                    "\(keyPath.shownName) is not a stored attribute of \(context.entityName). Conditions and "
                         + "sorts take stored attributes and id.")
             }
             return operand

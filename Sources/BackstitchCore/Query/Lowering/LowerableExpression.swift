@@ -75,11 +75,10 @@ struct LoweringContext {
     func unsupported(_ expression: Any, because reason: String? = nil) -> QueryError {
         let type = String(describing: Swift.type(of: expression))
         let name = type.prefix { $0 != "<" }
-        let detail = "\(expression)".replacing("\n", with: " ").prefix(200)
         return QueryError(
             .unsupportedExpression,
             "A query of \(entityName) can't evaluate \(name)"
-                + (reason.map { " because \($0)" } ?? "") + ": \(detail). "
+                + (reason.map { " because \($0)" } ?? "") + ". "
                 + "Supported are comparisons of stored attributes, id and constants, && || !, nil "
                 + "checks, optional chaining, ??, !, ? :, contains, starts(with:), ranges, count "
                 + "and isEmpty of text and data, and arithmetic. Fetch with what is supported and "

@@ -2,15 +2,18 @@ import BackstitchCore
 
 /// Tells from a conflict's report alone whether it ended as a policy says.
 ///
-/// It shares no code with the engine's merge. Where the report does not tell what the decision hangs
-/// on, as the times do, or what an application answers, every end that is possible is right.
+/// It shares no code with the engine's merge. Where nothing tells what the decision hangs on, as what
+/// an application answers, every end that is possible is right.
 struct ConflictVerdict {
     private let report: ConflictReport
     private let table: EntityTable
+    /// Whether the last local edit was made later than the service's version.
+    private let isLocalLater: Bool
 
-    init(_ report: ConflictReport, _ table: EntityTable) {
+    init(_ report: ConflictReport, _ table: EntityTable, isLocalLater: Bool) {
         self.report = report
         self.table = table
+        self.isLocalLater = isLocalLater
     }
 
     func isDue(under policy: ConflictPolicy, deletes: DeletePolicy) -> Bool {
@@ -45,7 +48,7 @@ struct ConflictVerdict {
         case .serverWins: return report.outcome == report.server
         case .clientWins: return report.outcome == localWithForeignFields
         case .lastWriterWins:
-            return report.outcome == report.server || report.outcome == localWithForeignFields
+            return isDueAsWhole(under: isLocalLater ? .clientWins : .serverWins)
         case .keepBoth:
             let isCopied = report.local != nil && table.unique.isEmpty
             return report.outcome == report.server && (report.copy != nil) == isCopied
@@ -96,9 +99,7 @@ struct ConflictVerdict {
             case .clientWins:
                 guard areSame(field, outcome, local) else { return false }
             case .lastWriterWins:
-                guard areSame(field, outcome, server) || areSame(field, outcome, local) else {
-                    return false
-                }
+                guard areSame(field, outcome, isLocalLater ? local : server) else { return false }
             case .keepBoth, .resolver, .merge:
                 isDecidedByField = false
             }

@@ -5,8 +5,8 @@ extension LogAccount {
     package struct Entry {
         package var entity: EntityNumber
         package var recordName: String
-        /// The fields after each operation that changed content.
-        var states: [(sequence: UInt64, fields: Fields?)] = []
+        /// The fields after each operation that changed content, and its clock.
+        var states: [(sequence: UInt64, fields: Fields?, clock: UInt64)] = []
         var synced: UInt64 = 0
         package var changeTag = ""
         package var isParked = false

@@ -60,6 +60,14 @@ extension LogAccount {
         }
     }
 
+    /// Whether the last edit before an operation was made later than what the service said by it. What
+    /// was deleted there has no time.
+    private func isLocalLater(_ entry: Entry, before operation: OperationView) -> Bool {
+        guard !entry.changeTag.isEmpty, let stamp = operation.stamp else { return true }
+        let last = entry.states.last { $0.sequence < operation.sequence }
+        return Int64((last?.clock ?? 0) >> 16) > stamp.modifiedMilliseconds
+    }
+
     /// A conflict is one, and ends as the policy says.
     mutating func checkConflict(
         _ operation: OperationView, _ report: ConflictReport, _ entry: Entry,
@@ -88,7 +96,8 @@ extension LogAccount {
             note(operation.sequence, entry, "its report is by another policy, \(report.policy)")
         }
         guard let table = catalog.table(entry.entity) else { return }
-        let verdict = ConflictVerdict(report, table)
+        let verdict = ConflictVerdict(
+            report, table, isLocalLater: isLocalLater(entry, before: operation))
         if !verdict.isDue(under: policy, deletes: expectation.deletePolicy) {
             note(
                 operation.sequence, entry,

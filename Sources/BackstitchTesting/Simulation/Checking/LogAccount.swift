@@ -210,7 +210,7 @@ package struct LogAccount {
         entry.isParked = false
         entry.isEvicted = false
         if operation.origin == .localOnly { keep(step, &entry) }
-        entry.states.append((step.sequence, fields))
+        entry.states.append((step.sequence, fields, operation.clock))
         if operation.origin == .local { localOperations += 1 }
         if operation.stamp == nil, operation.origin != .localOnly {
             entry.waiting.append(step.sequence)

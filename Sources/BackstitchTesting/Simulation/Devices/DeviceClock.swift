@@ -1,5 +1,5 @@
 import BackstitchSync
-import LMDB
+import Threading
 
 /// The clock of one device: the common time, gone wrong by a number of milliseconds that can jump.
 final class DeviceClock: SyncClock {

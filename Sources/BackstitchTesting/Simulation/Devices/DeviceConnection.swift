@@ -1,33 +1,109 @@
 import BackstitchCore
 import BackstitchSync
-import LMDB
+import Threading
 
-/// What a device's engine talks to: the simulated service, until the device crashes.
+/// What one engine of a device talks to: the simulated service, until the device crashes.
 ///
-/// After a crash every call fails and none arrives. It watches that feeds are read forwards only.
+/// After a crash every call fails and none arrives. It watches that feeds are read forwards only, and
+/// can keep a request under way.
 final class DeviceConnection: RecordService {
-    private struct State {
-        var isCrashed = false
-        var lastToken: ChangeToken?
-        var violations: [String] = []
+    /// Something that happens in the next request but so many.
+    private struct Planned<What> {
+        var requests: Int
+        let what: What
+
+        /// Whether its request has come.
+        mutating func isDue() -> Bool {
+            requests -= 1
+            return requests < 0
+        }
     }
 
+    private struct State {
+        var isCrashed = false
+        var isLetGo = false
+        var lastToken: ChangeToken?
+        var violations: [String] = []
+        var held: Planned<(request: HeldRequest, isDone: Bool)>?
+        var interlude: Planned<@Sendable () async -> Void>?
+    }
+
+    /// The process that has it.
+    let process: Int
     private let service: SimulatedRecordService
+    private let watch: ExchangeWatch
     private let bug: PlantedBug?
     private let state = Locked(State())
 
-    init(_ service: SimulatedRecordService, bug: PlantedBug?) {
+    init(
+        _ service: SimulatedRecordService, process: Int, watch: ExchangeWatch, bug: PlantedBug?
+    ) {
         self.service = service
+        self.process = process
+        self.watch = watch
         self.bug = bug
     }
 
     var isCrashed: Bool { state.withLock { $0.isCrashed } }
+    /// Whether its engine was stopped.
+    var isLetGo: Bool { state.withLock { $0.isLetGo } }
     var violations: [String] { state.withLock { $0.violations } }
 
     func crash() { state.withLock { $0.isCrashed = true } }
 
+    func letGo() { state.withLock { $0.isLetGo = true } }
+
+    /// Keeps a request under way.
+    ///
+    /// - Parameters:
+    ///   - number: Which of the next requests, from 0.
+    ///   - isDone: Whether the service has done by then what is asked for.
+    func hold(_ request: HeldRequest, at number: Int, isDone: Bool) {
+        state.withLock { $0.held = Planned(requests: number, what: (request, isDone)) }
+    }
+
+    /// Runs something in one of the next requests, before it is sent; not any more once that is nil.
+    func setInterlude(at number: Int, _ body: (@Sendable () async -> Void)?) {
+        state.withLock { $0.interlude = body.map { Planned(requests: number, what: $0) } }
+    }
+
     private func check() throws(ServiceError) {
         if isCrashed { throw ServiceError(.network, reason: "the device crashed") }
+    }
+
+    /// Sends a request, where the device goes on before and after.
+    private func send<Reply>(
+        _ body: () async throws(ServiceError) -> Reply
+    ) async throws(ServiceError) -> Reply {
+        try check()
+        watch.begin(self)
+        defer { watch.end(self) }
+        let (interlude, held) = state.withLock { state in
+            var due: (interlude: (@Sendable () async -> Void)?, held: (HeldRequest, Bool)?)
+            if state.interlude?.isDue() == true {
+                due.interlude = state.interlude?.what
+                state.interlude = nil
+            }
+            if state.held?.isDue() == true {
+                due.held = state.held?.what
+                state.held = nil
+            }
+            return due
+        }
+        await interlude?()
+        if let held, !held.1 {
+            await held.0.hold()
+            try check()
+        }
+        let result: Result<Reply, ServiceError>
+        do throws(ServiceError) {
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        if let held, held.1 { await held.0.hold() }
+        try check()
+        return try result.get()
     }
 
     var limits: ServiceLimits {
@@ -37,8 +113,10 @@ final class DeviceConnection: RecordService {
     func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
-        try check()
-        if bug == .acknowledgesWithoutSaving, !modifications.isEmpty {
+        try await send { () async throws(ServiceError) in
+            guard bug == .acknowledgesWithoutSaving, !modifications.isEmpty else {
+                return try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+            }
             // The last operation is dropped, and said to be done.
             let sent = Array(modifications.dropLast())
             let results =
@@ -46,63 +124,52 @@ final class DeviceConnection: RecordService {
                 ? [] : try await service.modifyRecords(sent, in: zone, atomic: atomic)
             return results + [.saved(changeTag: "zz", modifiedMilliseconds: 1)]
         }
-        let results = try await service.modifyRecords(modifications, in: zone, atomic: atomic)
-        try check()
-        return results
     }
 
     func lookUpRecords(
         _ recordNames: [String], in zone: ZoneID
     ) async throws(ServiceError) -> [LookupResult] {
-        try check()
-        let results = try await service.lookUpRecords(recordNames, in: zone)
-        try check()
-        return results
+        try await send { () async throws(ServiceError) in
+            try await service.lookUpRecords(recordNames, in: zone)
+        }
     }
 
     func databaseChanges(since token: String?) async throws(ServiceError) -> DatabaseChangesPage {
-        try check()
-        let page = try await service.databaseChanges(since: token)
-        try check()
-        return page
+        try await send { () async throws(ServiceError) in
+            try await service.databaseChanges(since: token)
+        }
     }
 
     func zoneChanges(
         in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
-        try check()
-        note(token)
-        var page = try await service.zoneChanges(
-            in: zone, since: token, limit: limit, fields: fields)
-        try check()
+        var page = try await send { () async throws(ServiceError) in
+            note(token)
+            return try await service.zoneChanges(
+                in: zone, since: token, limit: limit, fields: fields)
+        }
         if bug == .dropsDeletions { page.deletions = [] }
         return page
     }
 
     func createZone(_ zone: ZoneID) async throws(ServiceError) {
-        try check()
-        try await service.createZone(zone)
-        try check()
+        try await send { () async throws(ServiceError) in try await service.createZone(zone) }
     }
 
     func deleteZone(_ zone: ZoneID) async throws(ServiceError) {
-        try check()
-        try await service.deleteZone(zone)
+        try await send { () async throws(ServiceError) in try await service.deleteZone(zone) }
     }
 
     func createSubscription(
         _ subscriptionID: String, to zone: ZoneID
     ) async throws(ServiceError) {
-        try check()
-        try await service.createSubscription(subscriptionID, to: zone)
-        try check()
+        try await send { () async throws(ServiceError) in
+            try await service.createSubscription(subscriptionID, to: zone)
+        }
     }
 
     func currentUser() async throws(ServiceError) -> String {
-        try check()
-        let user = try await service.currentUser()
-        try check()
-        return user
+        try await send { () async throws(ServiceError) in try await service.currentUser() }
     }
 
     /// Within one epoch and life of a zone, each page starts where an earlier one ended, or later.

@@ -9,7 +9,7 @@ struct ForeignEdit: Sendable {
     }
 
     let recordName: String
-    let change: Change
+    private(set) var change: Change
 
     /// A write of the very record that a request in flight is about to change.
     init(against modification: RecordModification, _ generator: inout SeededGenerator) {
@@ -106,5 +106,22 @@ struct ForeignEdit: Sendable {
             fields = fields.filter { $0.key == kept }
         }
         return fields
+    }
+}
+
+extension ForeignEdit {
+    /// Adds values of types that no device knows, or that some know by now and others don't.
+    mutating func addUnknownTypes(_ generator: inout SeededGenerator) {
+        guard case .write(let type, var fields) = change, type != "Robot", generator.chance(0.3)
+        else { return }
+        let number = generator.below(100)
+        let json = ["\(number)", "{\"unit\":\"s\",\"value\":\(number)}", "[[\(number)]]"]
+        fields["span"] = .unknown(
+            UnknownValue(typeName: "DURATION", json: generator.pick(json)))
+        if type == "SimulatedNote", generator.chance(0.5) {
+            // An attribute that the first version of the application does not declare.
+            fields["plain"] = .unknown(UnknownValue(typeName: "INT64", json: "\(number)"))
+        }
+        change = .write(type: type, fields: fields)
     }
 }

@@ -1,3 +1,5 @@
+import Backstitch
+
 /// What a seed chooses once for a device.
 public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
     /// Its clock, its random numbers, and the faults that it meets by chance.
@@ -9,6 +11,10 @@ public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
     var schema = SimulatedSchema.current
     /// What it exchanges until the devices settle.
     var selection = SimulatedSelection.all
+    /// How its engine decides about conflicts; nil where it does as the setting says.
+    var policy: ConflictPolicy?
+    /// What its engine does where one side deleted a record; nil where it does as the setting says.
+    var deletePolicy: DeletePolicy?
 
     package init(seed: UInt32) { self.seed = seed }
 }

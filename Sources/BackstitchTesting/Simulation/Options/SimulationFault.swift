@@ -6,6 +6,8 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case crashBeforeCommit
     /// A device ends while it compacts its log, between two chunks.
     case crashInCompaction
+    /// A device's disk is full for a while: commits fail, some by a write that is cut short.
+    case fullDisk
     /// A device closes its store and opens it again.
     case reopen
     /// The device edits while one of its requests is in flight.
@@ -18,6 +20,10 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case foreignEditDuringRequest
     /// A device's clock jumps, forwards or backwards.
     case clockJump
+    /// A device saves while its clock is years ahead, and the clock is put right.
+    case clockFarAhead
+    /// A device decides about conflicts otherwise than most.
+    case mixedPolicies
     /// A device does not exchange for a long time.
     case longOffline
     /// The service forgets what was deleted long ago.
@@ -42,4 +48,21 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case localOnlyEdit
     /// A device takes a record off itself.
     case eviction
+    /// An engine is stopped while a request is in flight, and another one goes on; the reply comes
+    /// later.
+    case engineReplaced
+    /// A second engine on the same store object wants to exchange while the first one does.
+    case engineDoubled
+    /// An engine is stopped while a request is in flight, and another process goes on with the store.
+    case engineMoved
+    /// A call for a round is cancelled while a request is in flight.
+    case cancelledSync
+    /// The service does not answer while several calls wait for the engine, which is then stopped.
+    case hangingService
+    /// A device's application starts with another name of the zone by mistake.
+    case zoneRenamed
+    /// A device's application takes its store to another zone.
+    case zoneMove
+    /// Somebody else writes a value of a type that the devices do not know, or not yet.
+    case unknownType
 }

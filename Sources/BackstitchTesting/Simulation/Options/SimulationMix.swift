@@ -18,11 +18,17 @@ struct SimulationMix {
         case renewal
         /// A device keeps something to itself, or takes a record off itself or back.
         case locality
+        /// An engine is stopped, replaced, doubled or let go while a request is in flight.
+        case engine
+        /// A device's application has another name of the zone.
+        case zone
     }
 
     var weights: [(kind: Kind, weight: Int)] = [
         (.edit, 31), (.exchange, 34), (.trouble, 5), (.fault, 14), (.foreignEdit, 4), (.check, 2),
         (.retryParked, 2), (.compact, 2), (.service, 6), (.renewal, 3), (.locality, 3),
+        (.engine, 6),
+        (.zone, 2),
     ]
     /// The kinds of fault that a seed takes some of.
     var faults = FaultKind.allCases
@@ -38,12 +44,18 @@ struct SimulationMix {
     var passChance = 0.25
     var restoreChance = 0.25
     var zoneLossChance = 0.2
+    /// How likely devices of a seed go to another zone.
+    var moveChance = 0.25
     /// How likely some devices of a seed share a store.
     var sharingChance = 0.25
     /// How likely a seed has devices with an older schema.
     var schemaChance = 0.3
     /// How likely some devices of a seed exchange a part only.
     var selectionChance = 0.2
+    /// How likely the devices of a seed have policies of their own.
+    var policyChance = 0.15
+    /// How likely a clock is far ahead once in a seed.
+    var clockChance = 0.15
     /// How likely something happens in a request that changes records; half of it in others.
     var eventChance = 0.12
     /// The schema of the devices that have no older one.

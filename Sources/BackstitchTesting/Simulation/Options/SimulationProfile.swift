@@ -49,15 +49,16 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.setWeights([.fault: 30, .service: 1])
             mix.faults = FaultKind.ofNetworks
         case .resets:
-            mix.setWeights([.service: 25, .fault: 20, .renewal: 10])
+            mix.setWeights([.service: 25, .fault: 20, .renewal: 10, .zone: 5])
             mix.faults = FaultKind.ofResets
             mix.restoreChance = 0.5
             mix.zoneLossChance = 0.5
         case .crashes:
             mix.setWeights([.trouble: 30, .compact: 8, .fault: 6, .service: 2])
             mix.events = [
-                .crash, .crashBeforeCommit, .crashInCompaction, .reopen, .editDuringRequest,
-                .secondProcess,
+                .crash, .crashBeforeCommit, .crashInCompaction, .fullDisk, .reopen,
+                .editDuringRequest, .secondProcess, .engineReplaced, .engineMoved,
+                .zoneRenamed, .zoneMove,
             ]
             mix.sharingChance = 0.5
             mix.eventChance = 0.25

@@ -1,4 +1,4 @@
-import Backstitch
+package import Backstitch
 
 /// What a seed chooses once: the devices, the service's limits and manners, and what goes wrong.
 public struct SimulationSetting: Hashable, Sendable, Codable {
@@ -29,6 +29,12 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     var mayLoseZone: Bool
     /// Whether an engine has to go on by itself in the end.
     var checksLiveness: Bool
+
+    /// The bytes of a pass: where passes are small, half of the seeds also end them by bytes, within
+    /// transactions.
+    var bytesPerPass: Int {
+        recordsPerPass < 10 && recordsPerPass % 2 == 1 ? recordsPerPass * 3_000 : 16 << 20
+    }
 
     init(
         _ generator: inout SeededGenerator, _ mix: SimulationMix, _ options: SimulationOptions
@@ -75,6 +81,8 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         chooseProcesses(&generator, mix)
         chooseSchemas(&generator, mix)
         chooseSelections(&generator, mix)
+        var aside = generator.aside(0x706F_6C69_6379)
+        choosePolicies(&aside, mix)
     }
 
     /// Lets some devices be processes on the stores of others; at least two stores stay.
@@ -110,6 +118,32 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         }
     }
 
+    /// Lets devices decide about conflicts each in its own way; processes on one store agree.
+    private mutating func choosePolicies(
+        _ generator: inout SeededGenerator, _ mix: SimulationMix
+    ) {
+        guard generator.chance(mix.policyChance), events.contains(.mixedPolicies) else { return }
+        for index in devices.indices {
+            devices[index].policy = generator.pick(ConflictPolicy.allCases)
+            if generator.chance(0.4) {
+                devices[index].deletePolicy = generator.pick(DeletePolicy.allCases)
+            }
+        }
+        for index in devices.indices {
+            let home = devices.home(of: index)
+            devices[index].policy = devices[home].policy
+            devices[index].deletePolicy = devices[home].deletePolicy
+        }
+    }
+
+    /// How the engine of a device decides about conflicts.
+    package func policy(of device: Int) -> ConflictPolicy { devices[device].policy ?? policy }
+
+    /// What the engine of a device does where one side deleted a record.
+    func deletePolicy(of device: Int) -> DeletePolicy {
+        devices[device].deletePolicy ?? deletePolicy
+    }
+
     private static func faults(
         of mix: SimulationMix, _ generator: inout SeededGenerator
     ) -> [FaultKind] {
@@ -142,6 +176,8 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
 
     var cloud: SimulatedCloud.Options {
         var cloud = SimulatedCloud.Options()
+        // As a hub does: others write values of any type.
+        cloud.keepsFieldTypes = false
         cloud.conflictsCarryServerRecord = conflictsCarryServerRecord
         cloud.existsCarriesServerRecord = existsCarriesServerRecord
         cloud.deletionsCarryType = deletionsCarryType

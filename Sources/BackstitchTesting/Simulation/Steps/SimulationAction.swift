@@ -14,6 +14,8 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case crashInEdit(afterCommits: Int)
     /// The device ends in a sync round, before the commit after so many.
     case crashInExchange(afterCommits: Int)
+    /// The device's disk gets full after so many commits; it edits and exchanges meanwhile.
+    case fillDisk(afterCommits: Int)
     /// The device closes its store and opens it again.
     case reopen
     /// The device's clock is off by so much from now on.
@@ -46,6 +48,52 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case takeSchema(SimulatedSchema)
     /// The device's application asks its engine to begin anew.
     case reset(SimulatedReset)
+    /// The device runs a sync round, and something happens to its engine while a request is under way.
+    case disturb(EngineTrouble)
+    /// The device's application starts with another name of the zone, and may ask its engine to take
+    /// the store there.
+    case renameZone(moves: Bool)
+}
+
+/// What happens to an engine while one of its requests is under way.
+public struct EngineTrouble: Hashable, Sendable, Codable {
+    /// The kinds of trouble.
+    public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+        /// It is stopped, and another one goes on.
+        case replace
+        /// A second one on the same store object wants to exchange; it may once the first has ended.
+        case double
+        /// It is stopped, and another process wants to go on with the store; where the device has no
+        /// other process, it happens to one that has, and else it is replaced.
+        case move
+        /// The call that runs the round is cancelled.
+        case cancel
+        /// More calls come to wait, and it is stopped.
+        case hang
+    }
+
+    /// What happens.
+    public var kind: Kind
+    /// Which request of the round it happens in, from 0; where there is none, the round is as ever.
+    public var request: Int
+    /// Whether the service has done by then what the request asks for.
+    public var isDone: Bool
+    /// How many steps later the reply to an engine that was stopped comes; with 0 it comes while the
+    /// next engine exchanges.
+    public var replySteps: Int
+    /// In which request of the next engine it comes then, from 0.
+    public var replyRequest: Int
+
+    /// A trouble by its parts.
+    public init(
+        _ kind: Kind, request: Int, isDone: Bool = true, replySteps: Int = 0, replyRequest: Int = 0
+    ) {
+        self.kind = kind
+        self.request = request
+        self.isDone = isDone
+        self.replySteps = replySteps
+        self.replyRequest = replyRequest
+    }
 }
 
 /// What an application can ask an engine for besides rounds.

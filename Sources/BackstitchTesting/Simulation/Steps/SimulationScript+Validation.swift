@@ -59,7 +59,7 @@ extension SimulationStep {
         try SimulationScript.require(
             pauseMilliseconds, 0...1_000_000_000_000, "The pause of \(place)")
         switch action {
-        case .crashInEdit(let commits), .crashInExchange(let commits):
+        case .crashInEdit(let commits), .crashInExchange(let commits), .fillDisk(let commits):
             try require(commits, 0...1_000_000, "The number of commits")
         case .goOffline(let steps):
             try require(steps, 0...SimulationScript.stepsMax, "The number of steps offline")
@@ -70,6 +70,10 @@ extension SimulationStep {
             try require(fault.skip, 0...1_000_000, "The requests to skip")
             try require(fault.requests, 1...1_000_000, "The number of requests")
             try require(fault.lateBy, 0...1_000_000, "The requests to be late by")
+        case .disturb(let trouble):
+            try require(trouble.request, 0...1_000_000, "The request")
+            try require(trouble.replySteps, 0...SimulationScript.stepsMax, "The steps to the reply")
+            try require(trouble.replyRequest, 0...1_000_000, "The request of the reply")
         default: break
         }
     }

@@ -26,6 +26,8 @@ public struct SimulationScript: Hashable, Sendable, Codable {
         setting = SimulationSetting(&generator, mix, options)
         var steps = StepGenerator(generator, mix, setting)
         self.steps = (0..<options.steps).map { steps.step($0) }
+        var aside = generator.aside(0x636C_6F63_6B)
+        putClockAhead(&aside, mix)
     }
 
     /// Runs it.

@@ -8,8 +8,12 @@ struct StepGenerator {
     private let faults: [FaultKind]
     private let troubles: [SimulationFault]
     private var hasBackup = false
+    /// Whether devices go to another zone and back.
+    private let moves: Bool
 
     init(_ generator: SeededGenerator, _ mix: SimulationMix, _ setting: SimulationSetting) {
+        var generator = generator
+        moves = generator.chance(mix.moveChance) && setting.events.contains(.zoneMove)
         self.generator = generator
         self.mix = mix
         self.setting = setting
@@ -17,7 +21,7 @@ struct StepGenerator {
         let scarce = setting.faults.filter(FaultKind.scarce.contains)
         faults = setting.faults + scarce + scarce
         let choices: [SimulationFault] = [
-            .crashBeforeCommit, .crashBeforeCommit, .reopen, .clockJump, .longOffline,
+            .crashBeforeCommit, .crashBeforeCommit, .reopen, .clockJump, .longOffline, .fullDisk,
         ]
         troubles = choices.filter(setting.events.contains)
     }
@@ -55,7 +59,24 @@ struct StepGenerator {
         case .service: service()
         case .renewal: renewal()
         case .locality: locality()
+        case .engine: engine()
+        case .zone: zone()
         }
+    }
+
+    private mutating func engine() -> SimulationAction {
+        let mayMove = setting.devices.contains { $0.home != nil } && generator.chance(0.7)
+        let kind = mayMove ? .move : generator.pick(EngineTrouble.Kind.allCases)
+        var trouble = EngineTrouble(
+            kind, request: generator.below(6), isDone: generator.chance(0.7))
+        if generator.chance(0.3) { trouble.replySteps = 1 + generator.below(12) }
+        trouble.replyRequest = generator.below(6)
+        return setting.events.contains(kind.fault) ? .disturb(trouble) : .exchange
+    }
+
+    private mutating func zone() -> SimulationAction {
+        if moves, generator.chance(0.7) { return .renameZone(moves: true) }
+        return setting.events.contains(.zoneRenamed) ? .renameZone(moves: false) : .check
     }
 
     private mutating func locality() -> SimulationAction {
@@ -85,6 +106,7 @@ struct StepGenerator {
             return generator.chance(0.3)
                 ? .crashInEdit(afterCommits: commits) : .crashInExchange(afterCommits: commits)
         case .reopen: return .reopen
+        case .fullDisk: return .fillDisk(afterCommits: generator.below(6))
         case .clockJump:
             return .jumpClock(milliseconds: Int64(generator.below(400_000_000)) - 200_000_000)
         default: return .goOffline(steps: 15)

@@ -1,0 +1,113 @@
+import Foundation
+
+extension EntityTable {
+    /// Whether the Swift type that the schema declares can read a row's fields.
+    ///
+    /// What a coded value decodes to is not asked: only its type knows.
+    /// - Throws: `FieldError` where the bounds of a value are damaged.
+    package func canRead(_ fields: PackedFields) throws(FieldError) -> Bool {
+        for column in declaredColumns {
+            guard let value = try fields.value(of: column.field), value.tag != .null else {
+                if column.isMandatory { return false }
+                continue
+            }
+            if !column.canRead(value) { return false }
+        }
+        return true
+    }
+
+    /// The same for fields that are not packed.
+    package func canRead(_ fields: Fields) -> Bool {
+        declaredColumns.allSatisfy { column in
+            let value = fields.value(column.field)
+            return value == .null ? !column.isMandatory : column.canRead(value)
+        }
+    }
+}
+
+extension ServiceColumn {
+    fileprivate func canRead(_ value: FieldValue) -> Bool {
+        guard let type else { return true }
+        if allowedValues == nil, let tag = type.plainTag, value.tag == tag { return true }
+        return (try? value.decoded()).map(canRead) ?? false
+    }
+
+    fileprivate func canRead(_ value: Value) -> Bool {
+        guard let type else { return true }
+        guard value.isReadable(as: type) else { return false }
+        guard let allowedValues else { return true }
+        // The cases are in the attribute's type, which a stored value need not be.
+        return value.read(as: type).isAmong(allowedValues)
+    }
+}
+
+extension AttributeType {
+    /// The tag of values that the type reads whatever they are; nil where it depends on the value.
+    fileprivate var plainTag: FieldTag? {
+        switch self {
+        case .string: .string
+        case .bool: .bool
+        case .int64: .int64
+        case .double: .double
+        case .date: .date
+        case .data: .bytes
+        case .uuid: .uuid
+        case .reference: .reference
+        case .decimal: .decimal
+        default: nil
+        }
+    }
+}
+
+extension Value {
+    /// Whether a stored value can be read as an attribute of a type; the types' own
+    /// `init(field:)` does just that.
+    func isReadable(as type: AttributeType) -> Bool {
+        switch (self, type) {
+        case (.string, .string), (.bool, .bool), (.bool, .int16), (.bool, .int32), (.bool, .int64),
+            (.int64, .int64), (.int64, .float), (.int64, .double), (.int64, .decimal),
+            (.double, .double), (.date, .date), (.bytes, .data), (.decimal, .decimal),
+            (.uuid, .uuid), (.reference, .reference):
+            true
+        case (.int64(let number), .bool): number == 0 || number == 1
+        case (.int64(let number), .int16): Int16(exactly: number) != nil
+        case (.int64(let number), .int32): Int32(exactly: number) != nil
+        case (.double(let number), .float): Float(number).isFinite
+        case (.double(let number), .decimal): Decimal(string: "\(number)") != nil
+        case (.string(let text), .decimal): Decimal(whole: text) != nil
+        case (.string(let text), .uuid): UUID(uuidString: text) != nil
+        case (.string(let text), .url): URL(string: text) != nil
+        case (.location(let place), .location): place.isValid
+        case (.list(let elements), _):
+            type.element.map { element in
+                elements.allSatisfy { $0.isReadable(as: element) }
+            } ?? false
+        default: false
+        }
+    }
+
+    /// The value as a reader of the type gets it, for those types that enums can have.
+    fileprivate func read(as type: AttributeType) -> Value {
+        switch (self, type) {
+        case (.bool(let truth), .int16), (.bool(let truth), .int32), (.bool(let truth), .int64):
+            .int64(truth ? 1 : 0)
+        case (.double(let number), .float): .double(Double(Float(number)))
+        case (.list(let elements), _):
+            .list(elements.map { value in type.element.map { value.read(as: $0) } ?? value })
+        default: converted(to: type) ?? self
+        }
+    }
+}
+
+extension Decimal {
+    /// The decimal that a text spells as a whole; Foundation takes the start of any text.
+    package init?(whole text: String) {
+        let isNumber = text.utf8.allSatisfy { byte in
+            (48...57).contains(byte) || [43, 45, 46, 69, 101].contains(byte)
+        }
+        guard isNumber, Double(text) != nil, let decimal = Decimal(string: text),
+            decimal.isFinite
+        else { return nil }
+        self = decimal
+    }
+}

@@ -1,0 +1,155 @@
+import CloudKitWire
+
+/// The answers that are kept for the case that their requests come again.
+///
+/// A request is known by the name that its client gave it, or by its signature, which counts once.
+/// Answer and effect are of one transaction, so that there is never one without the other.
+struct AnswerLedger: Sendable {
+    /// By what a request is known. Each has room of its own, so that none takes that of the other.
+    enum Kind: Hashable, Sendable, CaseIterable {
+        /// The name that the client gave it. Where there is no room, the user's oldest answers go.
+        case name
+        /// Its signature. Where there is no room, it is refused: it must not act twice.
+        case signature
+
+        var table: HubKey.Table { self == .name ? .ledger : .signature }
+
+        /// The key of how many bytes its answers have.
+        fileprivate var totalKey: HubKey { HubKey(.ledgerTotal).adding([table.rawValue]) }
+    }
+
+    /// Under what the answer to a request is kept, and for how long.
+    struct Entry: Hashable, Sendable {
+        var kind: Kind
+        /// The SHA-256 of what tells the request from all others.
+        var identity: [UInt8]
+        /// The SHA-256 of what the request asks.
+        var requestHash: [UInt8]
+        /// Until when, in milliseconds since 1970.
+        var end: Int64
+
+        fileprivate var key: HubKey { HubKey(kind.table).adding(identity) }
+    }
+
+    /// The most bytes of an answer that is kept as it is.
+    static let answerBytesMax = 256 << 10
+    /// What an answer takes beside its bytes: keys, rows, and its place in memory. Without it, requests
+    /// that ask for nothing would be kept by the million.
+    static let entryBytes = 512
+    /// The most old answers that a write removes in passing.
+    private static let removalsMax = 32
+    private static let timeBytes = MemoryLayout<UInt64>.size
+
+    let entries: [Entry]
+    /// Milliseconds since 1970.
+    let now: Int64
+    /// The most bytes of all answers to signed requests.
+    let bytesMax: Int
+    /// Older answers to named requests of the user, which make room for this one.
+    let ended: [HubKey]
+
+    /// The key of the answer by its name; nil where the request has none.
+    var nameKey: HubKey? { entries.first { $0.kind == .name }?.key }
+
+    /// The answer that the request got when it came before; nil where it comes for the first time.
+    ///
+    /// - Throws: `BAD_REQUEST` where another request had the name, and `THROTTLED` where the answer
+    ///   must be kept and can't be.
+    func knownAnswer(_ transaction: any HubReading) throws -> [UInt8]? {
+        for entry in entries {
+            guard let stored = try transaction.value(entry.key) else { continue }
+            let hash = stored.dropFirst(Self.timeBytes).prefix(entry.requestHash.count)
+            guard hash.elementsEqual(entry.requestHash) else {
+                throw WireError(.badRequest, "Another request had this id. Give each its own.")
+            }
+            return Array(stored[(Self.timeBytes + entry.requestHash.count)...])
+        }
+        if entries.contains(where: { $0.kind == .signature }),
+            try total(.signature, transaction) >= Int64(bytesMax)
+        {
+            throw WireError(
+                .throttled, "Too many signed requests wrote in the last minutes.", retryAfter: 60)
+        }
+        return nil
+    }
+
+    /// Keeps an answer: the time when it can go (8 bytes), the hash of the request, the answer.
+    ///
+    /// - Parameter short: An answer that says the same with less, where the first is too long.
+    func keep(
+        _ answer: [UInt8], short: () -> [UInt8], _ transaction: any HubWriting
+    ) throws {
+        guard !entries.isEmpty else { return }
+        var totals: [Kind: Int64] = [:]
+        for kind in Kind.allCases { totals[kind] = try total(kind, transaction) }
+        try removeOld(transaction, &totals)
+        try removeEnded(transaction, &totals)
+        let kept = answer.count <= Self.answerBytesMax ? answer : short()
+        for entry in entries {
+            let end = UInt64(max(0, entry.end))
+            let bytes = withUnsafeBytes(of: end.bigEndian) { Array($0) } + entry.requestHash + kept
+            try transaction.put(entry.key, bytes)
+            try transaction.put(
+                HubKey(.ledgerTime).adding(end).adding(entry.identity), entry.key.bytes)
+            totals[entry.kind, default: 0] += Int64(bytes.count)
+        }
+        for (kind, total) in totals {
+            let bytes = withUnsafeBytes(of: max(0, total).bigEndian) { Array($0) }
+            try transaction.put(kind.totalKey, bytes)
+        }
+    }
+
+    /// Removes some of the answers whose time is over, and takes off what they had.
+    private func removeOld(_ transaction: any HubWriting, _ totals: inout [Kind: Int64]) throws {
+        let times = HubKey(.ledgerTime)
+        var old: [(time: HubKey, answer: HubKey)] = []
+        try transaction.scan(times, from: nil) { key, value in
+            guard key.number(behind: times) < UInt64(max(0, now)) else { return false }
+            old.append((HubKey(bytes: key), HubKey(bytes: value)))
+            return old.count < Self.removalsMax
+        }
+        for (time, answer) in old {
+            let bytes = try transaction.withValue(answer) { Int64($0.count) } ?? 0
+            for kind in Kind.allCases where answer.bytes.first == kind.table.rawValue {
+                totals[kind, default: 0] -= bytes
+            }
+            try transaction.delete(time)
+            try transaction.delete(answer)
+        }
+    }
+
+    /// Removes the answers that make room.
+    private func removeEnded(_ transaction: any HubWriting, _ totals: inout [Kind: Int64]) throws {
+        for key in ended where key.bytes.first == Kind.name.table.rawValue {
+            guard let stored = try transaction.value(key), stored.count >= Self.timeBytes else {
+                continue
+            }
+            let time = HubKey(.ledgerTime).adding(stored.prefix(Self.timeBytes))
+                .adding(key.bytes.dropFirst())
+            try transaction.delete(time)
+            try transaction.delete(key)
+            totals[.name, default: 0] -= Int64(stored.count)
+        }
+    }
+
+    /// Has the bytes of all answers counted anew.
+    static func forgetTotals(_ transaction: any HubWriting) throws {
+        for kind in Kind.allCases where try transaction.value(kind.totalKey) != nil {
+            try transaction.delete(kind.totalKey)
+        }
+    }
+
+    /// How many bytes the answers of a kind have. They are counted one by one where that was not done
+    /// yet: the hub is of a version that did not count, and kept them for ten minutes.
+    private func total(_ kind: Kind, _ transaction: any HubReading) throws -> Int64 {
+        if let bytes = try transaction.value(kind.totalKey) {
+            return bytes.prefix(Self.timeBytes).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        }
+        var total: Int64 = 0
+        try transaction.scan(HubKey(kind.table), from: nil) { _, value in
+            total += Int64(value.count)
+            return true
+        }
+        return total
+    }
+}

@@ -1,0 +1,64 @@
+import Threading
+
+/// How much of the ledger is of each user, so that the oldest answers go where they are too many.
+///
+/// It is kept in memory: answers of before a restart go when their time is over.
+final class LedgerBook: Sendable {
+    private struct Answer {
+        var key: HubKey
+        var bytes: Int
+        /// Milliseconds since 1970.
+        var end: Int64
+    }
+
+    private struct Owner {
+        var answers: [Answer] = []
+        var first = 0
+        var bytes = 0
+    }
+
+    private let owners = Locked<[HubKey: Owner]>([:])
+
+    /// The answers that have to go before another one is kept.
+    func excess(of owner: HubKey, room: Int, bytesMax: Int, now: Int64) -> [HubKey] {
+        owners.withLock { owners in
+            guard let known = owners[owner] else { return [] }
+            var keys: [HubKey] = []
+            var bytes = known.bytes
+            for answer in known.answers[known.first...] {
+                guard answer.end <= now || bytes + room > bytesMax else { break }
+                keys.append(answer.key)
+                bytes -= answer.bytes
+            }
+            return keys
+        }
+    }
+
+    /// Notes that answers are gone.
+    func forget(_ keys: [HubKey], of owner: HubKey) {
+        guard !keys.isEmpty else { return }
+        let gone = Set(keys)
+        owners.withLock { owners in
+            guard var known = owners.removeValue(forKey: owner) else { return }
+            while known.first < known.answers.count, gone.contains(known.answers[known.first].key) {
+                known.bytes -= known.answers[known.first].bytes
+                known.first += 1
+            }
+            if known.first > 64, known.first * 2 > known.answers.count {
+                known.answers.removeFirst(known.first)
+                known.first = 0
+            }
+            if known.first < known.answers.count { owners[owner] = known }
+        }
+    }
+
+    /// Notes an answer that was kept.
+    func note(_ key: HubKey, of owner: HubKey, bytes: Int, until end: Int64) {
+        owners.withLock { owners in
+            var known = owners.removeValue(forKey: owner) ?? Owner()
+            known.answers.append(Answer(key: key, bytes: bytes, end: end))
+            known.bytes += bytes
+            owners[owner] = known
+        }
+    }
+}

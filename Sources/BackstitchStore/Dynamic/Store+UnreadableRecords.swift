@@ -1,0 +1,41 @@
+import BackstitchCore
+import LMDB
+
+extension Store {
+    /// The numbers of records that no query gives, by entity; empty where there are none.
+    ///
+    /// Such a record is whole and stays in the store, but its values don't fit the Swift type: it came
+    /// from another version of the program, or the schema changed. It appears once a schema fits it.
+    /// Ask after opening a store with a changed schema: an app whose records seem to be gone can tell
+    /// why. `ReadTransaction.find` says of a record what does not fit, and
+    /// ``ChangeSet/Records/unreadable`` names those that come later.
+    ///
+    /// Opening does not look at records; those of a changed entity are marked in the background.
+    ///
+    /// - Throws: `closed`, `io`; `damaged` where a row can't be read.
+    /// - Complexity: O(*n*) in such records; until the records of a changed entity were all marked,
+    ///   in its records.
+    public func unreadableRecords() throws -> [String: Int] {
+        try read { transaction in
+            let reader = transaction.reader
+            var counts: [String: Int] = [:]
+            for table in reader.catalog.tables {
+                let count = try reader.countUnreadableRows(of: table.number)
+                if count > 0 { counts[table.name] = count }
+            }
+            return counts
+        }
+    }
+}
+
+extension TableReader {
+    func countUnreadableRows(of entity: EntityNumber) throws -> Int {
+        if examiner(of: entity) != nil { return try examineRows(of: entity).unreadable }
+        var count = 0
+        try visitUnreadableMarks(of: entity) {
+            count += 1
+            return true
+        }
+        return count
+    }
+}

@@ -1,0 +1,61 @@
+public import BackstitchCore
+import Foundation
+import LMDB
+import Threading
+
+/// The entities and attributes that a store knows, without its records: what a new store is made from
+/// where the Swift types are not at hand.
+///
+/// Its JSON is stable: `{"entities":[{"name":"Note","number":1,…}]}`, as a store keeps it itself.
+public struct StoredSchema: Hashable, Sendable, Codable {
+    /// The entities in order of their numbers, those included that only the service told of.
+    public let entities: [CatalogEntity]
+}
+
+extension Store {
+    /// The entities and attributes of this moment.
+    public var storedSchema: StoredSchema { StoredSchema(entities: catalog.entities) }
+
+    /// Makes a store from what another one knows of its entities.
+    ///
+    /// The new store has an identity of its own and no records. A program opens it with its Swift types
+    /// like any other store.
+    ///
+    /// - Parameter directory: Where nothing is, or an empty folder. Its parent must exist.
+    /// - Throws: `invalidTarget` where there is something already; `invalidSchema` where the schema
+    ///   contradicts itself; `inaccessible`, `full` or `io`.
+    public static func create(
+        at directory: String, schema: StoredSchema, configuration: StoreConfiguration = .init()
+    ) throws {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        guard names.isEmpty else {
+            throw StoreError(
+                .invalidTarget,
+                "There is something at '\(directory)' already. Give the path of a new folder.")
+        }
+        guard var catalog = Catalog(storeID: LiveValues.nextID(), entities: schema.entities) else {
+            throw StoreError(
+                .invalidSchema,
+                "The schema contradicts itself: numbers or names are missing, or there twice. Export "
+                    + "it again.")
+        }
+        for entity in catalog.entities { catalog.endWork(of: entity.number) }
+        let made = catalog
+        do {
+            let environment = try Environment.open(
+                at: directory, options: options(configuration, durability: .full))
+            defer { environment.close() }
+            let databases = try Databases(environment)
+            try environment.writer.submitAndWait {
+                try environment.write { transaction in
+                    let context = try WriteContext(
+                        access: transaction.access, databases: databases,
+                        configuration: configuration, catalog: CatalogSnapshot(made))
+                    try context.setMeta(MetaName.catalog, try CatalogCoding.encode(made))
+                }
+            }
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+public import BackstitchCore
+
+extension Store {
+    /// Changes each record that a query asks for, in parts: each part is a transaction of its own, and
+    /// other writes come in between.
+    ///
+    /// A write of the same in one transaction keeps all others waiting until its end. Which records
+    /// are concerned is read once, at the beginning; each is changed once, in the order of the
+    /// answer. One that does not fit the query any more when its turn comes is left out. 20 to 260
+    /// bytes are held for each record.
+    ///
+    /// **Other writes and readers see some parts done and others not.** Where it throws, or the process
+    /// ends, the parts before stay: call it again to go on. So let the query leave out what is done,
+    /// or let the change do the same when it is done twice.
+    ///
+    /// ```swift
+    /// let old = Query<Note>().where(#Predicate { !$0.isArchived && $0.created < limit })
+    /// try await store.update(old, inPartsOf: 1_000) { $0.isArchived = true }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - recordsMax: The most records of a part. Other writes wait for the end of a part.
+    ///   - author: What the operations carry as their author; nil takes the configuration's.
+    ///   - context: What the writes are for; each part has it.
+    ///   - progress: Called after each part with the records that are done, and those of the answer.
+    ///   - change: Changes a record; it must keep the id.
+    /// - Returns: the number of records that changed.
+    /// - Throws: as the update by query of a write; `CancellationError` between two parts.
+    @discardableResult
+    public func update<Model: Entity>(
+        _ query: Query<Model>, inPartsOf recordsMax: Int, author: String? = nil,
+        context: String = "", progress: (WorkProgress) -> Void = { _ in },
+        set change: @escaping @Sendable (inout Model) throws -> Void
+    ) async throws -> Int {
+        try await inParts(query, recordsMax, author, context, progress) { transaction, key in
+            let binding = try transaction.types.binding(of: Model.self)
+            return try transaction.update(EntityID<Model>(key: key), binding, change)
+        }
+    }
+
+    /// Deletes each record that a query asks for, in parts: each part is a transaction of its own, and
+    /// other writes come in between.
+    ///
+    /// Everything is as in the update in parts, and each delete does to the records that refer to it
+    /// what their delete rules say. One record with all that its rules delete is never divided.
+    ///
+    /// - Parameters:
+    ///   - recordsMax: The most records of a part; at 40 µs a record, 1,000 of them keep other writes
+    ///     waiting for about 40 ms.
+    ///   - author: What the operations carry as their author; nil takes the configuration's.
+    ///   - context: What the writes are for; each part has it.
+    ///   - progress: Called after each part with the records that are done, and those of the answer.
+    /// - Returns: the number of records of the answer that were deleted; those that went with one of
+    ///   the others don't count.
+    /// - Throws: as the delete by query of a write; `CancellationError` between two parts.
+    @discardableResult
+    public func delete<Model: Entity>(
+        _ query: Query<Model>, inPartsOf recordsMax: Int, author: String? = nil,
+        context: String = "", progress: (WorkProgress) -> Void = { _ in }
+    ) async throws -> Int {
+        try await inParts(query, recordsMax, author, context, progress) { transaction, key in
+            try transaction.context.delete(
+                try transaction.types.binding(of: Model.self).number, key)
+        }
+    }
+
+    /// Calls `body` with the key of each record of an answer that still fits when its turn comes.
+    ///
+    /// - Returns: how often `body` returned true.
+    private func inParts<Model: Entity>(
+        _ query: Query<Model>, _ recordsMax: Int, _ author: String?, _ context: String,
+        _ progress: (WorkProgress) -> Void,
+        _ body: @escaping @Sendable (borrowing WriteTransaction, RecordKey) throws -> Bool
+    ) async throws -> Int {
+        guard recordsMax > 0 else {
+            throw StoreError(
+                .invalidValue, "A part has \(recordsMax) records: give 1 or more.")
+        }
+        let lowered = try query.lowered()
+        let (keys, total) = try read { try $0.storedKeys(of: lowered, Model.self) }
+        var offset = 0
+        var done = 0
+        var changed = 0
+        while offset < keys.count {
+            try Task.checkCancellation()
+            var part: [RecordKey] = []
+            while offset < keys.count, part.count < recordsMax {
+                let key = try keys.withUnsafeBytes {
+                    try RecordKey.stored($0.part(offset..<keys.count))
+                }
+                offset += key.byteCount
+                part.append(key)
+            }
+            let count = try await write(author: author, context: context) { [part] transaction in
+                try transaction.forEach(part, fitting: lowered, Model.self, body)
+            }
+            changed += count
+            done += part.count
+            progress(WorkProgress(done: done, total: total))
+        }
+        return changed
+    }
+}
+
+extension ReadTransaction {
+    /// The stored keys of an answer, one behind another, and their number.
+    fileprivate borrowing func storedKeys<Model: Entity>(
+        of query: RecordQuery, _ type: Model.Type
+    ) throws -> (keys: [UInt8], count: Int) {
+        let binding = try types.binding(of: type)
+        let plan = try QueryPlan(
+            query, in: reader.entityBinding(binding.number), needsRows: false, on: reader)
+        var keys: [UInt8] = []
+        var count = 0
+        try QueryExecutor.visitKeys(plan, on: reader) { key in
+            keys.append(contentsOf: key)
+            count += 1
+            return true
+        }
+        return (keys, count)
+    }
+}
+
+extension WriteTransaction {
+    /// Calls `body` for the records that are there and fit the conditions of a query.
+    fileprivate borrowing func forEach<Model: Entity>(
+        _ keys: [RecordKey], fitting query: RecordQuery, _ type: Model.Type,
+        _ body: (borrowing WriteTransaction, RecordKey) throws -> Bool
+    ) throws -> Int {
+        let entity = try types.binding(of: type).number
+        let filter = try QueryFilter(query, in: reader.entityBinding(entity))
+        let examiner = reader.examiner(of: entity)
+        var count = 0
+        for key in keys {
+            guard let row = try reader.row(entity, key), try reader.isReadable(row, by: examiner),
+                try key.bytes.withUnsafeBytes({ try filter.holds(key: $0, body: row.bodyBytes) })
+            else { continue }
+            if try body(self, key) { count += 1 }
+        }
+        return count
+    }
+}

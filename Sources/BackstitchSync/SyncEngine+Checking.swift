@@ -1,0 +1,68 @@
+import BackstitchCore
+import BackstitchStore
+
+/// Mistakes that no later try mends: they are told before anything is exchanged.
+extension SyncEngine {
+    /// Checks the configuration by itself and against the store.
+    ///
+    /// - Throws: `invalidConfiguration`.
+    func checkConfiguration() throws {
+        if let violation = configuration.violation {
+            throw SyncError(.invalidConfiguration, violation)
+        }
+        let unknown = configuration.conflictRules.unknownNames(in: store.catalogSnapshot)
+        guard unknown.isEmpty else {
+            throw SyncError(
+                .invalidConfiguration,
+                "There are conflict rules for what the store does not have: "
+                    + "\(unknown.joined(separator: ", ")). Correct their names.")
+        }
+        try checkZone()
+    }
+
+    /// Checks that the store belongs to no other zone.
+    ///
+    /// - Throws: `invalidConfiguration`.
+    func checkZone() throws {
+        let claims = try store.read { try $0.reader.zoneClaims() }
+        guard let refusal = claims.refusal(of: zoneName) else { return }
+        throw SyncError(.invalidConfiguration, refusal)
+    }
+}
+
+extension SyncConfiguration {
+    /// What makes the configuration one that can't work, and what to do; nil where nothing does.
+    var violation: String? {
+        if let violation = Self.violation(ofZoneName: zoneName) { return violation }
+        if !ServiceNames.isRecordName(subscriptionID) {
+            return "subscriptionID is '\(subscriptionID)'. Give the subscription "
+                + Self.nameRule
+        }
+        if conflictResolver == nil, let place = conflictRules.firstResolver {
+            return "The conflict policy of \(place) is resolver, and there is no resolver. Set "
+                + "conflictResolver, or choose another policy."
+        }
+        if recordsPerPass < 1 {
+            return "recordsPerPass is \(recordsPerPass), so that nothing would ever be pushed. "
+                + "Set it to 1 at least."
+        }
+        return nil
+    }
+
+    static func violation(ofZoneName name: String) -> String? {
+        guard !ServiceNames.isRecordName(name) else { return nil }
+        return "zoneName is '\(name)'. Give the zone \(nameRule)"
+    }
+
+    private static let nameRule =
+        "a name of 1 to \(ServiceNames.byteCountMax) printable ASCII characters that does not "
+        + "begin with an underscore."
+}
+
+extension ConflictRules {
+    /// Where the rules ask for a resolver; nil where they don't.
+    fileprivate var firstResolver: String? {
+        if policy.innermost == .resolver { return "the store" }
+        return entities.filter { $0.value.policy?.innermost == .resolver }.keys.min()
+    }
+}

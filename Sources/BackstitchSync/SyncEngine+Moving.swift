@@ -1,0 +1,136 @@
+import BackstitchCore
+import BackstitchStore
+import Threading
+
+extension SyncEngine {
+    /// Takes the store to another zone: everything here is uploaded there, unsynced edits too.
+    ///
+    /// The old zone stays as it is: nothing is deleted or changed in it, and what other devices still
+    /// write to it does not come here any more. So synchronise before, and move the other devices too.
+    /// Deletes that the old zone was not told of yet are not told to it, but to the new one where that
+    /// has the record. Where the new zone has records already, they come here; where both have a
+    /// record, the values here win, and what is lost by that is in ``conflicts(matching:limit:)``.
+    /// Nothing is deleted here. Evicted records are fetched from the old zone first, because nobody
+    /// else has them. Parked records are tried again.
+    ///
+    /// The store is then bound to the new zone, and this engine goes on with it. Give the new name to
+    /// later engines: with the old one they refuse to exchange. A store that was synchronised with
+    /// several zones by a version before this one exchanges again once this says which one counts.
+    ///
+    /// The intention is stored before anything is changed. After a crash the next round of an engine
+    /// with the new name carries it through, or another call. Other writers wait for some thousand
+    /// records at most. ``SyncEngineEvent/moving(records:total:)`` tells how far it has come.
+    ///
+    /// Where the store is bound to this zone and user already, this is a round like any other.
+    ///
+    /// - Parameters:
+    ///   - zoneName: The zone, which is made where it does not exist.
+    ///   - adoptsUser: Whether a store that belongs to another user becomes the one's who is signed
+    ///     in now. All its records are uploaded for that user.
+    /// - Returns: what the round did that uploads.
+    /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name; `standby` where another
+    ///   process synchronises the store; `blocked` where another user is signed in, or none. Where the
+    ///   round that uploads ends early, the store is moved all the same, and later rounds upload.
+    /// - Complexity: O(*n*) in the records of the store, and their upload.
+    @discardableResult
+    public func move(to zoneName: String, adoptsUser: Bool = false) async throws -> SyncReport {
+        if let violation = SyncConfiguration.violation(ofZoneName: zoneName) {
+            throw SyncError(.invalidConfiguration, violation)
+        }
+        try await alone { engine in
+            try await engine.takeStore(to: zoneName, adoptsUser: adoptsUser)
+        }
+        return try await sync()
+    }
+
+    private func takeStore(to zoneName: String, adoptsUser: Bool) async throws {
+        try checkCalled()
+        let user = adoptsUser ? try await service.currentUser() : try await checkUser()
+        let (claims, owner) = try store.read {
+            (try $0.reader.zoneClaims(), try $0.reader.boundUser())
+        }
+        if claims != ZoneClaims(bound: [zoneName]) || owner != user {
+            try await write { try $0.beginMove(to: zoneName, user: user) }
+            try await finishMove(to: zoneName)
+        }
+        movedTo.withLock { $0 = zoneName }
+    }
+
+    /// Makes sure that the store belongs to the engine's zone, and carries a move there through.
+    ///
+    /// - Returns: what kept a move from that; the next round tries again.
+    /// - Throws: `invalidConfiguration` where the store belongs to another zone.
+    func settleZone() async throws -> ServiceError? {
+        try checkZone()
+        let target = try store.read { try $0.reader.zoneClaims() }.target
+        guard let target else { return nil }
+        do {
+            try await finishMove(to: target)
+        } catch let error as ServiceError {
+            try await base(on: target)
+            return error
+        }
+        return nil
+    }
+
+    /// Forgets what other zones had, a bounded number of records in a transaction, and binds the store
+    /// to the new one at the end, which the engine's basis is then. Each step may be done again.
+    private func finishMove(to target: String) async throws {
+        let rowsMax = min(configuration.recordsPerPass, Self.movedRowsMax)
+        repeat {
+            try await fetchEvicted()
+            try await base(on: target)
+            let total = try store.read { try $0.reader.rowCount }
+            var (place, done): (RecordPlace?, Int) = (nil, 0)
+            repeat {
+                try checkCalled()
+                let last = place
+                let step = try await write { try $0.forgetService(after: last, rowsMax: rowsMax) }
+                place = step.last
+                done += step.rows
+                hub.send(.moving(records: done, total: max(done, total)))
+            } while place != nil
+        } while try await !write { try $0.endMove(to: target) }
+        hasCheckedAccount = false
+        foldStart = 0
+    }
+
+    /// The most rows that one transaction of a move looks at.
+    private static let movedRowsMax = 2_000
+
+    /// Takes evicted records back from the zones that the store belonged to.
+    ///
+    /// A replica that lags behind may not have a record, or an older version than the one that was
+    /// here: these are asked for once more. What none of the zones has then is gone.
+    private func fetchEvicted() async throws {
+        let (names, claims, owner) = try store.read {
+            (
+                try $0.reader.evictedNames(limit: .max), try $0.reader.zoneClaims(),
+                try $0.reader.boundUser()
+            )
+        }
+        guard !names.isEmpty else { return }
+        try checkCalled()
+        guard try await service.currentUser() == owner else {
+            throw SyncError(
+                .invalidConfiguration,
+                "The store has \(names.count) evicted records, which only a zone of another user "
+                    + "has. Sign in as that user and call fetchAgain for them first.")
+        }
+        var left = names.map(\.description)
+        for takesOlder in [false, true] {
+            for zone in claims.bound {
+                do {
+                    left = try await fetchAgain(left, from: zone, takesOlder: takesOlder).left
+                } catch let error as ServiceError where error.endsZone {
+                    continue
+                }
+            }
+        }
+        let missing = left
+        guard !missing.isEmpty else { return }
+        try await write { context in
+            for name in missing { _ = try context.endEviction(of: RecordKey(RecordName(name))) }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/// Jobs that wait, in the order in which they are to run.
+package protocol JobQueue: SendableMetatype {
+    associatedtype Job: Sendable
+
+    /// Takes the job whose turn it is; nil if none waits.
+    mutating func next() -> Job?
+}
+
+/// Lets jobs share commits: those that come while a commit is under way share the next one.
+///
+/// Commits are made on one thread, one after another. Which jobs share one decides whoever commits, by
+/// taking more with ``another()``; ``CommitPlan`` says which of them run again where one has failed.
+package final class GroupCommit<Queue: JobQueue>: Sendable {
+    private struct State {
+        var queue: Queue
+        /// Whether the thread will look at the queue.
+        var isScheduled = false
+    }
+
+    private let state: Locked<State>
+
+    /// Nothing is committed before the first job.
+    package init(_ queue: sending Queue) { state = Locked(State(queue: queue)) }
+
+    /// Adds to the queue, and has a thread work it off.
+    ///
+    /// - Parameters:
+    ///   - add: Returns whether it added a job.
+    ///   - commit: Commits a job, and those that it takes besides. It is held only while jobs wait.
+    package func submit(
+        to thread: SerialThread, _ add: (inout Queue) -> Bool,
+        commit: @escaping @Sendable (Queue.Job) -> Void
+    ) {
+        let mustSchedule = state.withLock { state in
+            guard add(&state.queue), !state.isScheduled else { return false }
+            state.isScheduled = true
+            return true
+        }
+        guard mustSchedule else { return }
+        thread.submit { [self] in
+            while let job = next() { commit(job) }
+        }
+    }
+
+    /// Takes the next job for the commit that is under way.
+    package func another() -> Queue.Job? { state.withLock { $0.queue.next() } }
+
+    /// Looks at the queue, or changes it without adding jobs.
+    package func withQueue<Result>(_ body: (inout Queue) -> Result) -> Result {
+        state.withLock { body(&$0.queue) }
+    }
+
+    /// The job whose turn it is; nil if none waits, and then nobody looks until one comes.
+    private func next() -> Queue.Job? {
+        state.withLock { state in
+            let job = state.queue.next()
+            if job == nil { state.isScheduled = false }
+            return job
+        }
+    }
+}

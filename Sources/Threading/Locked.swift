@@ -1,0 +1,31 @@
+package import Glibc
+
+/// A value behind a lock, for state that is touched for moments only.
+///
+/// A pthread mutex, because the thread sanitizer does not understand `Synchronization.Mutex` here.
+package final class Locked<State>: @unchecked Sendable {  // Every access holds the mutex.
+    @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    @usableFromInline var state: State
+
+    /// A lock around an initial value.
+    package init(_ state: sending State) {
+        mutex = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        self.state = state
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    /// Runs a closure while holding the lock. It must not wait for anything, nor lock again.
+    @inlinable
+    package func withLock<Result, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&state)
+    }
+}

@@ -1,0 +1,123 @@
+import Glibc
+
+/// One thread that runs jobs in the order of their submission, each exactly once.
+///
+/// The thread starts with the first job and ends with ``stop(lastJob:)``, after the jobs that were
+/// submitted until then. A job that comes later runs at once on the thread that submits it, so that
+/// nobody waits forever for its result; what it works on has to refuse it. A child that was forked
+/// has no such thread, and runs jobs like that too.
+package final class SerialThread: @unchecked Sendable {  // Protected by the monitor.
+    private enum Phase {
+        case idle
+        case running(SystemThread)
+        case stopping(SystemThread)
+        case stopped
+    }
+
+    private let monitor = Monitor()
+    /// Held while a late job runs on its submitter's thread, so that jobs still run one by one.
+    private let lateJobs: UnsafeMutablePointer<pthread_mutex_t>
+    private let process = ProcessIdentity.current
+    private var phase = Phase.idle
+    private var jobs: [@Sendable () -> Void] = []
+    private var lastJob: (@Sendable () -> Void)?
+    private let checkWaiting: @Sendable () throws -> Void
+
+    /// Makes a thread that has not started.
+    ///
+    /// - Parameter checkWaiting: Throws if the calling thread must not wait for a job.
+    package init(checkWaiting: @escaping @Sendable () throws -> Void) {
+        self.checkWaiting = checkWaiting
+        lateJobs = .allocate(capacity: 1)
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_RECURSIVE))
+        pthread_mutex_init(lateJobs, &attributes)
+        pthread_mutexattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_mutex_destroy(lateJobs)
+        lateJobs.deallocate()
+    }
+
+    /// Whether the caller runs on this thread.
+    package var isCurrent: Bool {
+        monitor.inside {
+            switch phase {
+            case .running(let thread), .stopping(let thread): thread.isCurrent
+            case .idle, .stopped: false
+            }
+        }
+    }
+
+    /// Adds a job behind those that wait, and returns at once.
+    package func submit(_ job: @escaping @Sendable () -> Void) {
+        guard process.isCurrent else { return job() }
+        monitor.enter()
+        if case .stopped = phase {
+            monitor.leave()
+            pthread_mutex_lock(lateJobs)
+            job()
+            pthread_mutex_unlock(lateJobs)
+            return
+        }
+        jobs.append(job)
+        if case .idle = phase { phase = .running(SystemThread { self.run() }) }
+        monitor.broadcast()
+        monitor.leave()
+    }
+
+    /// Runs a closure on the thread and waits for its result. On the thread itself it runs at once.
+    ///
+    /// - Throws: what the check of waiting threw, or the closure.
+    package func submitAndWait<R: Sendable>(_ work: @Sendable () throws -> R) throws -> R {
+        if isCurrent { return try work() }
+        try checkWaiting()
+        return try withoutActuallyEscaping(work) { work in
+            let call = BlockingCall(work)
+            submit { call.end(Result { try call.perform(()) }) }
+            return try call.wait()
+        }
+    }
+
+    /// Runs the remaining jobs and then `lastJob`, and ends the thread.
+    ///
+    /// Waits for the end, except on the thread itself: there it comes after the current job.
+    package func stop(lastJob: @escaping @Sendable () -> Void) {
+        let isInside = isCurrent
+        monitor.enter()
+        guard case .running(let thread) = phase else {
+            phase = .stopped
+            monitor.leave()
+            return lastJob()
+        }
+        self.lastJob = lastJob
+        phase = .stopping(thread)
+        monitor.broadcast()
+        monitor.leave()
+        if isInside { thread.detach() } else { thread.join() }
+    }
+
+    private func run() {
+        var batch: [(@Sendable () -> Void)?] = []
+        while true {
+            monitor.enter()
+            while jobs.isEmpty, case .running = phase { monitor.wait() }
+            batch = jobs
+            jobs.removeAll(keepingCapacity: true)
+            if batch.isEmpty { break }
+            monitor.leave()
+            for index in batch.indices {
+                batch[index]?()
+                // What the job holds may stop the thread; release it here, in order.
+                batch[index] = nil
+            }
+        }
+        phase = .stopped
+        let lastJob = self.lastJob
+        self.lastJob = nil
+        monitor.leave()
+        lastJob?()
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+
+@testable import BackstitchCore
+
+/// An attribute of samples as Swift knows it: what its values are, when they are the same, and how
+/// they are ordered. The model of sorts, ranges, groups and aggregates.
+struct SampleColumn: Sendable {
+    let name: String
+    let type: AttributeType
+    let value: @Sendable (Sample) -> Value
+    /// Swift's `==` of the attribute's type.
+    let isSame: @Sendable (Sample, Sample) -> Bool
+    /// How groups are ordered; of types with an order the order of sorts too.
+    let order: @Sendable (Sample, Sample) -> Int
+    /// Asks for the order by the key path.
+    let sort: @Sendable (Query<Sample>) -> Query<Sample>
+    let minimum: @Sendable () throws -> RecordAggregate
+    let maximum: @Sendable () throws -> RecordAggregate
+
+    /// Whether sorts, ranges, minima and maxima are answered.
+    var isOrdered: Bool { type.element == nil && type != .location }
+    var isNumber: Bool {
+        [.int16, .int32, .int64, .float, .double, .decimal].contains(type)
+    }
+
+    init<Attribute: AttributeValue & Equatable, Key: Comparable & Sendable>(
+        _ name: String, _ keyPath: any KeyPath<Sample, Attribute> & Sendable,
+        _ key: @escaping @Sendable (Attribute) -> Key?
+    ) {
+        self.name = name
+        type = Attribute.attributeType
+        value = { $0[keyPath: keyPath].value }
+        isSame = { $0[keyPath: keyPath] == $1[keyPath: keyPath] }
+        order = { left, right in
+            QueryDifferentialTests.order(key(left[keyPath: keyPath]), key(right[keyPath: keyPath]))
+        }
+        sort = { $0.sorted(by: keyPath) }
+        minimum = { try Aggregate<Sample, Attribute?>.minimum(keyPath).lowered() }
+        maximum = { try Aggregate<Sample, Attribute?>.maximum(keyPath).lowered() }
+    }
+
+    typealias Text = QueryDifferentialTests.Text
+    typealias Bytes = QueryDifferentialTests.Bytes
+
+    /// A list of keys, in the order of its elements.
+    struct Elements<Key: Comparable & Sendable>: Comparable {
+        var keys: [Key]
+        static func < (left: Self, right: Self) -> Bool {
+            left.keys.lexicographicallyPrecedes(right.keys)
+        }
+    }
+
+    static func list<Element: Sendable, Key: Comparable & Sendable>(
+        _ key: @escaping @Sendable (Element) -> Key
+    ) -> @Sendable ([Element]) -> Elements<Key>? {
+        { Elements(keys: $0.map(key)) }
+    }
+
+    static func place(_ place: Location) -> Elements<Double> {
+        Elements(keys: [place.latitude, place.longitude])
+    }
+
+    static let all: [SampleColumn] = [
+        Self("name", \.name) { Text($0) },
+        Self("nick", \.nick) { $0.map(Text.init) },
+        Self("age", \.age) { $0 },
+        Self("grade", \.grade) { $0 },
+        Self("size", \.size) { $0 },
+        Self("score", \.score) { $0 },
+        Self("ratio", \.ratio) { $0 },
+        Self("price", \.price) { $0 },
+        Self("bonus", \.bonus) { $0 },
+        Self("born", \.born) { $0 },
+        Self("seen", \.seen) { $0 },
+        Self("isOn", \.isOn) { $0 ? 1 : 0 },
+        Self("flag", \.flag) { $0.map { $0 ? 1 : 0 } },
+        Self("blob", \.blob) { $0.map(Bytes.init) },
+        Self("token", \.token) { $0 },
+        Self("link", \.link) { $0.map { Text($0.absoluteString) } },
+        Self("boss", \.boss) { $0 },
+        Self("level", \.level) { $0 },
+        Self("labels", \.labels, list { Text($0) }),
+        Self("nums", \.nums, list { $0 }),
+        Self("shorts", \.shorts) { $0.map { Elements(keys: $0) } },
+        Self("words", \.words, list { $0 }),
+        Self("marks", \.marks, list { $0 ? 1 : 0 }),
+        Self("ratios", \.ratios, list { $0 }),
+        Self("scores", \.scores, list { $0 }),
+        Self("prices", \.prices, list { $0 }),
+        Self("days", \.days, list { $0 }),
+        Self("blobs", \.blobs, list { Bytes($0) }),
+        Self("tokens", \.tokens, list { $0 }),
+        Self("links", \.links, list { Text($0.absoluteString) }),
+        Self("spots", \.spots, list { place($0) }),
+        Self("place", \.place) { $0.map(place) },
+        Self("home", \.home) { place($0) },
+    ]
+}
+
+extension [Sample] {
+    /// The samples in groups that are the same in some columns, in the order of these.
+    func grouped(by columns: [SampleColumn]) -> [[Sample]] {
+        var groups: [[Sample]] = []
+        for sample in self {
+            let known = groups.firstIndex { group in
+                columns.allSatisfy { $0.isSame(group[0], sample) }
+            }
+            if let known { groups[known].append(sample) } else { groups.append([sample]) }
+        }
+        return groups.sorted { left, right in
+            for column in columns {
+                let order = column.order(left[0], right[0])
+                if order != 0 { return order < 0 }
+            }
+            return false
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Backstitch
+import BackstitchCore
+import BackstitchStore
+import BackstitchSync
+import BackstitchTesting
+import Foundation
+import Threading
+import Testing
+
+/// A service that answers late, on the threads of the machine: how late, a seed says.
+private final class LateService: ForwardingService {
+    let service: any RecordService
+    private let generator: Locked<SeededGenerator>
+
+    init(_ service: SimulatedRecordService, seed: UInt64) {
+        self.service = service
+        generator = Locked(SeededGenerator(seed: seed))
+    }
+
+    private func wait() async {
+        let turns = generator.withLock { $0.next() % 400 }
+        for _ in 0..<turns { await Task.yield() }
+    }
+
+    func zoneChanges(
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+    ) async throws(ServiceError) -> ZoneChangesPage {
+        await wait()
+        let page = try await service.zoneChanges(
+            in: zone, since: token, limit: limit, fields: fields)
+        await wait()
+        return page
+    }
+
+    func databaseChanges(since token: String?) async throws(ServiceError) -> DatabaseChangesPage {
+        let page = try await service.databaseChanges(since: token)
+        await wait()
+        return page
+    }
+
+    func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+    ) async throws(ServiceError) -> [ModificationResult] {
+        await wait()
+        let results = try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+        await wait()
+        return results
+    }
+
+    func lookUpRecords(
+        _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [LookupResult] {
+        let results = try await service.lookUpRecords(recordNames, in: zone)
+        await wait()
+        return results
+    }
+}
+
+/// Engines that are started, stopped, dropped, doubled and replaced all the time, on real threads,
+/// while a service answers late, others edit and the application writes.
+///
+/// `ENGINE_REPLACEMENTS` replaces more of them.
+@Suite(.timeLimit(.minutes(10))) struct EngineReplacementTests {
+    private static let replacements =
+        ProcessInfo.processInfo.environment["ENGINE_REPLACEMENTS"].flatMap { Int($0) } ?? 60
+
+    private let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 9))
+
+    private func engine(_ store: Store, seed: UInt64) -> SyncEngine {
+        SyncEngine(
+            store: store,
+            service: LateService(cloud.connection(device: "phone"), seed: seed),
+            configuration: SyncConfiguration(
+                zoneName: scenarioZone.zoneName, debounceMilliseconds: 0, pollMilliseconds: 1,
+                standbyMilliseconds: 1))
+    }
+
+    @Test(arguments: [false, true])
+    func `nothing is missing, however often engines are replaced`(isOnDisk: Bool) async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/engines-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let store =
+            isOnDisk
+            ? try Store(
+                at: path, schema: scenarioSchema,
+                configuration: StoreConfiguration(durability: .relaxed))
+            : try Store.inMemory(schema: scenarioSchema)
+        defer { store.close() }
+        var generator = SeededGenerator(seed: isOnDisk ? 2 : 1)
+        var last: SyncEngine? = engine(store, seed: 0)
+        try await last?.start()
+        for number in 0..<120 { try edit(number) }
+        for round in 0..<Self.replacements {
+            for _ in 0..<5 { try edit(Int(generator.next() % 120)) }
+            let note = Note(id: Note.ID("w\(round)"), title: "\(round)")
+            try await store.write { _ = try $0.save(note) }
+            for _ in 0..<(generator.next() % 300) { await Task.yield() }
+            let next = engine(store, seed: UInt64(round + 1))
+            switch generator.next() % 4 {
+            case 0:
+                // A second one, while the first goes on; it has to wait.
+                async let started: Void = next.start()
+                await last?.stop()
+                try await started
+            case 1:
+                let call = Task { [last] in try await last?.sync() }
+                call.cancel()
+                last = nil
+                try await next.start()
+                _ = await call.result
+            default:
+                await last?.stop()
+                try await next.start()
+            }
+            // One that stood by has its turn soon.
+            let source: ResyncSource? = generator.next() % 2 == 0 ? .server : nil
+            try await retried {
+                if let source {
+                    try await next.resync(from: source)
+                } else {
+                    try await next.sync()
+                }
+            }
+            last = next
+        }
+        let end = try #require(last)
+        try await retried { try await end.sync() }
+        try await retried { try await end.sync() }
+        let names = try store.read { try $0.fetch(Note.self) }.map(\.id.key.name.description)
+        #expect(Set(names) == Set(cloud.records(in: scenarioZone).map(\.recordName)))
+        #expect(names.count == 120 + Self.replacements)
+        #expect(try end.pending().pendingRecords == 0)
+        await end.stop()
+        await end.untilEnded()
+        #expect(try store.verify().problems == [])
+    }
+
+    private func edit(_ number: Int) throws {
+        try cloud.write(
+            "n\(number)", type: "Note", fields: ["title": .string("\(number)")], in: scenarioZone)
+    }
+
+    /// Until the engine before has ended.
+    private func retried(_ body: () async throws -> Void) async throws {
+        while true {
+            do {
+                return try await body()
+            } catch let error as SyncError where error.code == .standby {
+                await Task.yield()
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import CFaults
+import Glibc
+import Testing
+
+@testable import LMDB
+
+/// A writer that is stopped in the middle of a write keeps all others waiting, and is found.
+@Suite struct StoppedWriterTests {
+    @Test func `a process that is stopped inside a write is named until it goes on`() throws {
+        let fixture = try Fixture(inMemory: true)
+        try fixture.open().close()
+        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+        let child = CFaultsHangInChild(fixture.store, 1 << 30, true)
+        #expect(child > 0)
+        defer { CFaultsKill(child) }
+        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+        kill(child, SIGSTOP)
+        var status: Int32 = 0
+        #expect(waitpid(child, &status, WUNTRACED) == child)
+        #expect(Environment.stoppedWriter(at: fixture.store)?.process == child)
+        kill(child, SIGCONT)
+        // 8 is WCONTINUED.
+        #expect(waitpid(child, &status, 8) == child)
+        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+    }
+
+    @Test func `a process that is stopped elsewhere is not named`() throws {
+        let fixture = try Fixture(inMemory: true)
+        try fixture.open().close()
+        let child = CFaultsHangInChild(fixture.store, 1 << 30, false)
+        #expect(child > 0)
+        defer { CFaultsKill(child) }
+        kill(child, SIGSTOP)
+        var status: Int32 = 0
+        #expect(waitpid(child, &status, WUNTRACED) == child)
+        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+/// Which module may know what. ARCHITECTURE.md states these boundaries.
+@Suite struct BoundaryTests {
+    private static let sources = Repository.swiftFiles(in: "Sources")
+
+    private static func sources(besides modules: Set<String>) -> [SourceFile] {
+        sources.filter { file in
+            !modules.contains { file.path.hasPrefix("Sources/\($0)/") || file.path.hasSuffix($0) }
+        }
+    }
+
+    @Test func `every target declares what it imports`() throws {
+        let text = try #require(SourceFile(path: "Package.swift")).text
+        let targets = try Manifest(text).targets
+        #expect(targets.count > 30)
+        let names = Set(targets.map(\.name))
+        let undeclared = targets.flatMap { target in
+            Repository.swiftFiles(in: target.folder).flatMap { file in
+                file.imports.intersection(names).subtracting(target.dependencies)
+                    .subtracting([target.name]).map { "\(file.path) imports \($0)" }
+            }
+        }
+        #expect(undeclared == [])
+    }
+
+    @Test func `threads, mutexes and conditions are made by Threading`() {
+        let found = Self.sources(besides: ["Threading"]).flatMap {
+            $0.lines(with: [
+                "pthread_create", "pthread_mutex", "pthread_cond", "DispatchSemaphore",
+                "detachNewThread", "DispatchQueue",
+            ])
+        }
+        #expect(found == [])
+    }
+
+    @Test func `decisions know no clock, no chance and no task`() {
+        let found = Self.sources.filter { $0.path.hasPrefix("Sources/BackstitchCore/") }.flatMap {
+            $0.lines(with: [
+                "clock_gettime", "Date()", "Date.now", "ContinuousClock", "UUID()",
+                "SystemRandomNumberGenerator", "Task {", "Task.sleep", "await ", "FileManager",
+            ])
+        }
+        #expect(found == [])
+    }
+
+    /// Programs tell the time they took, and simulate; libraries take time and chance as values.
+    @Test func `libraries have the time and chance of one file each`() {
+        let programs: Set = ["BackstitchCLI", "BackstitchTesting"]
+        let sources: Set = [
+            "Threading/Monitor.swift", "BackstitchStore/LiveValues.swift",
+            "BackstitchSync/SyncClock.swift", "BackstitchHub/HubConfiguration.swift",
+            "Server/ConnectionTable.swift", "CloudKitRecordService/CloudKitConnection.swift",
+            "CloudKitRecordService/CloudKitRecordService+Records.swift",
+        ]
+        let found = Self.sources(besides: programs.union(sources)).flatMap {
+            $0.lines(with: [
+                "clock_gettime", "Date()", "Date.now", "ContinuousClock",
+                "SystemRandomNumberGenerator", " UUID()", "(UUID()", "Double.random",
+                ".randomElement()",
+                ".shuffled()",
+            ])
+        }
+        #expect(found == [])
+    }
+
+    @Test func `what speaks to LMDB is the module LMDB`() {
+        let found = Self.sources(besides: ["LMDB"]).flatMap { file in
+            file.imports.contains("CLMDB") ? [file.path] : []
+        }
+        #expect(found == [])
+    }
+}
