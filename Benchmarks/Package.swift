@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 let strict: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
@@ -39,6 +40,11 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// Warnings are errors where BACKSTITCH_WARNINGS is "errors", and never for those who depend on this.
+let strictness: [SwiftSetting] =
+    ProcessInfo.processInfo.environment["BACKSTITCH_WARNINGS"] == "errors"
+    ? [.treatAllWarnings(as: .error)] : []  // SE-0480
+
 for target in package.targets where target.type != .system {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
@@ -46,6 +52,5 @@ for target in package.targets where target.type != .system {
             .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
             .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
             .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
-            .treatAllWarnings(as: .error),  // SE-0480
-        ]
+        ] + strictness
 }

@@ -43,7 +43,7 @@ extension EngineBenchmark {
         note("\(work.name)-resident", work.residentBytes, "bytes")
     }
 
-    private func exchange(
+    func exchange(
         _ name: String, _ operations: Int, _ store: Store, _ service: GeneratedService
     ) async throws -> Work {
         let engine = SyncEngine(

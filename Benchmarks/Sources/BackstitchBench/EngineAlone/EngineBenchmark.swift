@@ -6,7 +6,7 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, processes, changes, open, sync, projections, hub
+        case append, group, rebuild, live, processes, changes, open, sync, projections, scale, hub
     }
 
     struct Options {
@@ -47,6 +47,7 @@ struct EngineBenchmark {
             case .open: try open()
             case .sync: try await sync()
             case .projections: try await projections()
+            case .scale: try await scale()
             case .hub: try await hub()
             }
         }

@@ -6,15 +6,16 @@ enum EngineCommand {
     static let help = """
         engine: Backstitch against itself
 
-          --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections,hub
-          --operations N   the length of the longest log; 100000 unless given, 1000000 at most
+          --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections,
+                           scale,hub
+          --operations N   the length of the longest log; 100000 unless given, 2000000 at most
           --directory DIR  where the store is made; the current folder unless given
           --backstitch PROGRAM  runs the hub; without it there are no figures of one
           --json           writes the figures to the standard output, as a list in JSON
           --output FILE    keeps the same list in a file
         """
 
-    private static let operationsMax = 1_000_000
+    private static let operationsMax = 2_000_000
 
     static func options(_ arguments: inout Arguments) throws -> EngineBenchmark.Options {
         var options = EngineBenchmark.Options()
@@ -56,6 +57,8 @@ enum EngineCommand {
             append, group: each operation. live, process, courier: from the call of save. changes: each
             record. hub: a device pushes, another pulls, over HTTP.
             open-N, heap-N: a store with N unsynced operations; anonymous: memory in no file.
+            pending-N: the longest of 20 counts of N unsynced operations; push-large: 1,000 records of
+            900,000 bytes; wait: the longest save of one record beside other work.
             """)
     }
 }

@@ -7,6 +7,7 @@ struct Work {
     let operationsPerSecond: Double
     let heapBytes: Double
     let residentBytes: Double
+    let anonymousBytes: Double
 
     init(
         _ name: String, _ operations: Int,
@@ -16,16 +17,19 @@ struct Work {
         let before = Memory()
         let heapMax = Peak()
         let residentMax = Peak()
+        let anonymousMax = Peak()
         let start = peer_nanoseconds()
         try await body {
             let now = Memory()
             heapMax.offer(now.heapBytes)
             residentMax.offer(now.residentBytes)
+            anonymousMax.offer(now.anonymousBytes)
         }
         let seconds = Double(peer_nanoseconds() - start) / 1e9
         operationsPerSecond = Double(operations) / seconds
         heapBytes = Double(max(0, heapMax.value - before.heapBytes))
         residentBytes = Double(max(0, residentMax.value - before.residentBytes))
+        anonymousBytes = Double(max(0, anonymousMax.value - before.anonymousBytes))
     }
 }
 
