@@ -8,7 +8,8 @@
 # whose names begin with it. With --scratch the copy is kept in a folder, so that a later run builds
 # less. A program that is ended by a signal, or hangs, is found too, without a seed. A patch that begins
 # with a line "# simulate OPTION..." is searched for with these options, and one that begins with
-# "# suite FILTER" by "swift test --filter FILTER" instead of the simulation.
+# "# suite FILTER" by "swift test --filter FILTER" instead of the simulation, with the variables of a line
+# "# environment NAME=VALUE...".
 #
 # Exit codes: 0 every bug was found; 1 one was not, or the package fails without any; 2 it could not be run.
 set -euo pipefail
@@ -87,7 +88,7 @@ simulate() {
     esac
 }
 
-# Runs the tests that a filter names; sets check to the first one that fails, empty where there is none.
+# Runs the tests that a filter names, with the variables after it; sets check to the first one that fails, empty where there is none.
 # They have to pass without the bug, which is looked at once for each filter.
 run_suite() {
     seed= check=
@@ -96,7 +97,7 @@ run_suite() {
         cat "$scratch/build.log" >&2
         fail "$1 does not build."
     fi
-    (cd "$copy" && timeout 1800 swift test --skip-build --filter "$2") >"$scratch/test.log" 2>&1 || code=$?
+    (cd "$copy" && timeout 1800 env "${@:3}" swift test --skip-build --filter "$2") >"$scratch/test.log" 2>&1 || code=$?
     grep -qE 'Test run with [1-9][0-9]* tests?' "$scratch/test.log" || [ "$code" != 0 ] ||
         fail "$1: no test is named '$2'."
     case $code in
@@ -138,7 +139,8 @@ for patch in "${patches[@]}"; do
     patch -d "$copy" -p1 -s --batch --no-backup-if-mismatch <"$patch" || fail "$name does not apply; make it anew."
     filter=$(sed -n '1s/^# suite //p' "$patch")
     if [ -n "$filter" ]; then
-        run_suite "$name" "$filter"
+        read -ra variables < <(sed -n 's/^# environment //p' "$patch") || variables=()
+        run_suite "$name" "$filter" ${variables[@]+"${variables[@]}"}
     else
         read -ra options < <(sed -n '1s/^# simulate //p' "$patch") || options=()
         simulate "$name" ${options[@]+"${options[@]}"}

@@ -42,10 +42,10 @@ struct SimulationMix {
     var largeChance = 0.3
     /// How likely a seed pushes few records at a time.
     var passChance = 0.25
-    var restoreChance = 0.25
+    var restoreChance = 0.35
     var zoneLossChance = 0.2
     /// How likely devices of a seed go to another zone.
-    var moveChance = 0.25
+    var moveChance = 0.45
     /// How likely some devices of a seed share a store.
     var sharingChance = 0.25
     /// How likely a seed has devices with an older schema.
@@ -82,6 +82,7 @@ extension FaultKind {
     static let scarce: Set<FaultKind> = [
         .tokenExpiry, .databaseTokenExpiry, .zonePurge, .zoneDeletion, .recordNetwork,
         .recordIncompatibleVersion, .recordPermissionDenied, .accountSwitch,
+        .encryptedDataReset, .recordInvalidRequest, .partialFailure,
     ]
 
     /// Faults that end more than a request, and don't come by chance.
