@@ -131,12 +131,27 @@ import Testing
         #expect(QueryCommand.lines(rows, titles, withTitles: true, columns: nil).count == 3)
     }
 
+    /// Whether a signal would not simply end a process, as far as the kernel tells.
+    private func isNoticed(_ number: Int32, by child: ChildProcess) throws -> Bool {
+        let status = try String(
+            contentsOfFile: "/proc/\(child.identifier)/status", encoding: .utf8)
+        let masks = status.split(separator: "\n").filter {
+            $0.hasPrefix("SigIgn:") || $0.hasPrefix("SigCgt:")
+        }
+        return masks.contains { line in
+            let mask = UInt64(line.dropFirst(7).trimmingPrefix { $0.isWhitespace }, radix: 16)
+            return mask.map { $0 >> UInt64(number - 1) & 1 == 1 } ?? false
+        }
+    }
+
     @Test func `an interrupted program says what stays, and ends by the signal`() throws {
         try fixture.fill(2_000, bodyBytes: 20_000)
         let child = try Runner.start(["simulate", "--seeds", "1..100000"])
-        // The notice is in place before the first seed ends, which takes a moment.
-        usleep(700_000)
-        kill(child.identifier, SIGINT)
+        while try !isNoticed(SIGINT, by: child) { usleep(1_000) }
+        // The program listens a moment after the signal stops ending it.
+        var news = pollfd(
+            fd: child.complaint.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        repeat { kill(child.identifier, SIGINT) } while poll(&news, 1, 100) == 0
         let complaints = child.complaint.readDataToEndOfFile()
         #expect(try child.wait() == .signal(SIGINT))
         #expect(

@@ -144,6 +144,33 @@ import Testing
         try await wiser.expectEqualToFresh(cloud)
     }
 
+    @Test func `a record parked in a conflict with a restored version is pushed after a retry`()
+        async throws
+    {
+        struct Undecided: Error {}
+        var options = SimulatedCloud.Options()
+        options.conflictsCarryServerRecord = false
+        let cloud = SimulatedCloud(options: options)
+        let phone = try Device(cloud) {
+            $0.conflictPolicy = .resolver
+            $0.conflictResolver = { _ in throw Undecided() }
+        }
+        try await phone.note("a", "one")
+        try await phone.sync()
+        let backup = cloud.snapshot()
+        try await phone.note("a", "two")
+        try await phone.sync()
+        cloud.restore(to: backup)
+        try await phone.note("a", "mine")
+        try await phone.sync()
+        #expect(try phone.engine.parked().map(\.recordName) == [.text("a")])
+        let wiser = await phone.restarted { $0.conflictResolver = { _ in .client } }
+        try await wiser.engine.retryParked()
+        try await wiser.sync()
+        #expect(remote(cloud) == ["Note a {title: mine}"])
+        try await wiser.expectEqualToFresh(cloud)
+    }
+
     @Test func `an application that never answers parks the record when its time is up`()
         async throws
     {

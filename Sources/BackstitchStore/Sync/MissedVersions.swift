@@ -70,6 +70,28 @@ extension WriteContext {
 }
 
 extension TableReader {
+    /// Whether any record has a missed version.
+    var hasMissedVersions: Bool {
+        get throws {
+            var isFound = false
+            try visitMeta(MetaName.missedPrefix) { _, _ in
+                isFound = true
+                return false
+            }
+            return isFound
+        }
+    }
+
+    /// When the service saved a record's missed version; the end of time if none was missed.
+    ///
+    /// After a restore from a backup that version is older than the one known here. The service's
+    /// answers are then as old as it, and no replica that lags behind gave them.
+    func missedMilliseconds(of key: RecordKey) throws -> Int64 {
+        guard let time = try meta(MetaName.missedPrefix + key.name.description), time.count >= 8
+        else { return .max }
+        return time.withUnsafeBytes { Int64(bitPattern: $0.part(0..<8).sequence) }
+    }
+
     /// The missed versions of records that have nothing to push.
     package func missedVersions(limit: Int) throws -> [MissedVersion] {
         var versions: [MissedVersion] = []

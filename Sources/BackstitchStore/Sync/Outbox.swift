@@ -14,7 +14,8 @@ package struct PendingChange: Equatable, Sendable {
     /// The names of references to records that come later in the log and are not on the service:
     /// the record is created without them, and they follow as an update.
     package let deferred: Set<String>
-    /// When the service saved the base; 0 where it is not known to have the record.
+    /// When the service saved the base, or the older version that it was met with after a restore;
+    /// 0 if it is not known to have the record.
     package let modifiedMilliseconds: Int64
 
     package init(
@@ -136,13 +137,16 @@ extension TableReader {
             }
         }
         let (isComplete, through) = (outbox.isComplete, outbox.through)
+        let hasMissed = try hasMissedVersions
         outbox.changes = try folds.compactMap { fold in
             guard let table = catalog.table(fold.place.entity) else { return nil }
             let push = try push(of: fold)
             return PendingChange(
                 entity: fold.place.entity, entityName: table.name, key: fold.place.key,
                 push: push, through: fold.fold.lastSequence, changeTag: fold.changeTag,
-                modifiedMilliseconds: fold.modifiedMilliseconds,
+                modifiedMilliseconds: hasMissed
+                    ? min(fold.modifiedMilliseconds, try missedMilliseconds(of: fold.place.key))
+                    : fold.modifiedMilliseconds,
                 deferred: isComplete
                     ? [] : try laterTargets(of: push, in: table, after: through, selection))
         }

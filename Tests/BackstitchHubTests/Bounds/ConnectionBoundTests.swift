@@ -27,10 +27,15 @@ struct ConnectionBoundTests {
         return try result.get()
     }
 
+    /// A server whose connections end only by what is tested: on a busy machine minutes may pass
+    /// between two requests.
     private static func server(
         _ hub: Hub, _ change: (inout HTTPLimits) -> Void
     ) throws -> HubServer {
         var configuration = HubServer.Configuration()
+        configuration.limits.idleSeconds = 3_600
+        configuration.limits.headSeconds = 3_600
+        configuration.limits.bodySeconds = 3_600
         change(&configuration.limits)
         return try HubServer(hub, configuration: configuration)
     }
