@@ -26,7 +26,7 @@ struct SimulationMix {
 
     var weights: [(kind: Kind, weight: Int)] = [
         (.edit, 31), (.exchange, 34), (.trouble, 5), (.fault, 14), (.foreignEdit, 4), (.check, 2),
-        (.retryParked, 2), (.compact, 2), (.service, 6), (.renewal, 3), (.locality, 3),
+        (.retryParked, 2), (.compact, 3), (.service, 6), (.renewal, 3), (.locality, 3),
         (.engine, 6),
         (.zone, 2),
     ]
