@@ -101,11 +101,17 @@ let package = Package(
                 "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
                 "BackstitchMacros", "LMDB", "Threading",
             ]),
+        .target(
+            name: "BackstitchSimulation",
+            dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
+                "BackstitchTesting", "LMDB", "Threading",
+            ]),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchHub", "BackstitchTesting", "CMalloc",
-                "CloudKitRecordService", "LMDB", "Threading",
+                "Backstitch", "BackstitchHub", "BackstitchSimulation", "BackstitchTesting",
+                "CMalloc", "CloudKitRecordService", "LMDB", "Threading",
             ]),
         .testTarget(name: "TidyTests"),
         .testTarget(
@@ -115,7 +121,7 @@ let package = Package(
             name: "BackstitchHubTests",
             dependencies: [
                 "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
-                "BackstitchSync", "BackstitchTesting",
+                "BackstitchSimulation", "BackstitchSync", "BackstitchTesting",
                 "CloudKitWire", "CZlib", "LMDB", "Threading", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
@@ -131,7 +137,7 @@ let package = Package(
         .testTarget(
             name: "BackstitchSimulationTests",
             dependencies: [
-                "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
+                "BackstitchSimulation", "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
                 "BackstitchSync",
             ],
             exclude: ["Scripts"]),
@@ -167,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
-                "Backstitch", "BackstitchTesting", "BackstitchCore", "BackstitchStore",
-                "BackstitchSync", "LMDB", "Threading",
+                "Backstitch", "BackstitchSimulation", "BackstitchTesting", "BackstitchCore",
+                "BackstitchStore", "BackstitchSync", "LMDB", "Threading",
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
@@ -180,7 +186,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchTesting", "ChildProcess",
+                "BackstitchCLI", "Backstitch", "BackstitchSimulation", "BackstitchTesting",
+                "ChildProcess",
                 "CloudKitRecordService", "LMDB", "Threading",
             ]),
     ],

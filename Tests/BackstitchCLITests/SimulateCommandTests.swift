@@ -1,3 +1,4 @@
+import BackstitchSimulation
 import BackstitchTesting
 import Foundation
 import Testing

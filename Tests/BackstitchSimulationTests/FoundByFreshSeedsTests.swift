@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchStore
+import BackstitchSimulation
 import BackstitchTesting
 import Foundation
 import Testing

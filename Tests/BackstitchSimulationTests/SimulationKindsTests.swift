@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchSimulation
 import BackstitchTesting
 import Testing
 

@@ -1,12 +1,12 @@
+import BackstitchSimulation
 import BackstitchTesting
 import Foundation
 import Testing
 
 @Suite struct SimulationShrinkerTests {
-    @Test(arguments: PlantedBug.allCases)
-    func `a planted bug is shrunk to few steps`(bug: PlantedBug) async throws {
-        var options = SimulationOptions()
-        options.bug = bug
+    @Test(arguments: FaultyIntermediary.allCases)
+    func `a failure is shrunk to few steps`(fault: FaultyIntermediary) async throws {
+        let options = fault.options
         let run = await SimulationRun.run(seeds: 1...60, options: options, stopsAtFailure: true)
         let failure = try #require(run.failures.first)
         let script = SimulationScript(seed: failure.seed, options: options)
@@ -16,7 +16,7 @@ import Testing
         #expect(shrunk.runs <= SimulationShrinker.runsMax)
         let again = await shrunk.script.run(options: options)
         #expect(again.failure?.checker == shrunk.failure.checker)
-        #expect(await shrunk.script.run().failure == nil, "It fails for the bug only.")
+        #expect(await shrunk.script.run().failure == nil, "It fails for what was put in only.")
     }
 
     // What the shrinker made of seed 4 where the feed leaves out deletions.
@@ -47,9 +47,8 @@ import Testing
 
     @Test func `a stored script fails again`() async throws {
         let script = try SimulationScript(json: Data(Self.stored.utf8))
-        var options = SimulationOptions()
-        #expect(await script.run(options: options).failure == nil)
-        options.bug = .dropsDeletions
+        #expect(await script.run().failure == nil)
+        let options = FaultyIntermediary.dropsDeletions.options
         let failure = try #require(await script.run(options: options).failure)
         #expect(failure.checker.hasSuffix("has other records than the service"))
     }

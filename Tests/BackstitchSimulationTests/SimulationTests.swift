@@ -1,3 +1,4 @@
+import BackstitchSimulation
 import BackstitchTesting
 import Testing
 
@@ -18,11 +19,9 @@ import Testing
         #expect(first.faults == second.faults)
     }
 
-    @Test(arguments: PlantedBug.allCases)
-    func `a planted bug is found`(bug: PlantedBug) async {
-        var options = SimulationOptions()
-        options.bug = bug
-        let summary = await SimulationRun.run(seeds: 1...10, options: options)
+    @Test(arguments: FaultyIntermediary.allCases)
+    func `a service that does wrong is found out`(fault: FaultyIntermediary) async {
+        let summary = await SimulationRun.run(seeds: 1...10, options: fault.options)
         #expect(!summary.failures.isEmpty)
         #expect(summary.failures.allSatisfy { "\($0)".contains($0.replay) })
     }

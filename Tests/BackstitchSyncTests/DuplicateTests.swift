@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import BackstitchStore
 import BackstitchSync
+import BackstitchSimulation
 import BackstitchTesting
 import Testing
 

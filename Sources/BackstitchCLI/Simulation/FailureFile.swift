@@ -1,3 +1,4 @@
+import BackstitchSimulation
 import BackstitchTesting
 import Glibc
 import Threading

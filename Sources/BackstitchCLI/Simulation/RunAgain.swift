@@ -1,3 +1,4 @@
+import BackstitchSimulation
 import BackstitchTesting
 
 /// What a seed that failed did when it was run once more, with no other at the same time.

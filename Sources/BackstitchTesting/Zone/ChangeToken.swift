@@ -1,5 +1,5 @@
 /// What a change token stands for, and its text, which says nothing to a client.
-struct ChangeToken: Hashable, Sendable {
+package struct ChangeToken: Hashable, Sendable {
     /// What a token is for: they are not interchangeable.
     enum Kind: String, Sendable {
         case zone = "z"
@@ -8,14 +8,14 @@ struct ChangeToken: Hashable, Sendable {
 
     var kind: Kind
     /// The server's epoch; another one after a restore or wipe.
-    var epoch: Int
+    package var epoch: Int
     /// The zone's incarnation, or the number of the database.
-    var owner: Int
+    package var owner: Int
     /// Where the feed stood when the fetch that led to this token began. Deletions up to there
     /// don't matter to its holder.
     var origin: Int
     /// The position up to which the holder has seen the feed.
-    var sequence: Int
+    package var sequence: Int
 
     init(_ kind: Kind, epoch: Int, owner: Int, origin: Int, sequence: Int) {
         self.kind = kind
@@ -26,7 +26,7 @@ struct ChangeToken: Hashable, Sendable {
     }
 
     /// Reads a token; nil for text that no server gave out.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 6, let kind = Kind(rawValue: String(parts[0])) else { return nil }
         var numbers: [Int] = []

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import BackstitchSync
+import BackstitchSimulation
 import BackstitchTesting
 import Foundation
 

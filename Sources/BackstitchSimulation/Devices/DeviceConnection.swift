@@ -1,0 +1,178 @@
+import BackstitchCore
+import BackstitchSync
+import BackstitchTesting
+import Threading
+
+/// What one engine of a device talks to: the simulated service, until the device crashes.
+///
+/// After a crash every call fails and none arrives. It watches that feeds are read forwards only, and
+/// can keep a request under way.
+final class DeviceConnection: RecordService {
+    /// Something that happens in the next request but so many.
+    private struct Planned<What> {
+        var requests: Int
+        let what: What
+
+        /// Whether its request has come.
+        mutating func isDue() -> Bool {
+            requests -= 1
+            return requests < 0
+        }
+    }
+
+    private struct State {
+        var isCrashed = false
+        var isLetGo = false
+        var lastToken: ChangeToken?
+        var violations: [String] = []
+        var held: Planned<(request: HeldRequest, isDone: Bool)>?
+        var interlude: Planned<@Sendable () async -> Void>?
+    }
+
+    /// The process that has it.
+    let process: Int
+    private let service: any RecordService
+    private let watch: ExchangeWatch
+    private let state = Locked(State())
+
+    init(_ service: any RecordService, process: Int, watch: ExchangeWatch) {
+        self.service = service
+        self.process = process
+        self.watch = watch
+    }
+
+    var isCrashed: Bool { state.withLock { $0.isCrashed } }
+    /// Whether its engine was stopped.
+    var isLetGo: Bool { state.withLock { $0.isLetGo } }
+    var violations: [String] { state.withLock { $0.violations } }
+
+    func crash() { state.withLock { $0.isCrashed = true } }
+
+    func letGo() { state.withLock { $0.isLetGo = true } }
+
+    /// Keeps a request under way.
+    ///
+    /// - Parameters:
+    ///   - number: Which of the next requests, from 0.
+    ///   - isDone: Whether the service has done by then what is asked for.
+    func hold(_ request: HeldRequest, at number: Int, isDone: Bool) {
+        state.withLock { $0.held = Planned(requests: number, what: (request, isDone)) }
+    }
+
+    /// Runs something in one of the next requests, before it is sent; not any more once that is nil.
+    func setInterlude(at number: Int, _ body: (@Sendable () async -> Void)?) {
+        state.withLock { $0.interlude = body.map { Planned(requests: number, what: $0) } }
+    }
+
+    private func check() throws(ServiceError) {
+        if isCrashed { throw ServiceError(.network, reason: "the device crashed") }
+    }
+
+    /// Sends a request, where the device goes on before and after.
+    private func send<Reply>(
+        _ body: () async throws(ServiceError) -> Reply
+    ) async throws(ServiceError) -> Reply {
+        try check()
+        watch.begin(self)
+        defer { watch.end(self) }
+        let (interlude, held) = state.withLock { state in
+            var due: (interlude: (@Sendable () async -> Void)?, held: (HeldRequest, Bool)?)
+            if state.interlude?.isDue() == true {
+                due.interlude = state.interlude?.what
+                state.interlude = nil
+            }
+            if state.held?.isDue() == true {
+                due.held = state.held?.what
+                state.held = nil
+            }
+            return due
+        }
+        await interlude?()
+        if let held, !held.1 {
+            await held.0.hold()
+            try check()
+        }
+        let result: Result<Reply, ServiceError>
+        do throws(ServiceError) {
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        if let held, held.1 { await held.0.hold() }
+        try check()
+        return try result.get()
+    }
+
+    var limits: ServiceLimits {
+        get async { await service.limits }
+    }
+
+    func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+    ) async throws(ServiceError) -> [ModificationResult] {
+        try await send { () async throws(ServiceError) in
+            try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+        }
+    }
+
+    func lookUpRecords(
+        _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [LookupResult] {
+        try await send { () async throws(ServiceError) in
+            try await service.lookUpRecords(recordNames, in: zone)
+        }
+    }
+
+    func databaseChanges(since token: String?) async throws(ServiceError) -> DatabaseChangesPage {
+        try await send { () async throws(ServiceError) in
+            try await service.databaseChanges(since: token)
+        }
+    }
+
+    func zoneChanges(
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+    ) async throws(ServiceError) -> ZoneChangesPage {
+        try await send { () async throws(ServiceError) in
+            note(token)
+            return try await service.zoneChanges(
+                in: zone, since: token, limit: limit, fields: fields)
+        }
+    }
+
+    func createZone(_ zone: ZoneID) async throws(ServiceError) {
+        try await send { () async throws(ServiceError) in try await service.createZone(zone) }
+    }
+
+    func deleteZone(_ zone: ZoneID) async throws(ServiceError) {
+        try await send { () async throws(ServiceError) in try await service.deleteZone(zone) }
+    }
+
+    func createSubscription(
+        _ subscriptionID: String, to zone: ZoneID
+    ) async throws(ServiceError) {
+        try await send { () async throws(ServiceError) in
+            try await service.createSubscription(subscriptionID, to: zone)
+        }
+    }
+
+    func currentUser() async throws(ServiceError) -> String {
+        try await send { () async throws(ServiceError) in try await service.currentUser() }
+    }
+
+    /// Within one epoch and life of a zone, each page starts where an earlier one ended, or later.
+    private func note(_ text: String?) {
+        state.withLock { state in
+            guard let text, let token = ChangeToken(text) else {
+                state.lastToken = nil
+                return
+            }
+            if let last = state.lastToken, last.epoch == token.epoch, last.owner == token.owner,
+                token.sequence < last.sequence
+            {
+                state.violations.append(
+                    "the feed was read from \(token.sequence) after \(last.sequence)")
+            }
+            state.lastToken = token
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package import BackstitchSync
+
+/// What a simulation does beyond its seed.
+public struct SimulationOptions: Sendable {
+    /// The numbers of devices that there can be.
+    public static let deviceRange = 2...8
+
+    /// The steps before the devices settle.
+    public var steps = 50
+    /// The number of devices, in ``deviceRange``; nil lets the seed choose two to five.
+    public var devices: Int?
+    /// How often each thing happens.
+    public var profile = SimulationProfile.default
+    /// Which faults there are.
+    public var faults = SimulationFaultChoice.bySeed
+    /// The folder below which the stores are made; nil takes memory where there is some.
+    public var directory: String?
+    /// What stands between a device and the service, made of the service; the service itself unless
+    /// given.
+    package var intermediary: @Sendable (any RecordService) -> any RecordService = { $0 }
+
+    /// The defaults.
+    public init() {}
+
+    /// The arguments of `backstitch simulate` for all that is not the default.
+    public var arguments: String {
+        var words: [String] = []
+        if profile != .default { words.append("--profile \(profile.rawValue)") }
+        if let devices { words.append("--devices \(devices)") }
+        if steps != SimulationOptions().steps { words.append("--steps \(steps)") }
+        if faults != .bySeed { words.append("--faults \(faults)") }
+        return words.joined(separator: " ")
+    }
+}

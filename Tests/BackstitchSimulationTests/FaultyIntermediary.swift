@@ -1,0 +1,50 @@
+import BackstitchCore
+import BackstitchSync
+import BackstitchTesting
+import BackstitchSimulation
+
+/// What stands between the devices and the service and does wrong, so that the checkers have
+/// something to find.
+enum FaultyIntermediary: CaseIterable, Sendable {
+    /// Says that the service saved a record, and did not pass it on.
+    case acknowledgesWithoutSaving
+    /// Leaves deletions out of the feed.
+    case dropsDeletions
+
+    var options: SimulationOptions {
+        var options = SimulationOptions()
+        switch self {
+        case .acknowledgesWithoutSaving: options.intermediary = { Liar(service: $0) }
+        case .dropsDeletions: options.intermediary = { Censor(service: $0) }
+        }
+        return options
+    }
+
+    private struct Liar: ForwardingService {
+        let service: any RecordService
+
+        func modifyRecords(
+            _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+        ) async throws(ServiceError) -> [ModificationResult] {
+            let sent = Array(modifications.dropLast())
+            let results =
+                sent.isEmpty
+                ? [] : try await service.modifyRecords(sent, in: zone, atomic: atomic)
+            guard !modifications.isEmpty else { return results }
+            return results + [.saved(changeTag: "zz", modifiedMilliseconds: 1)]
+        }
+    }
+
+    private struct Censor: ForwardingService {
+        let service: any RecordService
+
+        func zoneChanges(
+            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        ) async throws(ServiceError) -> ZoneChangesPage {
+            var page = try await service.zoneChanges(
+                in: zone, since: token, limit: limit, fields: fields)
+            page.deletions = []
+            return page
+        }
+    }
+}
