@@ -112,6 +112,9 @@ let package = Package(
             dependencies: [
                 "Backstitch", "BackstitchHub", "BackstitchSimulation", "BackstitchTesting",
                 "CMalloc", "CloudKitRecordService", "LMDB", "Threading",
+            ],
+            resources: [
+                .embedInCode("Demo/countries.txt"), .embedInCode("Demo/subdivisions.txt"),
             ]),
         .testTarget(name: "TidyTests"),
         .testTarget(
@@ -137,7 +140,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchSimulationTests",
             dependencies: [
-                "BackstitchSimulation", "BackstitchTesting", "Backstitch", "BackstitchCore", "BackstitchStore",
+                "BackstitchSimulation", "BackstitchTesting", "Backstitch", "BackstitchCore",
+                "BackstitchStore",
                 "BackstitchSync",
             ],
             exclude: ["Scripts"]),

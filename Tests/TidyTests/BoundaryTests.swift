@@ -47,7 +47,7 @@ import Testing
 
     /// Programs tell the time they took, and simulate; libraries take time and chance as values.
     @Test func `libraries have the time and chance of one file each`() {
-        let programs: Set = ["BackstitchCLI", "BackstitchTesting"]
+        let programs: Set = ["BackstitchCLI", "BackstitchSimulation"]
         let sources: Set = [
             "Threading/Monitor.swift", "BackstitchStore/LiveValues.swift",
             "BackstitchSync/SyncClock.swift", "BackstitchHub/HubConfiguration.swift",

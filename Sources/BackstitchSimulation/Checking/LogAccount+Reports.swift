@@ -14,6 +14,8 @@ extension LogAccount {
         package var mayRevert = true
         /// Whether the version with a change tag was written by the device itself.
         package var isOwn: (String) -> Bool = { _ in false }
+        /// Whether the service's record began, or began anew, with the version of a change tag.
+        package var isFirst: (String) -> Bool = { _ in false }
 
         /// Nothing more.
         package init() {}
@@ -80,7 +82,10 @@ extension LogAccount {
         if isSame {
             note(operation.sequence, entry, "is in conflict with the version that it had")
         }
-        if !mayGoBack, entry.lives == 1, expectation.isOwn(entry.changeTag) {
+        // A create that is carried out after the record was known, and deleted by somebody else, makes
+        // another record.
+        let isAnother = !before.changeTag.isEmpty && expectation.isFirst(entry.changeTag)
+        if !mayGoBack, entry.lives == 1, !isAnother, expectation.isOwn(entry.changeTag) {
             note(operation.sequence, entry, "is in conflict with a version that it wrote itself")
         }
         if operation.kind.changesContent, let stamp = operation.stamp {

@@ -181,6 +181,7 @@ extension SimulationWorld {
         if !home.hasPreferredLocal {
             expectation.policy = setting.policy(of: home.index)
             expectation.isOwn = { cloud.writer(tagged: $0) == name }
+            expectation.isFirst = { cloud.isFirst(tagged: $0) }
         }
         return try account(of: device.store, after: home.account, expectation)
     }

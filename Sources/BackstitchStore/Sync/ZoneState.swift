@@ -46,10 +46,6 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package init() {}
 }
 
-extension ZoneState {
-    fileprivate static let memo = CodingMemo<ZoneState>()
-}
-
 extension TableReader {
     /// The state of a zone; a new one where nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
@@ -59,9 +55,7 @@ extension TableReader {
             return state
         }
         do {
-            return try ZoneState.memo.value(of: bytes) {
-                try JSONDecoder().decode(ZoneState.self, from: Data($0))
-            }
+            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
         } catch {
             throw StoreError(
                 .damaged, "The state of the zone \(zone) can't be read. Run verify, then rebuild.")
@@ -84,7 +78,6 @@ extension TableReader {
 extension WriteContext {
     /// Stores the state of a zone.
     package func setZoneState(_ state: ZoneState, _ zone: String) throws {
-        let bytes = try ZoneState.memo.bytes(of: state) { try $0.sortedJSON() }
-        try setMeta(MetaName.zone(zone), bytes)
+        try setMeta(MetaName.zone(zone), try state.sortedJSON())
     }
 }

@@ -42,7 +42,6 @@ enum CatalogCoding {
         let formatVersion: Int
     }
 
-    private static let memo = CodingMemo<Catalog>()
     /// A catalog mostly changes in one entity, and stores of one schema have most entities alike.
     static let entities = EncodedEntities()
 
@@ -54,14 +53,6 @@ enum CatalogCoding {
     }
 
     static func encode(_ catalog: Catalog) throws -> [UInt8] {
-        // What reading refuses must not be known by its bytes.
-        guard catalog.formatVersion <= Catalog.formatVersion, catalog.isWellFormed else {
-            return try encodeAnew(catalog)
-        }
-        return try memo.bytes(of: catalog, encode: encodeAnew)
-    }
-
-    private static func encodeAnew(_ catalog: Catalog) throws -> [UInt8] {
         var bytes = Array("{\"entities\":[".utf8)
         for (index, entity) in catalog.entities.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -76,10 +67,6 @@ enum CatalogCoding {
     }
 
     static func decode(_ bytes: [UInt8]) throws -> Catalog {
-        try memo.value(of: bytes) { bytes in try decodeAnew(bytes) }
-    }
-
-    private static func decodeAnew(_ bytes: [UInt8]) throws -> Catalog {
         let data = Data(bytes)
         guard let version = try? JSONDecoder().decode(Version.self, from: data) else {
             throw StoreError(
@@ -98,5 +85,14 @@ enum CatalogCoding {
                 .damaged, "The store's catalog can't be read. Restore the store from a backup.")
         }
         return catalog
+    }
+}
+
+extension Encodable {
+    /// The JSON of it, with keys in order.
+    func sortedJSON() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return Array(try encoder.encode(self))
     }
 }

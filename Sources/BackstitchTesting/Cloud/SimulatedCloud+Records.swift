@@ -34,6 +34,12 @@ extension SimulatedCloud {
         state.withLock { $0.stamp.writers[changeTag] }
     }
 
+    /// Whether a record began, or began anew, with the version that was given a change tag; false if
+    /// versions are not kept.
+    package func isFirst(tagged changeTag: String) -> Bool {
+        state.withLock { $0.stamp.firsts.contains(changeTag) }
+    }
+
     /// Writes a record as somebody else: creates it, or sets the fields given.
     ///
     /// Pokes every device that has subscribed to the zone.

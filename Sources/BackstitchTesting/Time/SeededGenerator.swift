@@ -25,7 +25,9 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
 
     /// A generator that depends on this one as it stands and on a number, and leaves it as it is: for
     /// choices that came later, so that what seeds chose before stays the same.
-    package func aside(_ number: UInt64) -> SeededGenerator { SeededGenerator(seed: state ^ number) }
+    package func aside(_ number: UInt64) -> SeededGenerator {
+        SeededGenerator(seed: state ^ number)
+    }
 
     /// A generator of its own, for a part of the work whose numbers should not depend on the rest.
     public mutating func split() -> SeededGenerator {

@@ -14,20 +14,23 @@ struct WriteStamp: Sendable {
     var writer = ""
     /// The devices that wrote the versions that are kept, by their tags.
     private(set) var writers: [String: String] = [:]
+    /// The tags of the versions that are kept and with which a record began, or began anew.
+    private(set) var firsts: Set<String> = []
 
     init(advancesItself: Bool, keepsVersions: Bool = false) {
         self.advancesItself = advancesItself
         versions = keepsVersions ? [:] : nil
     }
 
-    /// Stamps a record. Its time is later than that of its previous version.
-    mutating func stamp(_ record: inout ServiceRecord, after previous: Int64) {
+    /// Stamps a record. Its time is later than that of the previous version in its slot.
+    mutating func stamp(_ record: inout ServiceRecord, after slot: RecordSlot) {
         if advancesItself { milliseconds += 1 }
         tagCount += 1
         record.changeTag = String(tagCount, radix: 36)
-        record.modifiedMilliseconds = max(milliseconds, previous + 1)
+        record.modifiedMilliseconds = max(milliseconds, slot.lastModified + 1)
         guard versions != nil else { return }
         versions?[record.changeTag] = record
         writers[record.changeTag] = writer
+        if slot.record == nil { firsts.insert(record.changeTag) }
     }
 }

@@ -40,7 +40,7 @@ extension ZoneState {
         }
         journal.old.append((plan.slot, old))
         journal.writers[plan.slot] = index
-        stamp.stamp(&record, after: old.lastModified)
+        stamp.stamp(&record, after: old)
         store(record, bytes: plan.bytes, links: plan.links, at: plan.slot)
         return .saved(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)

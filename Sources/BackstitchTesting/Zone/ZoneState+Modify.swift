@@ -112,7 +112,7 @@ extension ZoneState {
             store(nil, bytes: 0, links: [], at: plan.slot)
             return .deleted
         }
-        stamp.stamp(&record, after: slots[plan.slot].lastModified)
+        stamp.stamp(&record, after: slots[plan.slot])
         store(record, bytes: plan.bytes, links: plan.links, at: plan.slot)
         return .saved(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
