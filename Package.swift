@@ -44,6 +44,7 @@ let package = Package(
     name: "backstitch",
     products: [
         .library(name: "Backstitch", targets: ["Backstitch"]),
+        .library(name: "BackstitchViews", targets: ["BackstitchViews"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
         .library(name: "BackstitchHub", targets: ["BackstitchHub"]),
         .library(name: "CloudKitRecordService", targets: ["CloudKitRecordService"]),
@@ -88,6 +89,9 @@ let package = Package(
             name: "BackstitchStore",
             dependencies: ["BackstitchCore", "LMDB", "Threading", "XXHash"]),
         .target(
+            name: "BackstitchViews",
+            dependencies: ["BackstitchCore", "BackstitchStore", "XXHash"]),
+        .target(
             name: "BackstitchSync",
             dependencies: ["BackstitchCore", "BackstitchStore", "Threading"]),
         .target(
@@ -124,7 +128,7 @@ let package = Package(
             name: "BackstitchHubTests",
             dependencies: [
                 "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
-                "BackstitchSimulation", "BackstitchSync", "BackstitchTesting",
+                "BackstitchSimulation", "BackstitchSync", "BackstitchViews", "BackstitchTesting",
                 "CloudKitWire", "CZlib", "LMDB", "Threading", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
@@ -149,18 +153,20 @@ let package = Package(
             name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .executableTarget(
-            name: "BackstitchKillHelper", dependencies: ["Backstitch", "BackstitchStore"],
+            name: "BackstitchKillHelper",
+            dependencies: ["Backstitch", "BackstitchViews", "BackstitchStore"],
             path: "Tests/KillHelper"),
         .testTarget(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
-                "ChildProcess", "SmallDisk",
+                "BackstitchViews", "ChildProcess", "SmallDisk",
             ]),
         .testTarget(
             name: "BackstitchRaceTests",
             dependencies: [
-                "Backstitch", "BackstitchStore", "BackstitchSync", "BackstitchTesting", "LMDB",
+                "Backstitch", "BackstitchStore", "BackstitchSync", "BackstitchTesting",
+                "BackstitchViews", "LMDB",
                 "Threading",
             ]),
         .testTarget(
@@ -172,7 +178,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchTests",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchTesting", "CloudKitRecordService",
+                "Backstitch", "BackstitchCore", "BackstitchTesting", "BackstitchViews",
+                "CloudKitRecordService",
             ]),
         .testTarget(
             name: "BackstitchSyncTests",
@@ -183,7 +190,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchStoreTests",
             dependencies: [
-                "Backstitch", "BackstitchStore", "BackstitchCore", "LMDB", "Threading", "XXHash",
+                "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchViews", "LMDB",
+                "Threading", "XXHash",
                 "CrashStates",
             ],
             exclude: ["Fixtures"]),
@@ -191,7 +199,7 @@ let package = Package(
             name: "BackstitchCLITests",
             dependencies: [
                 "BackstitchCLI", "Backstitch", "BackstitchSimulation", "BackstitchTesting",
-                "ChildProcess",
+                "BackstitchViews", "ChildProcess",
                 "CloudKitRecordService", "LMDB", "Threading",
             ]),
     ],

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchViews
 
 /// A record of a transaction of a writer.
 @Entity struct Item {

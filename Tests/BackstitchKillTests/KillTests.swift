@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import BackstitchStore
+import BackstitchViews
 import Foundation
 import SmallDisk
 import Testing

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchViews
 import Foundation
 
 /// What the racing threads save.

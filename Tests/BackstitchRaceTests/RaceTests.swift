@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchStore
 import BackstitchTesting
+import BackstitchViews
 import Foundation
 import Threading
 import Testing

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchTesting
+import BackstitchViews
 import CloudKitRecordService
 import Foundation
 import Testing

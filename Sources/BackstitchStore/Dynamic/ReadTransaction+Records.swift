@@ -91,7 +91,7 @@ extension ReadTransaction {
 
 extension TableReader {
     /// The table of an entity of the catalog by name.
-    func table(named name: String) throws -> EntityTable {
+    package func table(named name: String) throws -> EntityTable {
         guard let table = catalog.table(named: name) else {
             let known = catalog.tables.map(\.name).sorted().joined(separator: ", ")
             throw StoreError(

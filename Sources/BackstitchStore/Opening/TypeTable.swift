@@ -4,8 +4,8 @@ import Threading
 
 /// What a store must know to read and write one Swift type.
 @usableFromInline
-final class TypeBinding: Sendable {
-    let name: String
+package final class TypeBinding: Sendable {
+    package let name: String
     @usableFromInline let number: EntityNumber
     @usableFromInline let layout: FieldLayout
     let schema: EntitySchema
@@ -28,7 +28,7 @@ final class TypeBinding: Sendable {
 
 /// The Swift types of a store's schema.
 @usableFromInline
-struct TypeTable: Sendable {
+package struct TypeTable: Sendable {
     /// Few enough that looking through them is faster than hashing.
     @usableFromInline let bindings: [(type: ObjectIdentifier, binding: TypeBinding)]
 
@@ -46,7 +46,7 @@ struct TypeTable: Sendable {
     }
 
     @inlinable
-    func binding<Model: Entity>(of type: Model.Type) throws -> TypeBinding {
+    package func binding<Model: Entity>(of type: Model.Type) throws -> TypeBinding {
         let type = ObjectIdentifier(type)
         for entry in bindings where entry.type == type { return entry.binding }
         throw unknown(Model.entityName, "\(Model.self)")

@@ -19,7 +19,7 @@ public struct ProjectedChange: ~Copyable {
     /// What became of the record.
     public let kind: Kind
     /// The entity's table.
-    let table: EntityTable
+    package let table: EntityTable
     private let operation: OperationView
     private let fieldsBefore: PackedFields?
     private let fieldsAfter: PackedFields?

@@ -20,8 +20,8 @@ public struct ProjectionView<Source: Projection>: ~Copyable, ViewReading {
     public let checkpoint: UInt64
     /// The entries.
     public let source: ViewSource
-    let types: TypeTable
-    let reader: TableReader
+    package let types: TypeTable
+    package let reader: TableReader
 }
 
 extension ReadTransaction {

@@ -6,7 +6,7 @@ import LMDB
 /// | key | value |
 /// |---|---|
 /// | `FE`, slot (2, big-endian), the view's key | the view's value |
-struct ViewEntries {
+package struct ViewEntries {
     static let prefixByte: UInt8 = 0xFE
     static let prefixByteCount = 3
 
@@ -22,7 +22,7 @@ struct ViewEntries {
     // MARK: Reading
 
     /// The value of a key, valid until the transaction writes.
-    func get(_ key: [UInt8]) throws -> UnsafeRawBufferPointer? {
+    package func get(_ key: [UInt8]) throws -> UnsafeRawBufferPointer? {
         guard key.count <= ViewKey.byteCountMax else { return nil }
         if case .some(let value) = overlay?.value(for: key) { return value }
         return try withStored(key) { try access.get($0, in: database) }
@@ -34,7 +34,7 @@ struct ViewEntries {
     ///   - lower: The first key, if it is there.
     ///   - upper: The key to stop before; nil for the end of the view.
     ///   - visit: Gets key and value, valid until the transaction writes; returns whether to go on.
-    func visit(
+    package func visit(
         from lower: [UInt8], to upper: [UInt8]?, reversed: Bool = false,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {

@@ -51,7 +51,7 @@ extension ViewKey: Comparable {
 
 extension Value {
     /// The type in whose order the value sorts.
-    var orderedType: AttributeType {
+    package var orderedType: AttributeType {
         switch self {
         case .null, .string: .string
         case .bool: .bool

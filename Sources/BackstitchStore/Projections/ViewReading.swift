@@ -2,7 +2,7 @@ import BackstitchCore
 
 /// Where a view is read from; made by the store only.
 public struct ViewSource {
-    let entries: ViewEntries
+    package let entries: ViewEntries
     let catalog: CatalogSnapshot
 }
 
@@ -73,7 +73,7 @@ extension ViewReading where Self: ~Copyable {
 
 extension ViewKey {
     /// What is behind all keys that start with this one; nil where that is the end of the view.
-    var end: [UInt8]? {
+    package var end: [UInt8]? {
         var bytes = bytes
         while let last = bytes.popLast() {
             if last < .max { return bytes + [last + 1] }

@@ -19,7 +19,8 @@ public struct ReadTransaction: ~Copyable {
 extension TableReader {
     /// Reads a record as its Swift type; nil where there is none.
     @inlinable
-    func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model? {
+    package func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model?
+    {
         guard let body = try liveBody(binding.number, id.key) else { return nil }
         return try binding.decode(body, id)
     }

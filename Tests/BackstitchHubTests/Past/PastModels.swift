@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchViews
 import Foundation
 
 // The schemas of an application whose store and hub are kept: its first version, its second, which

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchSync
 import BackstitchTesting
+import BackstitchViews
 import CloudKitWire
 import Foundation
 import Threading

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchViews
 import LMDB
 import Testing
 

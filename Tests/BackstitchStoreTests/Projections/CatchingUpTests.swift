@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchViews
 import Threading
 import Testing
 import LMDB

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BackstitchStore
+@testable import BackstitchViews
 
 @Suite struct ExactSumTests {
     private static let special: [Double] = [

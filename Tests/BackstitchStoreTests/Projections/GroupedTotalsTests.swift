@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchViews
 import Foundation
 import LMDB
 import Testing

@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchStore
 
 /// Full-text search: finds the records whose texts have some words, or words that begin so.
 ///

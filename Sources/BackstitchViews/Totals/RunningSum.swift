@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchStore
 import Foundation
 
 /// An exact sum of numbers of one type, which numbers can be taken away from again.

@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchStore
 import XXHash
 
 /// Running totals: of the records of an entity in groups, their number, the exact sum and the mean of

@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchStore
 
 /// The totals of one group.
 public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendable {

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchStore
 
 /// Finds the records that have all words of a question.
 struct TextSearch {
