@@ -26,7 +26,12 @@ final class ConnectionTable: @unchecked Sendable {
         /// Whether a reply is on its way, and its bytes in memory.
         var isReplying = false
         var replyBytes = 0
+        /// Whether all was read that the client ever sends, when it was looked at last.
+        var hasEnded = false
         var isClosing = false
+
+        /// Whether more has to come from the client before anything can be done for it.
+        var isReceiving: Bool { work == nil && !isReplying && !isClosing }
     }
 
     private struct Share {
@@ -147,7 +152,7 @@ final class ConnectionTable: @unchecked Sendable {
             let victim = state.victim {
                 $0.connections
             } where: { entry in
-                entry.work == nil && !entry.isReplying && entry.number != state.lastNumber
+                entry.isReceiving && entry.number != state.lastNumber
             }
             if let victim { state.close(victim) }
         }
@@ -173,6 +178,7 @@ final class ConnectionTable: @unchecked Sendable {
         let now = Self.now
         state.withLock { state in
             state.entries[key.pointer]?.deadline = nil
+            state.entries[key.pointer]?.hasEnded = false
             state.entries[key.pointer]?.work = work
             state.entries[key.pointer]?.since = now
             state.answering += 1
@@ -216,6 +222,7 @@ final class ConnectionTable: @unchecked Sendable {
             state.endReply(key.pointer)
             state.lastNumber += 1
             state.entries[key.pointer]?.number = state.lastNumber
+            state.entries[key.pointer]?.hasEnded = false
             state.entries[key.pointer]?.deadline = deadline
         }
     }
@@ -225,23 +232,36 @@ final class ConnectionTable: @unchecked Sendable {
         state.withLock { $0.entries[key.pointer]?.deadline = deadline }
     }
 
-    /// Ends the connections that took too long, and gives up work for clients that have gone.
+    /// Ends the connections that took too long, or whose clients stopped in the middle of a request, and
+    /// gives up work for clients that have gone.
     func closeLate() {
         let now = Self.now
         state.withLock { state in
             for (connection, entry) in state.entries {
                 if let deadline = entry.deadline, deadline < now { state.close(connection) }
             }
-            let waiting = state.entries.values.filter {
-                $0.work != nil && $0.since + Self.absenceSeconds < now
+            let watched = state.entries.filter {
+                $0.value.isReceiving
+                    || $0.value.work != nil && $0.value.since + Self.absenceSeconds < now
             }
-            var polled = waiting.map {
-                pollfd(fd: $0.descriptor, events: Int16(Self.hangUp), revents: 0)
+            var polled = watched.map {
+                pollfd(fd: $0.value.descriptor, events: Int16(Self.hangUp), revents: 0)
             }
             guard !polled.isEmpty, poll(&polled, nfds_t(polled.count), 0) > 0 else { return }
-            for (entry, result) in zip(waiting, polled)
+            for ((connection, entry), result) in zip(watched, polled)
             where Int32(result.revents) & (Self.hangUp | POLLHUP | POLLERR) != 0 {
-                entry.work?.leave()
+                if let work = entry.work {
+                    work.leave()
+                } else if entry.hasEnded {
+                    state.close(connection)
+                } else {
+                    // The library misses an end that came before it had the connection. What it read
+                    // just now may be all of a request: it has until the next look to take it up.
+                    var byte: UInt8 = 0
+                    let flags = Int32(MSG_PEEK | MSG_DONTWAIT)
+                    state.entries[connection]?.hasEnded =
+                        recv(entry.descriptor, &byte, 1, flags) == 0
+                }
             }
         }
     }

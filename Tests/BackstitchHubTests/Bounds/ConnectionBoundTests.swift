@@ -102,6 +102,37 @@ struct ConnectionBoundTests {
         #expect(statuses == Array(repeating: 200, count: 9))
     }
 
+    /// The library misses an end that came with the first bytes. A client that sends half a head and
+    /// nothing else is still there when the other one was ended: its time is shorter.
+    @Test func `a client that ends in the middle of a body is ended, and behind it is answered`()
+        async throws
+    {
+        let fixture = try await HubFixture()
+        let server = try Self.server(fixture.hub) {
+            $0.headSeconds = 20
+            $0.idleSeconds = 60
+        }
+        let request = Self.post(fixture.target(.listZones, as: fixture.ada), "{}")
+        let (isPatient, rest, statuses) = try await Self.run(server) { url in
+            let silent = try RawConnection(url: url)
+            silent.send(Array("GET /heal".utf8))
+            let ended = try RawConnection(url: url)
+            ended.send(request.dropLast())
+            ended.finish()
+            let rest = ended.rest()
+            let isPatient = !silent.hasNews(milliseconds: 0)
+            let statuses = try (0..<20).map { _ in
+                let whole = try RawConnection(url: url)
+                whole.send(request)
+                whole.finish()
+                return whole.reply()?.status
+            }
+            return (isPatient, rest, statuses)
+        }
+        #expect(isPatient && rest.isEmpty)
+        #expect(statuses == Array(repeating: 200, count: 20))
+    }
+
     @Test func `a process with few descriptors takes few connections`() {
         var limits = HTTPLimits()
         #expect(limits.fitting(descriptors: 1 << 20) == limits)
