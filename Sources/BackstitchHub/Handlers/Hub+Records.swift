@@ -30,7 +30,9 @@ extension Hub {
             ledger.forget(answers.ended, of: access.key)
             noteAnswer(body, of: job)
             if !changes.isEmpty {
-                releaseUploads(of: request)
+                if changes.contains(where: { $0.record.hasAssets }) {
+                    releaseUploads(of: request)
+                }
                 let zoneName = request.zoneID?.zoneName ?? WireZoneID.defaultZoneName
                 notify(of: changes, in: [zoneName], access, sender: call.pushToken, call.work)
             }

@@ -96,10 +96,17 @@ extension ModifyPlanner {
         var record = live ?? StoredRecord(recordName: name, recordType: type)
         let keepsFields = operation.kind == .update || operation.kind == .forceUpdate
         let old = try live.map { try $0.fields() } ?? [:]
-        var fields = keepsFields ? old : [:]
-        fields.reserveCapacity(fields.count + operation.record.fields.count)
-        for (fieldName, field) in operation.record.fields {
-            fields[fieldName] = try checked(field, fieldName, name, old: old[fieldName])
+        // Mostly all fields come, and are kept as they came: then nothing is copied.
+        let new = operation.record.fields
+        var fields = keepsFields && !old.isEmpty ? old.merging(new) { $1 } : new
+        for (fieldName, field) in new {
+            try check(field, fieldName)
+            if let value = field.value {
+                let kept = try kept(value, fieldName, name, old: old[fieldName]?.value)
+                if let kept { fields[fieldName]?.value = kept }
+            } else {
+                fields[fieldName] = nil
+            }
         }
         if let parent = operation.record.parent {
             guard ServiceNames.isRecordName(parent) else {
@@ -130,22 +137,15 @@ extension ModifyPlanner {
         return draft
     }
 
-    /// A field as it is kept; nil where it is cleared.
-    private func checked(
-        _ field: WireField, _ fieldName: String, _ recordName: String, old: WireField?
-    ) throws -> WireField? {
-        guard ServiceNames.isIdentifier(fieldName) else {
+    private func check(_ field: WireField, _ name: String) throws(WireError) {
+        guard ServiceNames.isIdentifier(name) else {
             throw WireError(
                 .badRequest, "A field name starts with a letter and has letters, digits and _.")
         }
-        guard let value = field.value else { return nil }
-        if field.isEncrypted, context.isPublic {
+        if field.isEncrypted, context.isPublic, field.value != nil {
             throw WireError(
                 .badRequest, "encrypted fields are not supported in the public database")
         }
-        var kept = field
-        kept.value = try checked(value, fieldName, recordName, old: old?.value)
-        return kept
     }
 
     /// Checks that a reference stays in the zone of its record: what the hub does for references it
@@ -156,9 +156,10 @@ extension ModifyPlanner {
             .badRequest, "'\(name)' refers to another zone. Both ends belong to one zone.")
     }
 
-    private func checked(
+    /// A value of a field as it is kept; nil where that is how it came.
+    private func kept(
         _ value: WireValue, _ fieldName: String, _ recordName: String, old: WireValue?
-    ) throws -> WireValue {
+    ) throws -> WireValue? {
         switch value {
         case .reference(var reference):
             reference.action = reference.action ?? "NONE"
@@ -169,18 +170,19 @@ extension ModifyPlanner {
             return .reference(reference)
         case .asset(let asset):
             return .asset(try checked(asset, fieldName, recordName, old: old))
-        case .list(let elements, let type):
-            let values = try elements.map {
-                try checked($0, fieldName, recordName, old: old)
+        case .list(var elements, let type):
+            for (index, element) in elements.enumerated() {
+                let kept = try kept(element, fieldName, recordName, old: old)
+                if let kept { elements[index] = kept }
             }
-            return .list(values, of: type)
+            return .list(elements, of: type)
         case .other(_, let type):
             // A type of newer clients, whose values are kept for them as they came.
             guard ServiceNames.isIdentifier(type) else {
                 throw WireError(.badRequest, "'\(fieldName)' is of a type with an impossible name.")
             }
-            return value
-        case .string, .int64, .double, .timestamp, .bytes, .location: return value
+            return nil
+        case .string, .int64, .double, .timestamp, .bytes, .location: return nil
         }
     }
 

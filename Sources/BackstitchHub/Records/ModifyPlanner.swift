@@ -94,12 +94,14 @@ struct ModifyPlanner<View: ZoneView> {
         let most = context.limits.sourcesPerRecord
         // By target: the sources that were there or that the request adds.
         var sources: [String: Set<String>] = [:]
-        for (index, draft) in drafts.enumerated() where errors[index] == nil {
-            guard let draft else { continue }
+        for index in drafts.indices where errors[index] == nil {
+            guard let links = drafts[index]?.links, !links.isEmpty,
+                let name = drafts[index]?.recordName
+            else { continue }
             do {
-                for link in draft.links where link.kind == .deleteSelf {
+                for link in links where link.kind == .deleteSelf {
                     var names = try sources[link.target] ?? storedSources(of: link.target)
-                    names.insert(draft.recordName)
+                    names.insert(name)
                     guard names.count <= most else {
                         throw WireError(
                             .limitExceeded,
@@ -150,9 +152,10 @@ struct ModifyPlanner<View: ZoneView> {
     ) throws -> ModifyPlan {
         var plan = ModifyPlan(results: [])
         plan.writes.reserveCapacity(attempt.steps.count)
-        // By their places among the writes.
-        var saved: [Int: Int] = [:]
+        // By their places among the writes. A record changes twice only where it is deleted.
+        var saved = [Int?](repeating: nil, count: operations.count)
         var latest: [String: Int] = [:]
+        let hasDeletes = attempt.steps.contains { $0.draft.kind == .remove }
         var sequence = context.sequence
         for step in attempt.steps {
             sequence += 1
@@ -168,7 +171,7 @@ struct ModifyPlanner<View: ZoneView> {
                 after.createdBy = context.user
             }
             let fields = try before == nil ? old?.fieldsWithLinksOrAssets() ?? [:] : [:]
-            latest[step.recordName] = plan.writes.count
+            if hasDeletes { latest[step.recordName] = plan.writes.count }
             if step.draft.kind == .save { saved[step.cause] = plan.writes.count }
             plan.writes.append(
                 ModifyPlan.Write(

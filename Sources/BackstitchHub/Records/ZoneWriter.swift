@@ -43,6 +43,15 @@ struct ZoneWriter {
         } else if write.before?.isDeleted != false {
             try transaction.put(Self.typeKey(zone, write.after), [])
         }
+        if !write.linksBefore.isEmpty || !write.linksAfter.isEmpty {
+            try writeLinks(of: write, zone)
+        }
+        for checksum in write.assetsAfter { try count(checksum, by: 1) }
+        for checksum in write.assetsBefore { try count(checksum, by: -1) }
+    }
+
+    private func writeLinks(of write: ModifyPlan.Write, _ zone: UInt32) throws {
+        let name = write.after.recordName
         let (linksBefore, linksAfter) = (Set(write.linksBefore), Set(write.linksAfter))
         for link in write.linksBefore where !linksAfter.contains(link) {
             try transaction.delete(link.key(zone: zone, source: name))
@@ -50,8 +59,6 @@ struct ZoneWriter {
         for link in write.linksAfter where !linksBefore.contains(link) {
             try transaction.put(link.key(zone: zone, source: name), Array(link.target.utf8))
         }
-        for checksum in write.assetsAfter { try count(checksum, by: 1) }
-        for checksum in write.assetsBefore { try count(checksum, by: -1) }
     }
 
     static func typeKey(_ zone: UInt32, _ record: StoredRecord) -> HubKey {

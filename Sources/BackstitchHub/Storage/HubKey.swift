@@ -37,40 +37,47 @@ package struct HubKey: Hashable, Sendable {
 
     package private(set) var bytes: [UInt8]
 
+    /// What is kept for the parts of a key, in bytes: most keys find room, so that they are not moved.
+    private static let usualBytes = 64
+
     /// The start of all keys of a table.
-    package init(_ table: Table) { bytes = [table.rawValue] }
+    package init(_ table: Table) {
+        bytes = []
+        bytes.reserveCapacity(Self.usualBytes)
+        bytes.append(table.rawValue)
+    }
 
     /// A key read from the storage.
     package init(bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
 
     /// The key with a number behind it.
-    package func adding(_ number: UInt32) -> HubKey { adding(bigEndian: number) }
+    package consuming func adding(_ number: UInt32) -> HubKey { adding(bigEndian: number) }
 
     /// The key with a number behind it.
-    package func adding(_ number: UInt64) -> HubKey { adding(bigEndian: number) }
+    package consuming func adding(_ number: UInt64) -> HubKey { adding(bigEndian: number) }
 
-    private func adding(bigEndian number: some FixedWidthInteger) -> HubKey {
-        var key = self
-        withUnsafeBytes(of: number.bigEndian) { key.bytes.append(contentsOf: $0) }
-        return key
+    private consuming func adding(bigEndian number: some FixedWidthInteger) -> HubKey {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+        return self
     }
 
     /// The key with bytes behind it.
-    package func adding(_ bytes: some Sequence<UInt8>) -> HubKey {
-        var key = self
-        key.bytes.append(contentsOf: bytes)
-        return key
+    package consuming func adding(_ bytes: some Sequence<UInt8>) -> HubKey {
+        self.bytes.append(contentsOf: bytes)
+        return self
     }
 
     /// The key with the last part of a name behind it.
-    package func adding(_ name: String) -> HubKey { adding(name.utf8) }
+    package consuming func adding(_ name: String) -> HubKey { adding(name.utf8) }
 
     /// The key with a name behind it that something else follows: a zero ends it.
-    package func adding(terminated name: String) -> HubKey { adding(name.utf8).adding([0]) }
+    package consuming func adding(terminated name: String) -> HubKey {
+        adding(name.utf8).adding([0])
+    }
 
     /// The key with the hash of a name, where the name would be too long. Whoever reads has to
     /// compare the name that the value tells.
-    package func adding(hashed name: String) -> HubKey {
+    package consuming func adding(hashed name: String) -> HubKey {
         var name = name
         let hash = name.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
         return adding(hash)

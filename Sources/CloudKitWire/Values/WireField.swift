@@ -58,8 +58,8 @@ extension WireFields {
 
     /// Writes the fields in the order of their names, so that equal fields are equal bytes.
     package func write(to json: inout JSONWriter) {
-        for (name, field) in sorted(by: { $0.key < $1.key }) {
-            json.object(name) { field.write(to: &$0) }
+        for index in indices.sorted(by: { keys[$0] < keys[$1] }) {
+            json.object(keys[index]) { values[index].write(to: &$0) }
         }
     }
 }
