@@ -129,11 +129,12 @@ let package = Package(
             dependencies: [
                 "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
                 "BackstitchSimulation", "BackstitchSync", "BackstitchViews", "BackstitchTesting",
-                "CloudKitWire", "CZlib", "LMDB", "Threading", "WireCrypto",
+                "CloudKitWire", "CZlib", "LMDB", "RawConnection", "Threading", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .target(name: "ChildProcess", path: "Tests/ChildProcess"),
+        .target(name: "RawConnection", path: "Tests/RawConnection"),
         .target(name: "SmallDisk", dependencies: ["ChildProcess"], path: "Tests/SmallDisk"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
         .testTarget(
@@ -200,7 +201,7 @@ let package = Package(
             dependencies: [
                 "BackstitchCLI", "Backstitch", "BackstitchSimulation", "BackstitchTesting",
                 "BackstitchViews", "ChildProcess",
-                "CloudKitRecordService", "LMDB", "Threading",
+                "CloudKitRecordService", "LMDB", "RawConnection", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]

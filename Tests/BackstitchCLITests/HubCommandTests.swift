@@ -3,6 +3,7 @@ import ChildProcess
 import CloudKitRecordService
 import Foundation
 import Glibc
+import RawConnection
 import Testing
 
 @testable import BackstitchCLI
@@ -133,7 +134,9 @@ import Testing
         }
         let long = Array(
             "GET /healthz?\(String(repeating: "a", count: 1_000)) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
-        let answer = try LoopbackSocket(url: hub.document.url).exchange(long)
+        let connection = try RawConnection(url: hub.document.url)
+        connection.send(long)
+        let answer = String(decoding: connection.rest(), as: UTF8.self)
         #expect(answer.hasPrefix("HTTP/1.1 414 "))
         #expect(try hub.stop() == .exit(code: 0))
     }
@@ -161,11 +164,13 @@ import Testing
             folder: fixture.root + "/hub",
             launcher: ["/bin/sh", "-c", "ulimit -n 400; exec \"$@\"", "sh"])
         let crowd = try (0..<600).map { _ in
-            try LoopbackSocket(url: hub.document.url, from: "127.0.0.2")
+            try RawConnection(url: hub.document.url, from: "127.0.0.2")
         }
         let health = Array(
             "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
-        let answer = try LoopbackSocket(url: hub.document.url, from: "127.0.0.3").exchange(health)
+        let connection = try RawConnection(url: hub.document.url, from: "127.0.0.3")
+        connection.send(health)
+        let answer = String(decoding: connection.rest(), as: UTF8.self)
         #expect(answer.hasPrefix("HTTP/1.1 200 "))
         withExtendedLifetime(crowd) {}
         #expect(try hub.stop() == .exit(code: 0))

@@ -1,3 +1,4 @@
+import RawConnection
 import Testing
 
 @testable import BackstitchHub

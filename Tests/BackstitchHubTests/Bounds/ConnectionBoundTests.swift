@@ -1,6 +1,7 @@
 import CloudKitWire
 import Dispatch
 import Foundation
+import RawConnection
 import Testing
 
 @testable import BackstitchHub

@@ -4,6 +4,7 @@ import CloudKitWire
 import Dispatch
 import Foundation
 import LMDB
+import RawConnection
 import Testing
 import Threading
 

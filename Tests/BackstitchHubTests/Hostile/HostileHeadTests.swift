@@ -1,5 +1,6 @@
 import CloudKitWire
 import Foundation
+import RawConnection
 import Testing
 
 @testable import BackstitchHub

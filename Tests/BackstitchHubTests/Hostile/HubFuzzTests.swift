@@ -2,6 +2,7 @@ import BackstitchTesting
 import CloudKitWire
 import Dispatch
 import Foundation
+import RawConnection
 import Testing
 
 @testable import BackstitchHub

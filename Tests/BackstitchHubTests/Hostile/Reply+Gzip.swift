@@ -1,4 +1,5 @@
 import CZlib
+import RawConnection
 
 extension RawConnection.Reply {
     /// The reply without its compression; nil where what says that it is gzip is none.

@@ -1,19 +1,23 @@
-import BackstitchHub
-import Dispatch
+import Foundation
 import Glibc
-import Testing
 
 /// A connection to a server, of bytes. Its calls block: use it on a thread of its own.
-final class RawConnection {
+package final class RawConnection {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
     /// A reply as it came.
-    struct Reply {
-        var status: Int
+    package struct Reply {
+        package var status: Int
         /// Names in lower case.
-        var headers: [String: String]
-        var body: [UInt8]
+        package var headers: [String: String]
+        package var body: [UInt8]
+
+        package init(status: Int, headers: [String: String], body: [UInt8]) {
+            self.status = status
+            self.headers = headers
+            self.body = body
+        }
     }
 
     /// Connects to a server of this machine.
@@ -21,22 +25,26 @@ final class RawConnection {
     /// - Parameters:
     ///   - source: The loopback address that the server sees.
     ///   - bufferBytes: What the system keeps of what comes until it is read; nil for its own choice.
-    init(url: String, from source: String = "127.0.0.1", bufferBytes: Int32? = nil) throws {
-        let port = try #require(UInt16(url.split(separator: ":").last ?? ""))
+    package init(url: String, from source: String = "127.0.0.1", bufferBytes: Int32? = nil) throws {
+        guard let port = url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+            throw POSIXError(.EINVAL)
+        }
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if var bufferBytes {
             setsockopt(
                 descriptor, SOL_SOCKET, SO_RCVBUF, &bufferBytes,
                 socklen_t(MemoryLayout<Int32>.size))
         }
-        try #require(Self.withAddress(source, 0) { bind(descriptor, $0, $1) } == 0)
-        let status = Self.withAddress("127.0.0.1", port) { connect(descriptor, $0, $1) }
         // A server that neither answers nor closes fails the test, and does not hang it.
         var patience = timeval(tv_sec: 900, tv_usec: 0)
         setsockopt(
             descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience,
             socklen_t(MemoryLayout<timeval>.size))
-        try #require(status == 0)
+        guard Self.withAddress(source, 0, { bind(descriptor, $0, $1) }) == 0,
+            Self.withAddress("127.0.0.1", port, { connect(descriptor, $0, $1) }) == 0
+        else {
+            throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+        }
     }
 
     deinit { close(descriptor) }
@@ -56,7 +64,7 @@ final class RawConnection {
     }
 
     /// Sends bytes; what the server does not take any more is dropped.
-    func send(_ bytes: [UInt8]) {
+    package func send(_ bytes: [UInt8]) {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -70,16 +78,16 @@ final class RawConnection {
     }
 
     /// Says that nothing more comes.
-    func finish() { shutdown(descriptor, Int32(SHUT_WR)) }
+    package func finish() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Whether the server has sent something, or closed, within a time.
-    func hasNews(milliseconds: Int32) -> Bool {
+    package func hasNews(milliseconds: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, milliseconds) > 0
     }
 
     /// All that comes until the server closes the connection, or until nothing more came in a time.
-    func rest(patienceMilliseconds: Int32 = -1) -> [UInt8] {
+    package func rest(patienceMilliseconds: Int32 = -1) -> [UInt8] {
         while hasNews(milliseconds: patienceMilliseconds), receive() {}
         defer { buffer = [] }
         return buffer
@@ -96,7 +104,7 @@ final class RawConnection {
     /// The next reply; nil where the connection ends before one is whole.
     ///
     /// - Parameter hasBody: Whether a body follows the head, as always but for HEAD.
-    func reply(hasBody: Bool = true) -> Reply? {
+    package func reply(hasBody: Bool = true) -> Reply? {
         while true {
             if let (reply, length) = Self.reply(in: buffer, hasBody: hasBody) {
                 buffer.removeFirst(length)
@@ -107,7 +115,7 @@ final class RawConnection {
     }
 
     /// The replies that bytes are.
-    static func replies(in bytes: [UInt8]) -> [Reply] {
+    package static func replies(in bytes: [UInt8]) -> [Reply] {
         var replies: [Reply] = []
         var rest = bytes
         while let (reply, length) = reply(in: rest, hasBody: true) {
@@ -135,26 +143,5 @@ final class RawConnection {
         return (
             Reply(status: status ?? 0, headers: headers, body: body), start.upperBound + count
         )
-    }
-}
-
-extension RawConnection {
-    /// Sends bytes to a server and answers all that comes until the server closes the connection;
-    /// nothing where the client goes away at once.
-    ///
-    /// It waits on a thread of its own, because the hub answers on the threads of tasks.
-    static func exchange(
-        _ server: HubServer, _ bytes: [UInt8], goesAway: Bool = false
-    ) async throws -> String {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(
-                    with: Result {
-                        let connection = try RawConnection(url: server.url)
-                        connection.send(bytes)
-                        return goesAway ? "" : String(decoding: connection.rest(), as: UTF8.self)
-                    })
-            }
-        }
     }
 }
