@@ -444,7 +444,7 @@ def main():
         # The hub begins with what systems give; this process needs more.
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         result = run(
-            attack, arguments.backstitch, arguments.scale, ["--limit", "idleSeconds=2"],
+            attack, arguments.backstitch, arguments.scale, [],
             ["/bin/sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh"])
         results.append(result)
         if not arguments.json:
