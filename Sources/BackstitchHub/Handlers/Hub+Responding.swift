@@ -198,7 +198,8 @@ extension Hub {
             return answer(nil)
         }
         pool.submit(lane, work) { [self] in
-            answer(readNow(request, work))
+            if let response = readNow(request, work) { return answer(response) }
+            pool.handOver { answer(nil) }
         } refuse: { [self] in
             answer(refusal(to: Self.tooBusy, of: "other", request))
         }

@@ -75,11 +75,13 @@ extension Hub {
             } catch {
                 noteUntold(error)
             }
-            guard !last.isEmpty else { return notifying.leave(bytes: bytes) }
-            // The task is the queue's: its place there is given back at its end.
-            Task { [last] in
-                defer { notifying.leave(bytes: bytes) }
-                do { try await end(last, own) } catch { noteUntold(error) }
+            pool.handOver { [self, last] in
+                guard !last.isEmpty else { return notifying.leave(bytes: bytes) }
+                // The task is the queue's: its place there is given back at its end.
+                Task {
+                    defer { notifying.leave(bytes: bytes) }
+                    do { try await end(last, own) } catch { noteUntold(error) }
+                }
             }
         } refuse: { [self] in
             notifying.leave(bytes: bytes)
@@ -96,7 +98,9 @@ extension Hub {
     }
 
     private func post(_ firing: Firing) {
-        for token in firing.tokens { couriers.post(firing.notification, to: token) }
+        pool.handOver { [couriers] in
+            for token in firing.tokens { couriers.post(firing.notification, to: token) }
+        }
         metrics.countNotifications(firing.tokens.count)
     }
 

@@ -38,6 +38,8 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     private let limits: HubLimits
     private let monitor = Monitor()
     private var state = State()
+    /// Does what may start threads, and is not nicer than others.
+    private let errands = SerialThread(checkWaiting: {})
 
     init(_ limits: HubLimits) {
         self.limits = limits
@@ -69,6 +71,8 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
             if state.idle > 0 {
                 monitor.signal()
             } else if state.threads < threadsMax {
+                // Before there is a thread of the pool that could start it.
+                if state.threads == 0 { errands.submit {} }
                 state.threads += 1
                 SystemThread.detach { [self] in serve() }
             }
@@ -84,13 +88,20 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         _ lane: Lane, _ work: RequestWork, _ body: @escaping @Sendable () throws -> R
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
-            submit(lane, work) {
-                continuation.resume(with: Result { try body() })
-            } refuse: {
-                continuation.resume(throwing: WorkGivenUp())
+            submit(lane, work) { [self] in
+                let result = Result { try body() }
+                handOver { continuation.resume(with: result) }
+            } refuse: { [self] in
+                handOver { continuation.resume(throwing: WorkGivenUp()) }
             }
         }
     }
+
+    /// Has a closure run soon on a thread like any other, one after the other.
+    ///
+    /// Whatever a job starts, or wakes, that is not of the pool goes through here: a new thread is as
+    /// nice as the one that starts it, for as long as it lives.
+    func handOver(_ errand: @escaping @Sendable () -> Void) { errands.submit(errand) }
 
     /// Ends the threads after what they do now; what waits is refused.
     func stop() {
@@ -100,11 +111,12 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         monitor.broadcast()
         monitor.leave()
         for job in jobs { job.refuse() }
+        errands.stop {}
     }
 
     /// How much nicer the threads are than others of the process: reads of many clients don't keep
     /// the one thread that writes, or those that take requests, from the processors.
-    private static let niceness: Int32 = 5
+    static let niceness: Int32 = 5
 
     private func serve() {
         // On Linux it is the thread alone that gets nicer.
