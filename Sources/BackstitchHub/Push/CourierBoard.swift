@@ -136,7 +136,12 @@ final class CourierBoard: Sendable {
     }
 
     /// Gives a notification to a device that has a box.
-    func post(_ notification: CourierNotification, to token: [UInt8]) {
+    ///
+    /// - Parameter wake: Runs the closure that wakes the call of the device, where it waits.
+    func post(
+        _ notification: CourierNotification, to token: [UInt8],
+        wake: (@escaping @Sendable () -> Void) -> Void = { $0() }
+    ) {
         let waiter: Waiter? = state.withLock { state in
             guard var box = state.boxes.removeValue(forKey: token) else { return nil }
             defer { state.boxes[token] = box }
@@ -151,7 +156,7 @@ final class CourierBoard: Sendable {
             if box.notifications.count > Self.notificationsMax { box.notifications.removeFirst() }
             return nil
         }
-        waiter?.continuation.resume(returning: notification)
+        if let waiter { wake { waiter.continuation.resume(returning: notification) } }
     }
 
     /// Drops what waits for a device, and ends its call.

@@ -98,8 +98,8 @@ extension Hub {
     }
 
     private func post(_ firing: Firing) {
-        pool.handOver { [couriers] in
-            for token in firing.tokens { couriers.post(firing.notification, to: token) }
+        for token in firing.tokens {
+            couriers.post(firing.notification, to: token, wake: pool.handOver)
         }
         metrics.countNotifications(firing.tokens.count)
     }

@@ -100,7 +100,8 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     /// Has a closure run soon on a thread like any other, one after the other.
     ///
     /// Whatever a job starts, or wakes, that is not of the pool goes through here: a new thread is as
-    /// nice as the one that starts it, for as long as it lives.
+    /// nice as the one that starts it, for as long as it lives. The closures that wait are as many as
+    /// there are requests, and keep no more than these.
     func handOver(_ errand: @escaping @Sendable () -> Void) { errands.submit(errand) }
 
     /// Ends the threads after what they do now; what waits is refused.
