@@ -26,7 +26,12 @@ public final class Store: Sendable {
     private let number: Int
     private let compactionInPassing = Locked(CompactionInPassing())
     let releasePace = Locked(ReleasePace())
-    private let fault = Locked<(@Sendable () throws -> Void)?>(nil)
+    private let fault = Locked(Fault())
+
+    /// What a test lets the next commit meet; nil for nothing.
+    private struct Fault {
+        var next: (@Sendable () throws -> Void)?
+    }
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
@@ -326,7 +331,7 @@ public final class Store: Sendable {
             }
             let compaction = compacts ? try compactInPassing(context) : nil
             try context.finish()
-            try fault.withLock { $0 }?()
+            try fault.withLock(\.next)?()
             return (
                 changes, context.catalogHasChanged ? context.catalog : nil, refused, compaction
             )
@@ -354,7 +359,7 @@ public final class Store: Sendable {
 
     /// Runs before each commit; an error it throws makes the commit fail. For tests of crashes.
     package func setCommitFault(_ fault: (@Sendable () throws -> Void)?) {
-        self.fault.withLock { $0 = fault }
+        self.fault.withLock { $0.next = fault }
     }
 
     // MARK: Changes

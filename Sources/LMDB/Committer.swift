@@ -12,13 +12,17 @@ import Threading
 /// system failed. Then the commit met a short write and nothing else.
 final class Committer: Sendable {
     /// What a test lets the next commit meet; nil for nothing.
-    let fault = Locked<(@Sendable () -> CommitFault?)?>(nil)
+    struct Fault {
+        var next: (@Sendable () -> CommitFault?)?
+    }
+
+    let fault = Locked(Fault())
 
     /// Commits a transaction, or ends it.
     ///
     /// - Returns: LMDB's status; `ENOSPC` for a write that was cut short.
     func commit(_ transaction: OpaquePointer) -> Int32 {
-        if let fault = fault.withLock({ $0 })?() {
+        if let fault = fault.withLock(\.next)?() {
             mdb_txn_abort(transaction)
             return Self.meaning(of: fault == .noSpace ? ENOSPC : EIO, reason: fault.reason)
         }
@@ -48,6 +52,6 @@ extension Environment {
     /// Asked before every commit what it meets instead; nil lets it happen. For tests. All handles of
     /// a file share it.
     package func setCommitFault(_ fault: (@Sendable () -> CommitFault?)?) {
-        core.committer.fault.withLock { $0 = fault }
+        core.committer.fault.withLock { $0.next = fault }
     }
 }

@@ -88,13 +88,6 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// The thread on which the environment writes. All handles of a file have the same.
     package var writer: SerialThread { core.writer }
 
-    /// A closure that runs right before every commit; if it throws, the write fails with its
-    /// error. For tests. All handles of a file share it.
-    package var beforeCommit: (@Sendable () throws -> Void)? {
-        get { core.beforeCommit.withLock { $0 } }
-        set { core.beforeCommit.withLock { $0 = newValue } }
-    }
-
     /// Throws if the handle is closed or the process was forked.
     func checkOpen() throws(LMDBError) {
         try core.checkProcess()

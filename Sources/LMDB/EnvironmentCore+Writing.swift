@@ -62,7 +62,6 @@ extension EnvironmentCore {
             state.pointee.begin(isRecorded: isRecorded)
             result = try body(WriteTransaction(Access(transaction, state: state)))
             if let failure = state.pointee.failure { throw failure }
-            try beforeCommit.withLock { $0 }?()
         } catch {
             mdb_txn_abort(transaction)
             // Checked also if the closure threw another error after a failed write.

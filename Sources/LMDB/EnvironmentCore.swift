@@ -23,7 +23,6 @@ final class EnvironmentCore: @unchecked Sendable {
     /// `nil` where nothing is written, or where no file is to last.
     let redo: Redo?
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
-    let beforeCommit = Locked<(@Sendable () throws -> Void)?>(nil)
     var isWriting = false
     var commitCount = 0
     /// The pages that there were when the process let go of them last; nil before the first commit.

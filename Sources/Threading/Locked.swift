@@ -2,6 +2,10 @@ package import Glibc
 
 /// A value behind a lock, for state that is touched for moments only.
 ///
+/// The state is no closure, nor an optional one, but a struct that has it. A closure that is a generic
+/// value is wrapped by the compiler each time it is passed `inout`, and a call goes through all wrappers:
+/// after some ten thousand looks at it the stack is full.
+///
 /// A pthread mutex, because the thread sanitizer does not understand `Synchronization.Mutex` here.
 package final class Locked<State>: @unchecked Sendable {  // Every access holds the mutex.
     @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>

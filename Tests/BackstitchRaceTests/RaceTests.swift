@@ -3,6 +3,7 @@ import BackstitchStore
 import BackstitchTesting
 import BackstitchViews
 import Foundation
+import LMDB
 import Threading
 import Testing
 
@@ -213,6 +214,14 @@ import Testing
             store.close()
             print("\(rounds) rounds of views, \(jitter.count) marked points")
         }
+    }
+
+    /// A closure behind a lock was wrapped once more by each look at it, until the stack was full.
+    @Test func `a point that is passed a million times is passed as the first time`() {
+        let passed = Locked(0)
+        Interleaving.hook { _ in passed.withLock { $0 += 1 } }
+        for _ in 0..<1_000_000 { Interleaving.point("one of many") }
+        #expect(passed.withLock { $0 } == 1_000_000)
     }
 
     private static func pause() async { for _ in 0..<20 { await Task.yield() } }

@@ -95,10 +95,6 @@ import Threading
             }
         }
         #expect(try environment.entries() == [:])
-        environment.beforeCommit = { throw Stop() }
-        #expect(throws: Stop.self) { try environment.save(["a": "1"]) }
-        environment.beforeCommit = nil
-        #expect(try environment.entries() == [:])
         try environment.save(["b": "2"])
         #expect(try environment.entries() == ["b": "2"])
     }

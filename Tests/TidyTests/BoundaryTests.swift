@@ -35,6 +35,14 @@ import Testing
         #expect(found == [])
     }
 
+    @Test func `what is behind a lock is no closure by itself`() {
+        let found = (Self.sources + Repository.swiftFiles(in: "Tests")).flatMap { file in
+            file.code.filter { $0.line.contains(/Locked<[^<>]*->/) }
+                .map { "\(file.path):\($0.number)" }
+        }
+        #expect(found == [])
+    }
+
     @Test func `decisions know no clock, no chance and no task`() {
         let found = Self.sources.filter { $0.path.hasPrefix("Sources/BackstitchCore/") }.flatMap {
             $0.lines(with: [
