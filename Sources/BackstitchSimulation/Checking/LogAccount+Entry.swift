@@ -16,8 +16,9 @@ extension LogAccount {
         var lives = 0
         /// The operations that wait for the service.
         var waiting: [UInt64] = []
-        /// The fields that local-only operations changed since the service last told them.
-        var kept: Set<FieldID> = []
+        /// The fields that local-only operations changed since the service last told them, by the
+        /// operations that changed which they are.
+        var keeping: [(sequence: UInt64, fields: Set<FieldID>)] = []
         /// Whether the record was taken off this device.
         var isEvicted = false
         /// What the next operation, a rebase in the same transaction, has to bring back.
@@ -28,6 +29,18 @@ extension LogAccount {
         package var isDirty: Bool { isThere && lastSequence > synced }
         /// Whether it began here to stay.
         var staysHere: Bool { changeTag.isEmpty && !kept.isEmpty }
+
+        /// The fields that are kept from the service now.
+        var kept: Set<FieldID> { keeping.last?.fields ?? [] }
+
+        func kept(at sequence: UInt64) -> Set<FieldID> {
+            keeping.last { $0.sequence <= sequence }?.fields ?? []
+        }
+
+        /// Whether the log lost which fields were kept, because it was compacted.
+        func hidesKept(inLogFrom first: UInt64) -> Bool {
+            keeping.contains { $0.sequence < first && !$0.fields.isEmpty }
+        }
 
         func fields(at sequence: UInt64) -> Fields? {
             states.last { $0.sequence <= sequence }?.fields

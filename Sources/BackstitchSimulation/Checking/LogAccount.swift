@@ -44,6 +44,8 @@ package struct LogAccount {
     private(set) var expectation: Expectation
     /// The last operation that was read.
     private var through: UInt64 = 0
+    /// The first operation that the log is sure to have.
+    private(set) var firstLogged: UInt64 = 0
 
     /// Reads a log.
     ///
@@ -65,6 +67,7 @@ package struct LogAccount {
         self.mayGoBack = mayGoBack
         self.expectation = expectation
         if let earlier { goOn(from: earlier) }
+        firstLogged = try reader.compaction.through + 1
         try reader.visitOperations(from: through + 1) { operation in
             try add(operation)
             through = operation.sequence
@@ -225,8 +228,10 @@ package struct LogAccount {
         }
         entry.synced = step.sequence
         switch step.change {
-        case .insert(let fields): entry.kept.formUnion(fields.ids)
-        case .update(_, let after): entry.kept.formUnion(after.ids)
+        case .insert(let fields):
+            entry.keeping.append((step.sequence, entry.kept.union(fields.ids)))
+        case .update(_, let after):
+            entry.keeping.append((step.sequence, entry.kept.union(after.ids)))
         case .delete:
             entry.isThere = !entry.changeTag.isEmpty
             entry.isEvicted = entry.isThere
@@ -280,10 +285,16 @@ package struct LogAccount {
             superseded += entry.waiting.count
             entry.waiting = []
             // What stays here does until the service has another version.
-            if !stamp.changeTag.isEmpty, stamp.changeTag != entry.changeTag { entry.kept = [] }
+            if !stamp.changeTag.isEmpty, stamp.changeTag != entry.changeTag {
+                entry.keeping.append((operation.sequence, []))
+            }
             entry.synced = operation.sequence
         } else {
             entry.synced = acknowledgedThrough
+            // Where a version of before is back, so is what stayed here then.
+            if stamp.changeTag != entry.changeTag {
+                entry.keeping.append((operation.sequence, entry.kept(at: acknowledgedThrough)))
+            }
         }
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag

@@ -2,9 +2,9 @@ import BackstitchCore
 import LMDB
 
 /// How far a log is compacted; kept in the store.
-struct CompactionBounds: Equatable {
+package struct CompactionBounds: Equatable {
     /// Operations up to this sequence may be missing; all later ones are there.
-    var through: UInt64 = 0
+    package var through: UInt64 = 0
     /// The first operation up to there that was kept as it is, because sync needed it; 0 for none.
     var firstKept: UInt64 = 0
 
@@ -34,7 +34,7 @@ struct CompactionBounds: Equatable {
 
 extension TableReader {
     /// How far the log is compacted.
-    var compaction: CompactionBounds {
+    package var compaction: CompactionBounds {
         get throws {
             guard let bytes = try meta(MetaName.compaction) else { return CompactionBounds() }
             guard let bounds = CompactionBounds(bytes) else {
