@@ -45,6 +45,7 @@ let package = Package(
     products: [
         .library(name: "Backstitch", targets: ["Backstitch"]),
         .library(name: "BackstitchViews", targets: ["BackstitchViews"]),
+        .library(name: "BackstitchRepair", targets: ["BackstitchRepair"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
         .library(name: "BackstitchHub", targets: ["BackstitchHub"]),
         .library(name: "CloudKitRecordService", targets: ["CloudKitRecordService"]),
@@ -86,14 +87,21 @@ let package = Package(
             name: "BackstitchMacros", dependencies: ["BackstitchMacroExpansion"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .target(
+            name: "BackstitchLog", dependencies: ["BackstitchCore", "LMDB", "Threading", "XXHash"]),
+        .target(
             name: "BackstitchStore",
-            dependencies: ["BackstitchCore", "LMDB", "Threading", "XXHash"]),
+            dependencies: ["BackstitchCore", "BackstitchLog", "LMDB", "Threading", "XXHash"]),
+        .target(
+            name: "BackstitchRepair",
+            dependencies: [
+                "BackstitchCore", "BackstitchLog", "BackstitchStore", "LMDB", "Threading",
+            ]),
         .target(
             name: "BackstitchViews",
-            dependencies: ["BackstitchCore", "BackstitchStore", "XXHash"]),
+            dependencies: ["BackstitchCore", "BackstitchLog", "BackstitchStore", "XXHash"]),
         .target(
             name: "BackstitchSync",
-            dependencies: ["BackstitchCore", "BackstitchStore", "Threading"]),
+            dependencies: ["BackstitchCore", "BackstitchLog", "BackstitchStore", "Threading"]),
         .target(
             name: "Backstitch",
             dependencies: [
@@ -114,8 +122,8 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchHub", "BackstitchSimulation", "BackstitchTesting",
-                "CMalloc", "CloudKitRecordService", "LMDB", "Threading",
+                "Backstitch", "BackstitchHub", "BackstitchRepair", "BackstitchSimulation",
+                "BackstitchTesting", "CMalloc", "CloudKitRecordService", "LMDB", "Threading",
             ],
             resources: [
                 .embedInCode("Demo/countries.txt"), .embedInCode("Demo/subdivisions.txt"),
@@ -185,15 +193,14 @@ let package = Package(
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
-                "Backstitch", "BackstitchSimulation", "BackstitchTesting", "BackstitchCore",
-                "BackstitchStore", "BackstitchSync", "LMDB", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchRepair", "BackstitchSimulation",
+                "BackstitchStore", "BackstitchSync", "BackstitchTesting", "LMDB", "Threading",
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
             dependencies: [
-                "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchViews", "LMDB",
-                "Threading", "XXHash",
-                "CrashStates",
+                "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchRepair",
+                "BackstitchStore", "BackstitchViews", "CrashStates", "LMDB", "Threading", "XXHash",
             ],
             exclude: ["Fixtures"]),
         .testTarget(

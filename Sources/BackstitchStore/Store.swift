@@ -1,4 +1,5 @@
 public import BackstitchCore
+@_exported public import BackstitchLog
 import LMDB
 import Threading
 
@@ -129,7 +130,7 @@ public final class Store: Sendable {
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
     ) async throws -> Result {
         let types = types
-        return try await writeContext(
+        return try await withWriteContext(
             author: author, context: context, isLocalOnly: isLocalOnly, isBounded: true
         ) { context in
             try body(WriteTransaction(context: context, types: types))
@@ -171,11 +172,18 @@ public final class Store: Sendable {
         }
     }
 
-    /// Writes with the context itself, for the sync engine.
-    ///
+    /// Writes to the log itself, for the sync engine.
+    @discardableResult
+    package func withLogWriter<Result: Sendable>(
+        author: String? = nil, context: String = "",
+        _ body: @escaping @Sendable (LogWriter) throws -> Result
+    ) async throws -> Result {
+        try await withWriteContext(author: author, context: context) { try body($0.log) }
+    }
+
     /// - Parameter isBounded: Whether the configuration bounds its operations.
     @discardableResult
-    package func writeContext<Result: Sendable>(
+    func withWriteContext<Result: Sendable>(
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         isBounded: Bool = false,
         _ body: @escaping @Sendable (WriteContext) throws -> Result
@@ -301,39 +309,38 @@ public final class Store: Sendable {
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
                 catalog: catalog)
-            hasTakenMissed = try context.begin(registered, takesMissed: takesMissed)
+            let log = context.log
+            hasTakenMissed = try context.projections.begin(registered, takesMissed: takesMissed)
             var changes: [ChangeSet] = []
             var refused: [Int: any Error] = [:]
             var othersFree = true
             // Also where the disk is full in the middle.
-            defer { if othersFree, context.freesSpace { transaction.mayTakeReserve() } }
+            defer { if othersFree, log.freesSpace { transaction.mayTakeReserve() } }
             for index in part where failures[index] == nil {
                 let job = jobs[index]
-                othersFree = changes.isEmpty || othersFree && context.freesSpace
-                context.begin(
-                    author: job.author, context: job.context, isLocalOnly: job.isLocalOnly,
-                    isBounded: job.isBounded)
+                othersFree = changes.isEmpty || othersFree && log.freesSpace
+                context.begin(job)
                 do {
                     try job.run(context)
-                    if let failure = context.failure { throw failure }
+                    if let failure = log.failure { throw failure }
                     try context.checkUniques()
                 } catch {
                     // A write that changed nothing can just be left out.
-                    if context.hasWritten || (hasTakenMissed && error.isAboutSpaceOfWrite) {
+                    if log.hasWritten || (hasTakenMissed && error.isAboutSpaceOfWrite) {
                         throw WriteFailed(index: index, error: error)
                     }
                     refused[index] = error
                     continue
                 }
-                var changed = context.changes
-                changed.name(by: context.catalog)
+                var changed = log.changes
+                changed.name(by: log.catalog)
                 changes.append(changed)
             }
             let compaction = compacts ? try compactInPassing(context) : nil
             try context.finish()
             try fault.withLock(\.next)?()
             return (
-                changes, context.catalogHasChanged ? context.catalog : nil, refused, compaction
+                changes, log.catalogHasChanged ? log.catalog : nil, refused, compaction
             )
         }
         if let compaction { compactionInPassing.withLock { $0 = compaction } }

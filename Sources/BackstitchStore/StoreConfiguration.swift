@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchLog
 
 /// When a commit is on disk.
 public enum Durability: String, Hashable, Sendable, CaseIterable {

@@ -1,3 +1,4 @@
+import BackstitchLog
 import BackstitchStore
 
 /// The time and chance that a sync engine uses, so that tests can give their own.

@@ -10,7 +10,7 @@ extension SyncEngine {
     /// - Throws: `StoreError` where the store fails.
     @discardableResult
     public func discardParked(_ records: [ParkedRecord]) async throws -> Int {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             var count = 0
             for record in records {
                 guard let table = context.reader.catalog.table(named: record.entity) else {

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 
 extension SyncEngine {
@@ -299,7 +300,7 @@ struct MergeResults: Sendable {
 
     /// Makes records one that arrived with the same unique values.
     mutating func mergeDuplicates(
-        _ context: WriteContext, _ policy: ConflictSettings
+        _ context: LogWriter, _ policy: ConflictSettings
     ) throws {
         let (merged, isDone) = try context.mergeDuplicates(policy: policy)
         for merged in merged {

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 import Threading
 
@@ -158,7 +159,7 @@ private struct PushStep: Sendable {
     }
 
     func apply(
-        to context: WriteContext, policy: ConflictSettings, _ results: inout MergeResults
+        to context: LogWriter, policy: ConflictSettings, _ results: inout MergeResults
     ) throws {
         let name = change.key.name
         switch kind {

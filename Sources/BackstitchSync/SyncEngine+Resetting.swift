@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 
 /// Whose version counts when everything is compared anew.
@@ -150,7 +151,7 @@ extension SyncEngine {
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Lets the next round fetch everything.
     fileprivate func fetchAll(_ zone: String, prefersLocal: Bool = false) throws {
         var state = try reader.zoneState(zone)

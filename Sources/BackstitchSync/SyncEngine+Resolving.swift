@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 import Threading
 
@@ -15,7 +16,7 @@ extension SyncEngine {
     /// Merges in one transaction. Where the application has to decide, it is asked in between.
     func merge(
         _ body:
-            @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
+            @escaping @Sendable (LogWriter, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
         let prefersLocal = prefersLocal
@@ -39,7 +40,7 @@ extension SyncEngine {
     private func mergeOnce(
         _ settings: ConflictSettings, _ prefersLocal: Bool,
         _ body:
-            @escaping @Sendable (WriteContext, ConflictSettings, inout MergeResults) throws ->
+            @escaping @Sendable (LogWriter, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
         try await write { context in

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 public import BackstitchStore
 
 /// What becomes of the records here when the zone that held them is gone.
@@ -55,7 +56,7 @@ extension SyncEngine {
     /// - Throws: `StoreError` where the store fails.
     @discardableResult
     public func retryParked(_ records: [ParkedRecord]? = nil) async throws -> Int {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             var count = 0
             for record in try records ?? context.reader.parkedRecords() {
                 guard let table = context.reader.catalog.table(named: record.entity) else {
@@ -78,7 +79,7 @@ extension SyncEngine {
     public func resume(after decision: ZoneLossDecision) async throws -> Bool {
         try checkZone()
         let name = zoneName
-        let wasSuspended = try await store.writeContext { context in
+        let wasSuspended = try await store.withLogWriter { context in
             guard let old = try Self.suspendedState(context, name) else { return false }
             if decision == .erase { try context.eraseRecords() }
             var state = ZoneState()
@@ -96,7 +97,7 @@ extension SyncEngine {
     }
 
     private static func suspendedState(
-        _ context: WriteContext, _ name: String
+        _ context: LogWriter, _ name: String
     ) throws -> ZoneState? {
         let state = try context.reader.zoneState(name)
         return state.suspension == nil ? nil : state

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 public import BackstitchStore
 import Threading
 
@@ -432,7 +433,7 @@ public actor SyncEngine {
     ///
     /// - Throws: `SyncBasis.Outdated` where it is not, and nothing was stored.
     func write<Result: Sendable>(
-        _ body: @escaping @Sendable (WriteContext) throws -> Result
+        _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> Result {
         guard let basis else { throw SyncBasis.Outdated() }
         let (result, next) = try await store.write(from: basis, body)

@@ -19,7 +19,7 @@ import Testing
         let record = ServiceRecord(
             recordName: name, recordType: type, changeTag: tag, modifiedMilliseconds: 1,
             fields: fields)
-        return try await store.writeContext { try $0.merge(record, policy: .serverWins) }
+        return try await store.withLogWriter { try $0.merge(record, policy: .serverWins) }
     }
 
     private func expectRejected(_ result: MergeResult, naming culprit: String) throws {
@@ -34,7 +34,7 @@ import Testing
     @Test(arguments: ["", "_x", String(repeating: "x", count: 256)])
     func `an impossible record name`(name: String) async throws {
         try expectRejected(try await merge([:], name: name), naming: "record name")
-        try await store.writeContext { try $0.markSeen(name) }
+        try await store.withLogWriter { try $0.markSeen(name) }
     }
 
     @Test(arguments: ["", String(repeating: "x", count: 256)])
@@ -120,7 +120,7 @@ import Testing
         #expect(try await merge(["int": .int64(2)], tag: "2") == .applied)
         #expect(try store.info().incompleteRecords == 0)
         let types = Set((0..<Catalog.undeclaredMax).map { "T\($0)" })
-        try await store.writeContext { try $0.numberTables(named: types) }
+        try await store.withLogWriter { try $0.numberTables(named: types) }
         let head = try store.head
         let result = try await merge(["f": .int64(1)], type: "Another", name: "y")
         guard case .rejected(let reason) = result else {

@@ -112,7 +112,7 @@ import Testing
                             recordName: "r\(opener)-\(index)", recordType: "T\(opener)",
                             changeTag: "1", modifiedMilliseconds: 1,
                             fields: ["f\(index)": .int64(1)])
-                        try await store.writeContext { context in
+                        try await store.withLogWriter { context in
                             _ = try context.merge(record, policy: .serverWins)
                         }
                         store.close()

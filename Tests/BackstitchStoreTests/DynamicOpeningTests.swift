@@ -66,7 +66,7 @@ import Testing
         let second = try fixture.typed()
         let dynamic = try fixture.dynamic(.readWrite)
         for (store, field) in [(first, "one"), (second, "two"), (first, "three")] {
-            try await store.writeContext { context in
+            try await store.withLogWriter { context in
                 _ = try context.merge(
                     ServiceRecord(
                         recordName: field, recordType: "Author", changeTag: "t",
@@ -88,7 +88,7 @@ import Testing
             try transaction.save(DynamicAuthor(id: .named("bob"), name: "Bob"))
             try transaction.delete(DynamicAuthor.ID.named("bob"))
         }
-        try await typed.writeContext { context in
+        try await typed.withLogWriter { context in
             try context.park(
                 EntityNumber(1), RecordKey(.text("ada")), through: 1,
                 reason: "too large")

@@ -84,7 +84,7 @@ import Threading
     @Test func `the history of a record that is gone is found in the log`() async throws {
         try fill()
         let typed = try fixture.typed()
-        try await typed.writeContext { context in
+        try await typed.withLogWriter { context in
             try context.acknowledge(
                 EntityNumber(1), RecordKey(.text("bob")), through: 5, version: nil)
         }
@@ -128,7 +128,7 @@ import Threading
             try await typed.write { transaction in
                 _ = try transaction.save(DynamicAuthor(id: .named(name), name: "local"))
             }
-            try await typed.writeContext { context in
+            try await typed.withLogWriter { context in
                 _ = try context.merge(
                     ServiceRecord(
                         recordName: name, recordType: "Author", changeTag: "t",

@@ -80,7 +80,7 @@ import Testing
             try transaction.save(DynamicAuthor(id: .named("gone"), name: "G"))
             try transaction.delete(DynamicAuthor.ID.named("gone"))
         }
-        try await typed.writeContext { context in
+        try await typed.withLogWriter { context in
             let author = EntityNumber(1)
             try context.park(
                 author, RecordKey(.text("parked")), through: 1, reason: "too large")

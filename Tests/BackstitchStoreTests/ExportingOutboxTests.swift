@@ -120,7 +120,7 @@ import Testing
             try tx.save(Department(id: "gone", name: "g"))
             try tx.delete(Department.ID("gone"))
         }
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let outbox = try context.reader.foldOutbox(recordsMax: 10)
             for change in outbox.changes where change.key.name == .text("parked") {
                 try context.park(
@@ -243,7 +243,7 @@ extension Store {
     }
 
     fileprivate func acknowledge(_ changes: [PendingChange], tag: String) async throws {
-        try await writeContext { context in
+        try await withLogWriter { context in
             for change in changes {
                 let version = ServerVersion(changeTag: tag, modifiedMilliseconds: 1)
                 try context.acknowledge(

@@ -69,7 +69,7 @@ enum Wrong {
             let record = ServiceRecord(
                 recordName: name, recordType: name, changeTag: "1", modifiedMilliseconds: 1,
                 fields: [name: .int64(1)])
-            try await store.writeContext { context in
+            try await store.withLogWriter { context in
                 _ = try context.merge(record, policy: .serverWins)
             }
         }

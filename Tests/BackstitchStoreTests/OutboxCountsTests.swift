@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 import BackstitchCore
 import LMDB
 import Testing
@@ -47,7 +48,7 @@ import Testing
                     through: UInt64.random(in: 1...head, using: &random), operationsPerChunk: 7)
             }
             if Int.random(in: 0..<6, using: &random) == 0 {
-                try await history.store.writeContext { try $0.eraseRecords() }
+                try await history.store.withLogWriter { try $0.eraseRecords() }
                 #expect(try stored(history.store).tally == counted(history.store))
             }
         }

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `unknown fields survive a typed save`() async throws {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let record = ServiceRecord(
                 recordName: "d", recordType: "Department", changeTag: "1",
                 modifiedMilliseconds: 1,
@@ -109,7 +109,7 @@ import Testing
     @Test func `a deleted record that the service has leaves a tombstone until it hears of it`()
         async throws
     {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let record = ServiceRecord(
                 recordName: "d", recordType: "Department", changeTag: "1",
                 modifiedMilliseconds: 1, fields: ["name": .string("One")])
@@ -119,7 +119,7 @@ import Testing
         let number = try #require(store.catalogSnapshot.table(named: "Department")?.number)
         let key = RecordKey(.text("d"))
         #expect(try store.read { try $0.reader.row(number, key)?.isDeleted } == true)
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             try context.acknowledge(number, key, through: context.head, version: nil)
         }
         #expect(try store.read { try $0.reader.row(number, key) == nil })

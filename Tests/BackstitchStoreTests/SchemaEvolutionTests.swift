@@ -145,7 +145,7 @@ enum Retyped {
                     "title": .string("I"), "code": .string("3"), "stars": .int64(5),
                 ]),
         ]
-        try await old.writeContext { context in
+        try await old.withLogWriter { context in
             for record in records { _ = try context.merge(record, policy: .serverWins) }
         }
         old.close()

@@ -26,7 +26,7 @@ import Testing
             let first = try Store(at: path, schema: Schema(Shared.self))
             let second = try Store(at: path, schema: Schema(Shared.self))
             for (store, field) in [(first, "one"), (second, "two"), (first, "three")] {
-                try await store.writeContext { context in
+                try await store.withLogWriter { context in
                     _ = try context.merge(
                         ServiceRecord(
                             recordName: field, recordType: "Shared", changeTag: "t",
@@ -106,7 +106,7 @@ import Testing
             defer { store.close() }
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let store = try Store(at: path, schema: Schema(SharedStoreTests.Shared.self))
-                try await store.writeContext { context in
+                try await store.withLogWriter { context in
                     _ = try context.merge(
                         ServiceRecord(
                             recordName: "r", recordType: "Shared", changeTag: "t",

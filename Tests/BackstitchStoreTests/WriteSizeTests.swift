@@ -88,7 +88,7 @@ import Testing
     @Test func `sync is not bounded`() async throws {
         let store = try store(operations: 3)
         try fill(store, 10)
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             for change in try context.reader.foldOutbox(recordsMax: .max).changes {
                 try context.settle(change.entity, change.key, through: change.through)
             }

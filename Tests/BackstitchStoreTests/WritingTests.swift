@@ -30,7 +30,7 @@ import Testing
         }
         let novelty = record(["new": .int64(1)])
         await #expect(throws: Planned(number: 2)) {
-            try await store.writeContext { context in
+            try await store.withLogWriter { context in
                 _ = try context.merge(novelty, policy: .serverWins)
                 try context.setMeta("anything", [1])
                 throw Planned(number: 2)
@@ -153,7 +153,7 @@ import Testing
         try await store.write { try $0.save(Node(id: "n")) }
         let number = try #require(store.catalogSnapshot.table(named: "Node")?.number)
         await #expect(throws: StoreError.self) {
-            try await store.writeContext { context in
+            try await store.withLogWriter { context in
                 do {
                     try context.append(
                         .insert, origin: .local, entity: number, key: RecordKey(.text("n")),

@@ -62,7 +62,7 @@ enum FailingCall: String, CaseIterable, Sendable {
         try await phone.delete(Note.ID("gone"))
 
         if call == .createZone || call == .createSubscription {
-            try await phone.store.writeContext { context in
+            try await phone.store.withLogWriter { context in
                 var state = try context.reader.zoneState(scenarioZone.zoneName)
                 state.isSetUp = false
                 try context.setZoneState(state, scenarioZone.zoneName)

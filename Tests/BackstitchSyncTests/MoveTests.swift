@@ -205,7 +205,7 @@ import Testing
         let phone = try await Device.withNotes(cloud)
         try await phone.note("a", "edited")
         let user = try #require(phone.service.user)
-        try await phone.store.writeContext {
+        try await phone.store.withLogWriter {
             try $0.beginMove(to: "next", user: user)
             _ = try $0.forgetService(after: nil, rowsMax: 1)
         }
@@ -223,7 +223,7 @@ import Testing
     @Test func `an engine with the new name carries a move through`() async throws {
         let phone = try await Device.withNotes(cloud)
         let user = try #require(phone.service.user)
-        try await phone.store.writeContext { try $0.beginMove(to: "next", user: user) }
+        try await phone.store.withLogWriter { try $0.beginMove(to: "next", user: user) }
         let named = await phone.restarted { $0.zoneName = "next" }
         try await named.sync()
         #expect(titles("next") == ["a": "one", "b": "one"])

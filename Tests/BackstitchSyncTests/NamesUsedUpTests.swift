@@ -70,7 +70,7 @@ import Testing
         try await phone.sync()
         // What the service had once, and has no more.
         let types = Set((0..<Catalog.undeclaredMax).map { "Old\($0)" })
-        try await phone.store.writeContext { try $0.numberTables(named: types) }
+        try await phone.store.withLogWriter { try $0.numberTables(named: types) }
         try write(types: 1, fields: Catalog.undeclaredMax + 10)
         try cloud.write(
             "late", type: "Note", fields: ["title": .string("late"), "zz": .string("text")],
@@ -115,7 +115,7 @@ import Testing
         let phone = try Device(cloud)
         let fields = Dictionary(
             uniqueKeysWithValues: (0..<2_000).map { ("f\($0)", ServiceValue.int64(1)) })
-        let changes = try await phone.store.writeContext { context in
+        let changes = try await phone.store.withLogWriter { context in
             _ = try context.merge(
                 ServiceRecord(
                     recordName: "n", recordType: "New", changeTag: "1", modifiedMilliseconds: 1,

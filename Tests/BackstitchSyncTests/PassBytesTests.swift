@@ -112,7 +112,7 @@ import Testing
         }
         try await phone.sync()
         for number in 0..<400 { try await phone.note("n\(number)", "t") }
-        let (bytes, passes) = try await phone.store.writeContext { context in
+        let (bytes, passes) = try await phone.store.withLogWriter { context in
             try context.setOutboxFloor(0)
             var outbox = Outbox()
             outbox.isComplete = false

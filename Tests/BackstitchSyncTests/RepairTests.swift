@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 import BackstitchCore
 import BackstitchSync
 import BackstitchTesting

@@ -93,7 +93,7 @@ import Testing
     private func mixed() async throws -> Device {
         let phone = try await Device.withNotes(cloud)
         let user = try #require(phone.service.user)
-        try await phone.store.writeContext { context in
+        try await phone.store.withLogWriter { context in
             var state = ZoneState()
             state.isSetUp = true
             state.userName = user
@@ -124,7 +124,7 @@ import Testing
 
     @Test func `a name that a failed attempt left does not count as a zone`() async throws {
         let phone = try await Device.withNotes(cloud)
-        try await phone.store.writeContext { context in
+        try await phone.store.withLogWriter { context in
             var state = ZoneState()
             state.retry = RetryDeadline(dueMilliseconds: 5, failures: 1, isAsked: false)
             try context.setZoneState(state, "note")

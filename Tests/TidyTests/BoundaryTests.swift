@@ -57,7 +57,7 @@ import Testing
     @Test func `libraries have the time and chance of one file each`() {
         let programs: Set = ["BackstitchCLI", "BackstitchSimulation"]
         let sources: Set = [
-            "Threading/Monitor.swift", "BackstitchStore/LiveValues.swift",
+            "Threading/Monitor.swift", "BackstitchLog/LiveValues.swift",
             "BackstitchSync/SyncClock.swift", "BackstitchHub/HubConfiguration.swift",
             "Server/ConnectionTable.swift", "CloudKitRecordService/CloudKitConnection.swift",
             "CloudKitRecordService/CloudKitRecordService+Records.swift",

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 import BackstitchHub
 
 /// Says what is wrong with a store, and puts it in order.

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 
 /// The JSON of `doctor`.
 struct DoctorDocument: Encodable {

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 
 /// The text of `doctor`.
 enum DoctorLines {

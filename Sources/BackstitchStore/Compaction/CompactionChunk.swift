@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 
 /// A run of the log folded per record: what every record was at its end, and which of its operations
@@ -129,19 +130,5 @@ struct CompactionChunk: ~Copyable {
         else { return false }
         records[position].firstKept = operation.sequence
         return true
-    }
-}
-
-extension RowFolder {
-    /// Applies the next operation of a record to its row, and says which one does not fit.
-    mutating func fold(_ operation: OperationView, into row: inout FoldedRow?) throws {
-        do {
-            try apply(operation, to: &row)
-        } catch let contradiction as RowContradiction {
-            throw StoreError(
-                .damaged,
-                "Operation \(operation.sequence) \(contradiction.what): the log is damaged. Run "
-                    + "verify.")
-        }
     }
 }

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 
 /// The compaction that commits do in passing, as ``CompactionPace`` allows. A value: what a commit
@@ -14,21 +15,22 @@ struct CompactionInPassing: Sendable {
         _ context: WriteContext, policy: RetentionPolicy, at milliseconds: Int64
     ) throws {
         guard failure == nil else { return }
-        var left = pace.budget(afterCommitOf: context.appendedCount)
+        var left = pace.budget(afterCommitOf: context.log.appendedCount)
         guard left > 0 else { return }
         var run = self.run
         if run == nil {
-            let limit = try context.projections.flatMap {
-                try context.reader.compactionLimit(of: $0)
+            let limit = try context.projections.registered.flatMap {
+                try context.log.reader.compactionLimit(of: $0)
             }
-            run = try newRun(context.reader, policy, milliseconds, limit: limit ?? .max)
+            run = try newRun(context.log.reader, policy, milliseconds, limit: limit ?? .max)
         }
         guard var run else { return }
+        var compactor = Compactor(context)
         while left > 0, !run.isDone {
             let visitedBefore = run.visited
             var budget = CompactionBudget()
             budget.operations = min(budget.operations, left)
-            try context.compact(&run, budget: budget)
+            try compactor.compact(&run, budget: budget)
             let visited = run.visited - visitedBefore
             pace.spend(visited)
             left -= visited

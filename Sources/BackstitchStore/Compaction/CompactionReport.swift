@@ -1,3 +1,4 @@
+import BackstitchLog
 import LMDB
 
 /// What a compaction did.

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// One pass over the old part of a log, cut into chunks that are committed one by one.
 ///

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 import LMDB
 
 extension Store {
@@ -78,10 +79,11 @@ extension Store {
         while !run.isDone, !Task.isCancelled {
             let (begun, size) = (run, chunk)
             do {
-                run = try await writeContext { context in
+                run = try await withWriteContext { context in
                     var run = begun
-                    context.compacts = true
-                    try context.compact(&run, budget: size)
+                    context.log.compacts = true
+                    var compactor = Compactor(context)
+                    try compactor.compact(&run, budget: size)
                     return run
                 }
                 chunk = chunk.doubled(upTo: budget)

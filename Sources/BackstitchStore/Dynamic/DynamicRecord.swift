@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 /// A record as its store holds it, without its Swift type.
 public struct DynamicRecord: Hashable, Sendable {

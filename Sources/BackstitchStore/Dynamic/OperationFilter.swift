@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 /// Which operations to read; the default is all.
 public struct OperationFilter: Hashable, Sendable {

@@ -1,4 +1,5 @@
 public import BackstitchCore
+package import BackstitchLog
 
 extension ReadTransaction {
     /// Reads a record without its Swift type; nil where there is none.

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 import Foundation
 import LMDB
 import Threading
@@ -48,10 +49,11 @@ extension Store {
             let databases = try Databases(environment)
             try environment.writer.submitAndWait {
                 try environment.write { transaction in
-                    let context = try WriteContext(
+                    let log = try LogWriter(
                         access: transaction.access, databases: databases,
-                        configuration: configuration, catalog: CatalogSnapshot(made))
-                    try context.setMeta(MetaName.catalog, try CatalogCoding.encode(made))
+                        settings: LogWriter.Settings(configuration),
+                        catalog: CatalogSnapshot(made))
+                    try log.setMeta(MetaName.catalog, try CatalogCoding.encode(made))
                 }
             }
         } catch {

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 /// One step in the history of a record: the operation, and the record after it.
 @dynamicMemberLookup

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import Foundation
 
 /// A record that a transaction changed.

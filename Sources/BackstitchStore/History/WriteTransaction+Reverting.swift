@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension WriteTransaction {
     /// Gives up a record's edits that the service does not have: it becomes what the service is known
@@ -13,14 +14,14 @@ extension WriteTransaction {
     ///   meanwhile; `busy` where the service lost the record's zone and has to get it anew first.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
-        try context.revert(
+        try log.revert(
             RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key))
     }
 
     /// As ``revert(_:)``, by the record's key and the name of its entity.
     @discardableResult
     public func revert(_ key: RecordKey, of entity: String) throws -> Bool {
-        try context.revert(RecordPlace(entity: try reader.table(named: entity).number, key: key))
+        try log.revert(RecordPlace(entity: try reader.table(named: entity).number, key: key))
     }
 
     /// Gives up all edits that the service does not have; see ``revert(_:)``.
@@ -29,7 +30,7 @@ extension WriteTransaction {
     /// - Returns: the number of records that had such edits.
     /// - Complexity: O(*n*) in the records of the store.
     @discardableResult
-    public func revertAll() throws -> Int { try context.revertAll() }
+    public func revertAll() throws -> Int { try log.revertAll() }
 }
 
 extension Store {
@@ -56,7 +57,7 @@ private struct Revert {
     let isUnknownToService: Bool
 }
 
-extension WriteContext {
+extension LogWriter {
     fileprivate func revert(_ place: RecordPlace) throws -> Bool {
         guard let row = try reader.row(place.entity, place.key),
             let revert = try reader.revert(of: row, place)

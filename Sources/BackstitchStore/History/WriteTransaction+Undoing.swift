@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 extension WriteTransaction {
     /// Undoes a transaction of the log by new operations, which are synced as any others.
@@ -16,7 +17,7 @@ extension WriteTransaction {
     public func undo(
         transaction id: UInt64, _ policy: UndoPolicy = .allOrNothing
     ) throws -> UndoReport {
-        try context.undo(transaction: id, policy)
+        try log.undo(transaction: id, policy)
     }
 }
 
@@ -31,7 +32,7 @@ extension Store {
         transaction id: UInt64, _ policy: UndoPolicy = .allOrNothing, author: String? = nil,
         context: String = ""
     ) async throws -> UndoReport {
-        try await writeContext(author: author, context: context) {
+        try await withLogWriter(author: author, context: context) {
             try $0.undo(transaction: id, policy)
         }
     }
@@ -53,7 +54,7 @@ extension Store {
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// The most records that a message names.
     private static let namedMax = 10
 

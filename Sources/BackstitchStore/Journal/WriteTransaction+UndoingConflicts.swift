@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// A side of a conflict.
 public enum ConflictSide: String, Hashable, Sendable, CaseIterable, Codable {
@@ -27,7 +28,7 @@ extension WriteTransaction {
     ///   where another record has the name by now.
     @discardableResult
     public func undoConflict(_ sequence: UInt64, taking side: ConflictSide? = nil) throws -> Bool {
-        try context.undoConflict(sequence, taking: side)
+        try log.undoConflict(sequence, taking: side)
     }
 }
 
@@ -43,13 +44,13 @@ extension Store {
         _ sequence: UInt64, taking side: ConflictSide? = nil, author: String? = nil,
         context: String = ""
     ) async throws -> Bool {
-        try await writeContext(author: author, context: context) {
+        try await withLogWriter(author: author, context: context) {
             try $0.undoConflict(sequence, taking: side)
         }
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     fileprivate func undoConflict(_ sequence: UInt64, taking side: ConflictSide?) throws -> Bool {
         guard let entry = try reader.journalEntry(sequence),
             let table = catalog.table(entry.entity)

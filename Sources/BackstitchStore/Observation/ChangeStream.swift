@@ -1,4 +1,5 @@
 import BackstitchCore
+public import BackstitchLog
 import LMDB
 import Threading
 

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// The last results of a live query, as far as they tell which changes concern it.
 struct QueryResults {

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 import Threading
 
@@ -26,22 +27,24 @@ extension Store {
         guard adoption.catalog != stored else { return adoption.catalog }
         return try environment.writer.submitAndWait {
             try environment.write { transaction in
-                let context = try WriteContext(
+                let log = try LogWriter(
                     access: transaction.access, databases: databases,
-                    configuration: configuration, catalog: CatalogSnapshot(adoption.catalog))
-                try context.setMeta(MetaName.catalog, try CatalogCoding.encode(adoption.catalog))
-                try context.deleteMeta(MetaName.schemaWork)
-                try context.carryOut(adoption)
-                try context.releaseRefusedByRules()
-                try context.resetProjections(afterAdopting: adoption.catalog)
-                try context.noteOutboxCounts()
+                    settings: LogWriter.Settings(configuration),
+                    catalog: CatalogSnapshot(adoption.catalog))
+                try log.setMeta(MetaName.catalog, try CatalogCoding.encode(adoption.catalog))
+                try log.deleteMeta(MetaName.schemaWork)
+                try log.carryOut(adoption)
+                try log.releaseRefusedByRules()
+                try ProjectionWriter(log).reset(
+                    afterAdopting: adoption.catalog, configuration.projections)
+                try log.noteOutboxCounts()
                 return adoption.catalog
             }
         }
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Does to records and tables what a schema asks for before it can be used.
     fileprivate func carryOut(_ adoption: SchemaAdoption) throws {
         for place in adoption.staleIndexes {

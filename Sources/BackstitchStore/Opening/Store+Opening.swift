@@ -1,6 +1,7 @@
 public import BackstitchCore
+import BackstitchLog
 import Foundation
-import LMDB
+package import LMDB
 
 extension Store {
     /// Opens the store in a folder, or makes one there.
@@ -97,7 +98,7 @@ extension Store {
                 + violations.map { "- " + $0 }.joined(separator: "\n"))
     }
 
-    static func options(
+    package static func options(
         _ configuration: StoreConfiguration, durability: Durability
     ) -> EnvironmentOptions {
         var options = EnvironmentOptions(databases: Databases.names)

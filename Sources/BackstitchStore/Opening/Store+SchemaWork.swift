@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 import Threading
 
@@ -30,7 +31,7 @@ extension Store {
     ) async throws {
         let total = try read { try $0.reader.recordsToWorkOn }
         var done = 0
-        while let count = try await writeContext({ try $0.workOnSchema() }) {
+        while let count = try await withLogWriter({ try $0.workOnSchema() }) {
             done += count
             progress(WorkProgress(done: done, total: max(done, total)))
         }
@@ -54,14 +55,14 @@ extension Store {
         guard resumes || entities.contains(where: \.hasWork) || isCounting == true else { return }
         schemaWork.withLock { work in
             work = Task { [weak self] in
-                if resumes { try? await self?.writeContext { try $0.resumeExamination() } }
+                if resumes { try? await self?.withLogWriter { try $0.resumeExamination() } }
                 // A failure leaves the rest for the next open, or for `prepareIndexes` to report.
                 while let store = self, !Task.isCancelled,
-                    (try? await store.writeContext { try $0.workOnSchema() }) ?? nil != nil
+                    (try? await store.withLogWriter { try $0.workOnSchema() }) ?? nil != nil
                 {}
                 // Each commit counts some more.
                 while let store = self, !Task.isCancelled,
-                    (try? await store.writeContext { $0.isCountingOutbox }) == true
+                    (try? await store.withLogWriter { $0.isCountingOutbox }) == true
                 {}
             }
         }

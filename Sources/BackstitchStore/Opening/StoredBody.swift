@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// A copy of a live row's fields, which stays as it is while the tables change.
 struct StoredBody {

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 import LMDB
 import Threading
 

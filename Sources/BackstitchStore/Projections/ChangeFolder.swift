@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// Gives each operation of the log the whole record before and after it.
 ///

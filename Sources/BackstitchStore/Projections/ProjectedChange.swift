@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 public import Foundation
 
 /// What one operation did to one record, for a projection. Valid inside `apply` only.

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 
 /// How far a view is; stored beside its entries, in the same transactions.
@@ -76,7 +77,7 @@ struct ProjectionState: Equatable {
 extension MetaName {
     /// The state of a projection.
     static func projection(_ name: String) -> String { projectionPrefix + name }
-    static let projectionPrefix = "projection."
+    package static let projectionPrefix = "projection."
 }
 
 extension TableReader {
@@ -123,7 +124,7 @@ extension TableReader {
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     func put(_ state: ProjectionState, of name: String) throws {
         var buffer = ByteBuffer(capacity: 128)
         state.append(to: &buffer)

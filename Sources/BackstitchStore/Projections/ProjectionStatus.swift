@@ -1,3 +1,5 @@
+import BackstitchLog
+
 /// How far a projection's view is.
 public struct ProjectionStatus: Hashable, Sendable {
     /// What state a view is in.

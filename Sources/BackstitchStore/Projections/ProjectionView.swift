@@ -1,4 +1,5 @@
 import BackstitchCore
+package import BackstitchLog
 import LMDB
 
 /// The view of a projection at one moment, to read from. Valid inside the closure of the read or
@@ -56,9 +57,9 @@ extension WriteTransaction {
     public func view<Source: Projection>(
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
-        let active = context.inlineProjections.first { $0.registered.name == projection.name }
-        var state = try active?.state ?? reader.projectionState(projection.name)
-        if state?.failure == nil, active != nil { state?.checkpoint = context.head }
+        let active = context.projections.inlineState(of: projection.name)
+        var state = try active ?? reader.projectionState(projection.name)
+        if state?.failure == nil, active != nil { state?.checkpoint = log.head }
         return try reader.view(of: projection, state, allowsBehind: allowsBehind, types)
     }
 }

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// A projection of the configuration.
 struct RegisteredProjection: Sendable {

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 import Threading
 
@@ -15,14 +16,15 @@ extension Store {
         var retries = retries
         while true {
             let (allowed, tries) = (budget, retries)
-            let step = try await writeContext { context in
+            let step = try await withWriteContext { context in
                 // Taken out meanwhile, so that it is changed in place.
                 var used = folder.withLock { folder in
                     defer { folder = ChangeFolder() }
                     return folder
                 }
                 defer { folder.withLock { $0 = used } }
-                return try context.catchUp(projection, &used, retries: tries, budget: allowed)
+                return try context.projections.catchUp(
+                    projection, &used, retries: tries, budget: allowed)
             }
             guard case .more(let checkpoint, let head) = step, !Task.isCancelled else {
                 return step
@@ -51,12 +53,12 @@ extension Store {
         guard !stale.isEmpty else { return }
         try write { transaction in
             for projection in stale {
-                var state = try transaction.context.storedState(of: projection)
+                var state = try transaction.context.projections.storedState(of: projection)
                 if state.version != projection.version {
                     state.reset(version: projection.version)
                     state.failure = nil
                 }
-                try transaction.context.put(state, of: projection.name)
+                try transaction.log.put(state, of: projection.name)
             }
         }
     }

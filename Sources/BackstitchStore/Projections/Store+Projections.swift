@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 
 extension Store {
@@ -56,12 +57,12 @@ extension Store {
         named name: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws {
         guard let projection = registered[name] else { throw StoreError.unknown(name) }
-        try await writeContext { context in
-            var state = try context.storedState(of: projection)
+        try await withWriteContext { context in
+            var state = try context.projections.storedState(of: projection)
             state.reset(version: projection.version)
             state.failure = nil
-            try context.put(state, of: name)
-            context.inlineProjections.removeAll { $0.registered.name == name }
+            try context.log.put(state, of: name)
+            context.projections.stopInline(name)
         }
         let step = try await catchUp(projection, retries: true) { done, head in
             progress(WorkProgress(done: done, total: head))
@@ -80,11 +81,11 @@ extension Store {
                 "The store was opened with the projection '\(name)'. Open it without, then remove it."
             )
         }
-        while try await writeContext({ try $0.clearProjection(name) }) {}
+        while try await withLogWriter({ try $0.clearProjection(name) }) {}
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Deletes the next entries of a view, and its state behind the last.
     ///
     /// - Returns: whether there are more.

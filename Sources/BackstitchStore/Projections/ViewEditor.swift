@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 
 /// The view of a projection while a change is taken into it. Valid inside `apply` only.

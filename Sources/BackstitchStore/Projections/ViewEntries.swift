@@ -11,7 +11,7 @@ package struct ViewEntries {
     static let prefixByteCount = 3
 
     /// Whether a key of the meta database is of an entry of a view.
-    static func isEntry(_ key: UnsafeRawBufferPointer) -> Bool { key.first == prefixByte }
+    package static func isEntry(_ key: UnsafeRawBufferPointer) -> Bool { key.first == prefixByte }
 
     let access: Access
     let database: Database

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// Where a view is read from; made by the store only.
 public struct ViewSource {

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 /// A part of a query's answer, in its order.
 public struct Page<Row: Sendable>: Sendable {

@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchLog
 
 /// One moment of a store, to read from. Valid inside the closure of `read` only.
 public struct ReadTransaction: ~Copyable {

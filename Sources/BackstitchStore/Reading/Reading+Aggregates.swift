@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension ReadTransaction {
     /// Calculates aggregates over the records that a query asks for, in one pass.

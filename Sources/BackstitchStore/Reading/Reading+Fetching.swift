@@ -1,4 +1,5 @@
 public import BackstitchCore
+public import BackstitchLog
 import LMDB
 import Threading
 

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension ReadTransaction {
     /// Some attributes of the records that a query asks for, in its order; nothing else is decoded.

@@ -1,10 +1,11 @@
 package import BackstitchCore
+package import BackstitchLog
 import LMDB
 
 /// Records of the service that could not be stored whole, because the catalog has no number left for
 /// their type or for some of their fields. A note in `meta` stands for each, until a version of the
 /// record is stored whole or the record ends.
-extension WriteContext {
+extension LogWriter {
     /// Notes what a version of a record that was merged lacks here, or that it lacks nothing.
     func noteIncomplete(_ record: ServiceRecord) throws {
         let key = RecordKey(RecordName(record.recordName))

@@ -1,4 +1,5 @@
 package import BackstitchCore
+package import BackstitchLog
 import LMDB
 
 /// A version of the service that was met and not taken over, because the record was parked.
@@ -13,7 +14,7 @@ package struct MissedVersion {
     package let isDoubted: Bool
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Notes that the service has another version of a record than the one that is known here.
     func noteMissedVersion(of key: RecordKey, _ server: ServerState) throws {
         var modified: Int64?

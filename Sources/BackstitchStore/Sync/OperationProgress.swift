@@ -1,4 +1,5 @@
 import BackstitchCore
+package import BackstitchLog
 
 /// What became of an operation on its way to the service.
 public enum OperationProgress: String, Hashable, Sendable, CaseIterable {

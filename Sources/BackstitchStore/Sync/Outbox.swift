@@ -1,4 +1,5 @@
 package import BackstitchCore
+package import BackstitchLog
 
 /// A record with operations that the service does not have, folded to what has to be pushed.
 package struct PendingChange: Equatable, Sendable {
@@ -279,14 +280,6 @@ extension TableReader {
         }
         _ = try fold.add(operation)
         return fold
-    }
-
-    /// The sequence before which every operation is settled or parked.
-    var outboxFloor: UInt64 {
-        get throws {
-            guard let bytes = try meta(MetaName.outboxFloor), bytes.count == 8 else { return 0 }
-            return bytes.withUnsafeBytes { $0.sequence }
-        }
     }
 
     /// Counts what waits: reads what every commit keeps up, and counts all rows where a program has

@@ -1,4 +1,5 @@
 public import BackstitchCore
+package import BackstitchLog
 
 /// A record with changes that the service does not have.
 public struct OutboxRecord: Hashable, Sendable {

@@ -1,4 +1,5 @@
 public import BackstitchCore
+package import BackstitchLog
 import LMDB
 
 /// A record with changes that can't be pushed as they are.

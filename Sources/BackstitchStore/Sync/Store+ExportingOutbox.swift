@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 extension Store {
     /// Writes what the service does not have yet, as JSON Lines.

@@ -1,3 +1,5 @@
+package import BackstitchLog
+
 /// What a request was made from: a reply is stored only where the store still says the same.
 ///
 /// A request may be answered after its engine was stopped and another one went on, after another
@@ -67,7 +69,7 @@ extension Store {
             }
         }
         let isCurrent = turn.isCurrent
-        let number = try await writeContext { context in
+        let number = try await withLogWriter { context in
             guard isCurrent() else { throw SyncBasis.Outdated() }
             let number = try context.reader.syncTurn() + 1
             try context.setMeta(
@@ -84,9 +86,9 @@ extension Store {
     /// - Returns: what the closure returned, and what further requests are made from.
     /// - Throws: ``SyncBasis/Outdated`` where it is another; what the closure throws.
     package func write<Result: Sendable>(
-        from basis: SyncBasis, _ body: @escaping @Sendable (WriteContext) throws -> Result
+        from basis: SyncBasis, _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> (Result, SyncBasis) {
-        try await writeContext { context in
+        try await withLogWriter { context in
             try basis.check(context.reader)
             let result = try body(context)
             return (result, try basis.next(context.reader))

@@ -1,3 +1,4 @@
+import BackstitchLog
 import LMDB
 import Threading
 

@@ -1,4 +1,5 @@
 public import BackstitchCore
+package import BackstitchLog
 public import Foundation
 
 /// Which records a sync engine exchanges.

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 
 /// Deletes that the service never heard of, because it lost the zone before they were pushed.
@@ -6,7 +7,7 @@ import LMDB
 /// Nothing is left to be pushed then. But another device that had the record uploads it again, some
 /// day, and knows nothing of the delete. So a note in `meta` stands for it, until the record is there
 /// again: then the two versions meet as they would have met before.
-extension WriteContext {
+extension LogWriter {
     func noteUnheardEnd(of key: RecordKey, _ entity: EntityNumber, sequence: UInt64) throws {
         var value: [UInt8] = []
         withUnsafeBytes(of: entity.rawValue.bigEndian) { value += $0 }

@@ -1,4 +1,5 @@
 package import BackstitchCore
+package import BackstitchLog
 import LMDB
 
 /// Which zones say that the records of a store are theirs.
@@ -80,7 +81,7 @@ extension TableReader {
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Notes that the store is to be moved to a zone; a move to another one that was begun ends.
     ///
     /// - Parameter user: The user to whom the zone belongs.

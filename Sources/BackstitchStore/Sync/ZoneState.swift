@@ -1,4 +1,5 @@
 package import BackstitchCore
+package import BackstitchLog
 import Foundation
 import LMDB
 
@@ -75,7 +76,7 @@ extension TableReader {
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Stores the state of a zone.
     package func setZoneState(_ state: ZoneState, _ zone: String) throws {
         try setMeta(MetaName.zone(zone), try state.sortedJSON())

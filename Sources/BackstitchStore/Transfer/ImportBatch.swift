@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// Lines that are imported in one transaction.
 struct ImportBatch: Sendable {

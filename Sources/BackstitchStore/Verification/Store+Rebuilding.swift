@@ -1,4 +1,5 @@
 import BackstitchCore
+package import BackstitchLog
 import LMDB
 import XXHash
 
@@ -26,7 +27,7 @@ extension Store {
     public func rebuild(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws -> RebuildReport {
-        try await writeContext { context in
+        try await withLogWriter { context in
             let operations = try context.access.count(of: context.databases.log)
             let before = try context.reader.digestOfTables()
             try context.rebuildTables { progress(WorkProgress(done: $0, total: operations)) }

@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import LMDB
 import Threading
 

@@ -6,5 +6,5 @@ public struct WorkProgress: Hashable, Sendable {
     public let total: Int
 
     /// After how many operations progress is told.
-    static let interval = 4_096
+    package static let interval = 4_096
 }

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension Store {
     /// Changes each record that a query asks for, in parts: each part is a transaction of its own, and
@@ -59,7 +60,7 @@ extension Store {
         context: String = "", progress: (WorkProgress) -> Void = { _ in }
     ) async throws -> Int {
         try await inParts(query, recordsMax, author, context, progress) { transaction, key in
-            try transaction.context.delete(
+            try transaction.log.delete(
                 try transaction.types.binding(of: Model.self).number, key)
         }
     }

@@ -1,352 +1,52 @@
-package import BackstitchCore
+import BackstitchCore
+package import BackstitchLog
 import LMDB
 
-/// What the writes of one commit share: the LMDB transaction, the head of the log and buffers.
-///
-/// Lives on the writer thread for the length of one attempt at a commit.
+/// What the writes of one commit share: the log, what they have to keep unique, and the views that
+/// follow in the same transaction.
 package final class WriteContext {
-    let access: Access
-    let databases: Databases
-    let configuration: StoreConfiguration
-    private(set) package var catalog: CatalogSnapshot
-    private(set) var catalogHasChanged = false
-    /// How often the catalog was changed: each time costs as much as its entities.
-    private(set) package var catalogChangeCount = 0
-    /// The sequence of the last operation.
-    private(set) package var head: UInt64
-    private let headBefore: UInt64
-    /// The operations that the commit has appended so far.
-    var appendedCount: Int { Int(head - headBefore) }
-    private(set) var clock: UInt64
-    private var projector: Projector
-    /// What waited to be pushed before the commit.
-    private let countingBefore: OutboxCounting
-    private var operationBuffer = ByteBuffer(capacity: 4096)
-    var compactionBuffer = ByteBuffer(capacity: 4096)
-
-    /// Whether there are notes of records that could not be stored whole; nil where nobody looked.
-    var hasIncomplete: Bool?
-    /// Whether there are notes of deletes that the service never heard of; nil where nobody looked.
-    var hasUnheardEnds: Bool?
-
-    // The write that is running now.
-    private(set) var transaction: UInt64 = 0
-    private(set) var changes = ChangeSet()
-    var author: String
-    /// What the running write is for; its first operation carries it.
-    private var purpose = ""
-    /// Whether what the running write saves stays on this device.
-    private(set) var isLocalOnly = false
-    /// Whether the running write removes operations that nobody needs any more.
-    var compacts = false
-    /// Whether the running write takes less space than it frees, sooner or later.
-    var freesSpace: Bool { compacts || changes.onlyDeletes }
-    private(set) var operationCount = 0
-    /// Whether the configuration bounds the operations of the running write.
-    private var isBounded = false
-    /// The bytes of the running write's operations.
-    private var byteCount = 0
-    /// Whether the write changed anything otherwise than by operations.
-    var hasWrittenDirectly = false
-    /// Why an operation was applied in part. The write can't be kept then, even where its closure
-    /// goes on.
-    private(set) var failure: (any Error)?
-    /// Whether leaving the write out needs the whole transaction to be given up.
-    var hasWritten: Bool {
-        access.changeCount != changesBefore || hasWrittenDirectly || failure != nil
-    }
-    /// The unique attributes that the running write has saved.
-    var savedUniques: [RecordPlace: Set<FieldID>] = [:]
-    /// The changes of the transaction before the running write.
-    private var changesBefore = 0
-    /// Whether merges of the running write count records that the service lost as edited here.
-    package var prefersLocal = false
-    var fieldWriter = FieldWriter()
-    var bodyBuffer = ByteBuffer(capacity: 1024)
-    var beforeWriter = FieldWriter()
-    var afterWriter = FieldWriter()
-    var rowCopy = ByteBuffer(capacity: 1024)
-    /// The projections of the store, and those of them that take in what is appended.
-    var projections: RegisteredProjections?
-    var inlineProjections: [InlineProjection] = []
+    package let log: LogWriter
+    let projections: ProjectionWriter
+    private var uniques = UniqueCheck()
 
     init(
         access: Access, databases: Databases, configuration: StoreConfiguration,
         catalog: CatalogSnapshot
     ) throws {
-        self.access = access
-        self.databases = databases
-        self.configuration = configuration
-        self.catalog = catalog
-        author = configuration.author
-        projector = Projector(access: access, databases: databases)
-        (head, clock) = try access.withCursor(in: databases.log) { cursor in
-            guard try cursor.last() else { return (0, 0) }
-            let sequence = cursor.key.sequence
-            return (sequence, try OperationView(cursor.value, sequence: sequence).clock)
-        }
-        headBefore = head
-        countingBefore = try TableReader(access: access, databases: databases, catalog: catalog)
-            .outboxCounting(at: head)
-        projector.counting = countingBefore
-    }
-
-    package var reader: TableReader {
-        TableReader(access: access, databases: databases, catalog: catalog, checksRows: true)
+        log = try LogWriter(
+            access: access, databases: databases, settings: LogWriter.Settings(configuration),
+            catalog: catalog)
+        projections = ProjectionWriter(log)
     }
 
     /// Starts the next write of the commit.
-    func begin(
-        author: String?, context: String, isLocalOnly: Bool = false, isBounded: Bool = false
-    ) {
-        compacts = false
-        self.isLocalOnly = isLocalOnly
-        self.isBounded = isBounded
-        byteCount = 0
-        self.author = author ?? configuration.author
-        purpose = context
-        transaction = 0
-        changes = ChangeSet(author: self.author, context: context)
-        operationCount = 0
-        hasWrittenDirectly = false
-        failure = nil
-        savedUniques.removeAll()
-        prefersLocal = false
-        changesBefore = access.changeCount
+    func begin(_ job: WriteJob) {
+        log.begin(
+            author: job.author, context: job.context, isLocalOnly: job.isLocalOnly,
+            isBounded: job.isBounded)
+        uniques = UniqueCheck()
     }
 
-    // MARK: Operations
-
-    /// Appends an operation to the log and applies it to the tables.
-    ///
-    /// - Parameter payload: Appends the payload, as `OperationEncoder` has it for the kind.
-    package func append(
-        _ kind: OperationKind, origin: OperationOrigin, entity: EntityNumber, key: RecordKey,
-        previous: UInt64, flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil,
-        conflict: ConflictReport? = nil, payload: (inout ByteBuffer) throws -> Void
-    ) throws {
-        let origin = isLocalOnly && origin == .local ? .localOnly : origin
-        if origin == .localOnly, kind.changesContent { try checkSynced(entity, key) }
-        do {
-            try appendWhole(
-                OperationHeader(
-                    kind: kind, origin: origin, flags: flags, entity: entity, transaction: 0,
-                    clock: 0, previous: previous, key: key, author: author),
-                stamp: stamp, conflict: conflict, payload: payload)
-        } catch {
-            failure = error
-            throw error
-        }
+    /// Notes that the running write saved a record with the changes that the log holds.
+    func noteUniques(of entity: EntityNumber, _ key: RecordKey, isNew: Bool) {
+        uniques.note(entity, key, isNew: isNew, in: log)
     }
 
-    private func appendWhole(
-        _ header: OperationHeader, stamp: SyncStamp?, conflict: ConflictReport?,
-        payload: (inout ByteBuffer) throws -> Void
-    ) throws {
-        guard head < .max else {
-            throw StoreError(.damaged, "The log ends with an impossible sequence. Run verify.")
-        }
-        let sequence = head + 1
-        var header = header
-        if transaction == 0 {
-            transaction = sequence
-            header.context = purpose
-        }
-        clock = LogicalClock.next(after: clock, wallMilliseconds: configuration.milliseconds())
-        operationBuffer.removeAll()
-        header.transaction = transaction
-        header.clock = clock
-        try OperationEncoder.begin(
-            header, stamp: stamp, conflict: conflict, into: &operationBuffer)
-        try payload(&operationBuffer)
-        OperationEncoder.end(sequence: sequence, into: &operationBuffer)
-        byteCount += operationBuffer.count
-        if isBounded { try checkSize() }
-        try TableKey.withSequence(sequence) {
-            try access.append($0, operationBuffer.bytes, in: databases.log)
-        }
-        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
-        try projector.apply(view, catalog: catalog)
-        if !inlineProjections.isEmpty { try project(view) }
-        head = sequence
-        operationCount += 1
-        changes.note(
-            header.kind, origin: header.origin, entity: header.entity, key: header.key,
-            sequence: sequence, isUnreadable: header.flags.contains(.isUnreadable))
-    }
-
-    /// Refuses the next operation of a write that is too large already.
-    private func checkSize() throws {
-        let (operations, bytes) = (
-            configuration.operationsPerWriteMax, configuration.bytesPerWriteMax
-        )
-        // One operation is taken whatever its size.
-        guard operationCount >= max(1, operations) || operationCount > 0 && byteCount > bytes
-        else { return }
-        throw StoreError(
-            .tooLarge,
-            "A write has more than \(operations) operations or \(bytes) bytes of them, and all other "
-                + "writes would wait for it. Divide it into several writes; update and delete by "
-                + "query do so with inPartsOf:. Where it must be one, raise operationsPerWriteMax or "
-                + "bytesPerWriteMax of the store's configuration.")
-    }
-
-    /// Appends an update from the changed fields that the writers hold.
-    func appendUpdate(
-        origin: OperationOrigin, entity: EntityNumber, key: RecordKey, previous: UInt64,
-        flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
-    ) throws {
-        try append(
-            .update, origin: origin, entity: entity, key: key, previous: previous, flags: flags,
-            stamp: stamp, conflict: conflict
-        ) { output in
-            let at = output.count
-            output.append(little: UInt32(0))
-            beforeWriter.finish(into: &output)
-            output.store(little: UInt32(output.count - at - 4), at: at)
-            afterWriter.finish(into: &output)
-        }
-    }
-
-    // MARK: Counts
-
-    /// Whether rows are left that are to be counted.
-    package var isCountingOutbox: Bool { projector.counting?.isComplete == false }
-
-    /// Counts everything that waits again, from the tables.
-    func recountOutbox() throws {
-        var counting = OutboxCounting(sequence: head, position: [])
-        try reader.countOn(&counting, budget: .max)
-        projector.counting = counting
-    }
-
-    /// Stores what waits to be pushed; goes on with counting it where that was never done.
-    func noteOutboxCounts() throws {
-        guard var counting = projector.counting else { return }
-        do {
-            try reader.countOn(&counting, budget: OutboxCounting.workPerCommit)
-        } catch let error as LMDBError {
-            throw error
-        } catch {
-            // As where an operation can't be counted.
-            projector.counting = nil
-            return
-        }
-        counting.sequence = head
-        projector.counting = counting
-        if counting != countingBefore { try setMeta(MetaName.outboxCounts, counting.bytes) }
-    }
-
-    /// Changes tables otherwise than by an operation; for entries that follow from rows and catalog.
-    func withProjector(_ body: (inout Projector) throws -> Void) throws {
-        hasWrittenDirectly = true
-        try body(&projector)
-    }
-
-    // MARK: The catalog
-
-    /// The table of an entity by name, numbering it if the service delivered it for the first time.
-    package func table(named name: String) throws -> EntityTable {
-        if let table = catalog.table(named: name) { return table }
-        return try changeCatalog { catalog in
-            catalog.intern(entity: name, max: Catalog.undeclaredMax)
-        }
-    }
-
-    /// Numbers the types that the service delivered for the first time, at once, as far as there are
-    /// numbers for them.
-    package func numberTables(named names: Set<String>) throws {
-        let new = names.filter { name in
-            catalog.table(named: name) == nil && (1...Catalog.nameBytesMax) ~= name.utf8.count
-        }.sorted()
-        let (count, room) = (catalog.tables.count, Catalog.undeclaredMax - catalog.tables.count)
-        guard !new.isEmpty, room > 0 else { return }
-        _ = try changeCatalog { catalog in
-            catalog.add(entities: new)
-            return count
-        }
-    }
-
-    /// Numbers the attributes that the service delivered for the first time and no schema declares, at
-    /// once, as far as there are numbers for them.
-    func numberFields(named names: [String], of table: EntityTable) throws -> EntityTable {
-        guard !names.isEmpty, table.attributes.count < Catalog.undeclaredMax else { return table }
-        let index = Int(table.number.rawValue) - 1
-        return try changeCatalog { catalog in
-            catalog.add(attributes: names, toEntityAt: index)
-            return index
-        }
-    }
-
-    /// The number of an attribute that the service delivered and no schema declares.
-    package func field(named name: String, of table: EntityTable) throws -> (EntityTable, FieldID) {
-        let index = Int(table.number.rawValue) - 1
-        let changed = try changeCatalog { catalog in
-            catalog.intern(attribute: name, inEntityAt: index) == nil ? nil : index
-        }
-        guard let attribute = changed.attribute(named: name) else {
-            preconditionFailure("An attribute that was numbered is in its table.")
-        }
-        return (changed, attribute.field)
-    }
-
-    /// Notes that the indexes of an entity are complete and its records examined.
-    func endSchemaWork(of entity: EntityNumber) throws {
-        _ = try changeCatalog { catalog in
-            catalog.endWork(of: entity)
-            return Int(entity.rawValue) - 1
-        }
-    }
-
-    /// Notes whether records of an entity could not be marked.
-    func noteUnexamined(of entity: EntityNumber, _ hasUnexamined: Bool? = true) throws {
-        let index = Int(entity.rawValue) - 1
-        guard catalog.catalog.entities[index].hasUnexamined != hasUnexamined else { return }
-        _ = try changeCatalog { catalog in
-            catalog.noteUnexamined(ofEntityAt: index, hasUnexamined)
-            return index
-        }
-    }
-
-    /// Notes that the records of an entity are to be examined.
-    func beginExamination(of entity: EntityNumber) throws {
-        let index = Int(entity.rawValue) - 1
-        _ = try changeCatalog { catalog in
-            catalog.beginExamination(ofEntityAt: index)
-            return index
-        }
-    }
-
-    private func changeCatalog(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
-        var changed = catalog.catalog
-        guard let index = change(&changed) else {
-            throw NumbersUsedUp()
-        }
-        catalog = CatalogSnapshot(changed, after: catalog, changedAt: index)
-        catalogHasChanged = true
-        catalogChangeCount += 1
-        hasWrittenDirectly = true
-        return catalog.tables[index]
-    }
-
-    // MARK: Meta
-
-    package func setMeta(_ name: String, _ value: [UInt8]) throws {
-        hasWrittenDirectly = true
-        try access.putMeta(name, value, databases)
-    }
-
-    package func deleteMeta(_ name: String) throws {
-        hasWrittenDirectly = true
-        try access.deleteMeta(name, databases)
-    }
+    /// Refuses the running write if it may not end like this.
+    func checkUniques() throws { try uniques.check(log.reader) }
 
     /// Writes what is shared by the writes of a commit, once they have all run.
     func finish() throws {
-        try noteInlineProjections()
-        try noteOutboxCounts()
-        if catalogHasChanged {
-            try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
-        }
+        try projections.noteProgress()
+        try log.finish()
+    }
+}
+
+extension LogWriter.Settings {
+    init(_ configuration: StoreConfiguration) {
+        self.init(
+            author: configuration.author, milliseconds: configuration.milliseconds,
+            operationsPerWriteMax: configuration.operationsPerWriteMax,
+            bytesPerWriteMax: configuration.bytesPerWriteMax)
     }
 }

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension WriteTransaction {
     /// Changes each record that a query asks for, as a save of each would: records that change get
@@ -81,7 +82,7 @@ extension WriteTransaction {
         let changesOthers = binding.schema.attributes.contains { $0.reference != nil }
         try forEachKey(of: query.lowered(), binding, changesOthers: changesOthers) { key in
             count += 1
-            _ = try context.delete(binding.number, key)
+            _ = try log.delete(binding.number, key)
         }
         return count
     }

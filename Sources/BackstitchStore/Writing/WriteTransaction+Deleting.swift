@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension WriteTransaction {
     /// Deletes a record, and does to the records that refer to it what their delete rules say.
@@ -8,7 +9,7 @@ extension WriteTransaction {
     @discardableResult
     public func delete<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
         let binding = try types.binding(of: Model.self)
-        return try context.delete(binding.number, id.key)
+        return try log.delete(binding.number, id.key)
     }
 
     /// Deletes a record, and does to the records that refer to it what their delete rules say.
@@ -18,17 +19,6 @@ extension WriteTransaction {
     @discardableResult
     public func delete<Model: Entity>(_ model: Model) throws -> Bool {
         try delete(model.id)
-    }
-}
-
-/// A record, wherever it is.
-package struct RecordPlace: Hashable, Sendable {
-    package let entity: EntityNumber
-    package let key: RecordKey
-
-    package init(entity: EntityNumber, key: RecordKey) {
-        self.entity = entity
-        self.key = key
     }
 }
 
@@ -42,7 +32,7 @@ private struct DeletePlan {
     var denied: [(place: RecordPlace, description: String)] = []
 }
 
-extension WriteContext {
+extension LogWriter {
     func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
         guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
         var plan = DeletePlan()
@@ -120,68 +110,5 @@ extension WriteContext {
     private func appendDelete(_ place: RecordPlace) throws {
         guard let row = try reader.row(place.entity, place.key), !row.isDeleted else { return }
         try appendDelete(origin: .local, entity: place.entity, key: place.key, row: row)
-    }
-
-    /// Appends a delete with the full before image.
-    func appendDelete(
-        origin: OperationOrigin, entity: EntityNumber, key: RecordKey, row: RowView,
-        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
-    ) throws {
-        let previous = row.lastSequence
-        rowCopy.removeAll()
-        rowCopy.append(row.bodyBytes)
-        try append(
-            .delete, origin: origin, entity: entity, key: key, previous: previous, stamp: stamp,
-            conflict: conflict
-        ) { $0.append(rowCopy.bytes) }
-    }
-}
-
-extension PackedFields {
-    /// The tag byte and payload of a field, or nil where the row has none.
-    func rawValue(of field: FieldID) throws -> UnsafeRawBufferPointer? {
-        guard let position = position(of: field) else { return nil }
-        return try rawValue(at: position)
-    }
-}
-
-extension TableReader {
-    /// The keys of the records whose reference points to a record.
-    func referrers(
-        of entity: EntityNumber, _ field: FieldID, to target: RecordKey
-    ) throws -> [RecordKey] {
-        var keys: [RecordKey] = []
-        try visitInverse(entity, field, target) { bytes in
-            guard let key = RecordKey(reading: bytes) else {
-                throw StoreError(.damaged, "An index entry can't be read. Run rebuild.")
-            }
-            // A very long target is cut in the index: the row tells whether it is meant.
-            if target.byteCount > OrderedKey.referenceBytesMax {
-                guard let row = try row(entity, key),
-                    try row.fields?.value(of: field)?.reference() == target
-                else { return true }
-            }
-            keys.append(key)
-            return true
-        }
-        return keys
-    }
-
-    /// Visits the stored keys of the records whose reference may point to a record, from a stored
-    /// key on.
-    func visitInverse(
-        _ entity: EntityNumber, _ field: FieldID, _ target: RecordKey, from start: [UInt8] = [],
-        _ visit: (UnsafeRawBufferPointer) throws -> Bool
-    ) throws {
-        var prefix = ByteBuffer(capacity: 300)
-        TableKey.appendIndexPrefix(TableKey.inverses, entity, field, to: &prefix)
-        target.bytes.withUnsafeBytes { TableKey.appendTarget($0, to: &prefix) }
-        let count = prefix.count
-        var first = ByteBuffer(capacity: 512)
-        first.append(prefix.bytes)
-        start.withUnsafeBytes { first.append($0) }
-        try self.visit(prefix: prefix.bytes, from: first.bytes) { key, _ in
-            try visit(key.part(count..<key.count))
-        }
     }
 }

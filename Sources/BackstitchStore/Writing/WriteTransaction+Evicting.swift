@@ -11,7 +11,7 @@ extension WriteTransaction {
     /// - Throws: `unsynced` where the service does not have all of it; nothing is changed then.
     @discardableResult
     public func evict<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
-        try context.evict(types.binding(of: Model.self).number, id.key)
+        try log.evict(types.binding(of: Model.self).number, id.key)
     }
 
     /// Takes each record that a query asks for off this device, as the eviction of each would.
@@ -24,7 +24,7 @@ extension WriteTransaction {
         let binding = try types.binding(of: Model.self)
         var count = 0
         try forEachKey(of: query.lowered(), binding, changesOthers: false) { key in
-            if try context.evict(binding.number, key) { count += 1 }
+            if try log.evict(binding.number, key) { count += 1 }
         }
         return count
     }

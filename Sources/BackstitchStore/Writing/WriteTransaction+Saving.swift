@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 /// What a save did.
 public enum SaveOutcome: Hashable, Sendable {
@@ -45,18 +46,18 @@ extension WriteTransaction {
     ) throws -> SaveOutcome {
         let binding = try types.binding(of: Model.self)
         let key = model.id.key
-        context.fieldWriter.reset(layout: binding.layout)
+        log.fieldWriter.reset(layout: binding.layout)
         do {
-            try model.write(to: &context.fieldWriter)
+            try model.write(to: &log.fieldWriter)
         } catch let error as FieldError {
             let name = binding.attributeName(
-                at: error.index >= 0 ? error.index : context.fieldWriter.lastIndex)
+                at: error.index >= 0 ? error.index : log.fieldWriter.lastIndex)
             throw StoreError(
                 .invalidValue,
                 "\(binding.name).\(name) can't be saved: \(error). Nothing was saved.")
         }
-        context.bodyBuffer.removeAll()
-        context.fieldWriter.finish(into: &context.bodyBuffer)
+        log.bodyBuffer.removeAll()
+        log.fieldWriter.finish(into: &log.bodyBuffer)
         let row = try reader.row(binding.number, key)
         guard let row, !row.isDeleted else {
             guard mayInsert else {
@@ -64,8 +65,8 @@ extension WriteTransaction {
                     .notFound,
                     "There is no \(binding.name) record \(key) to update. Use save or insert.")
             }
-            try context.checkName(key, of: binding.number)
-            try context.insertAnew(binding.number, key, over: row)
+            try log.checkName(key, of: binding.number)
+            try log.insertAnew(binding.number, key, over: row)
             context.noteUniques(of: binding.number, key, isNew: true)
             return .inserted
         }
@@ -75,15 +76,15 @@ extension WriteTransaction {
                 "The \(binding.name) record \(key) exists already. Use save or update.")
         }
         let previous = row.lastSequence
-        guard try context.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
+        guard try log.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
         context.noteUniques(of: binding.number, key, isNew: false)
-        try context.appendUpdate(
+        try log.appendUpdate(
             origin: .local, entity: binding.number, key: key, previous: previous)
         return .updated
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Refuses record names that the service would refuse, and names that a record of another
     /// entity has: they are unique within a zone.
     func checkName(_ key: RecordKey, of entity: EntityNumber) throws {
@@ -115,57 +116,5 @@ extension WriteContext {
             try noteEvictedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
         }
         try insertBody(origin: .local, entity: entity, key: key, previous: previous)
-    }
-
-    /// Appends an insert of the fields in the body buffer.
-    func insertBody(
-        origin: OperationOrigin, entity: EntityNumber, key: RecordKey, previous: UInt64,
-        flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
-    ) throws {
-        try append(
-            .insert, origin: origin, entity: entity, key: key, previous: previous, flags: flags,
-            stamp: stamp, conflict: conflict
-        ) { $0.append(bodyBuffer.bytes) }
-    }
-
-    /// Fills the two writers with the fields in which the body buffer differs from a row.
-    ///
-    /// - Parameter layout: Fields of the row outside of it are kept; nil keeps none.
-    /// - Returns: whether there are any.
-    func compare(_ row: RowView, keepingAllBut layout: FieldLayout?) throws -> Bool {
-        guard let old = row.fields, let new = PackedFields(bodyBuffer.bytes) else {
-            throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
-        }
-        if old.bytes.holdsSameBytes(as: new.bytes) { return false }
-        guard old.isAscending, new.isAscending else { throw FieldError(.damaged) }
-        beforeWriter.reset()
-        afterWriter.reset()
-        var oldPosition = 0
-        var newPosition = 0
-        while oldPosition < old.count || newPosition < new.count {
-            let oldField = oldPosition < old.count ? old.field(at: oldPosition) : nil
-            let newField = newPosition < new.count ? new.field(at: newPosition) : nil
-            if let newField, oldField.map({ newField < $0 }) ?? true {
-                try beforeWriter.write(.null, of: newField, keepsNull: true)
-                try afterWriter.write(raw: try new.rawValue(at: newPosition), of: newField)
-                newPosition += 1
-            } else if let oldField, newField.map({ oldField < $0 }) ?? true {
-                if layout?.fields.contains(oldField) ?? true {
-                    try beforeWriter.write(raw: try old.rawValue(at: oldPosition), of: oldField)
-                    try afterWriter.write(.null, of: oldField, keepsNull: true)
-                }
-                oldPosition += 1
-            } else if let field = oldField {
-                let before = try old.rawValue(at: oldPosition)
-                let after = try new.rawValue(at: newPosition)
-                if !before.holdsSameBytes(as: after) {
-                    try beforeWriter.write(raw: before, of: field)
-                    try afterWriter.write(raw: after, of: field)
-                }
-                oldPosition += 1
-                newPosition += 1
-            }
-        }
-        return !afterWriter.isEmpty
     }
 }

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 
 extension WriteTransaction {
     /// Inserts a record without its Swift type, or updates it where it exists, as a save of the type
@@ -23,26 +24,26 @@ extension WriteTransaction {
     ) throws -> SaveOutcome {
         let table = try reader.table(named: entity)
         let fields = try fields(values, of: table, addsAttributes: addsAttributes)
-        context.fieldWriter.reset()
+        log.fieldWriter.reset()
         for (field, value) in fields {
             do throws(FieldError) {
-                try context.fieldWriter.write(value, of: field)
+                try log.fieldWriter.write(value, of: field)
             } catch {
-                throw table.refusal(context.catalog.table(named: entity), field, "\(error)")
+                throw table.refusal(log.catalog.table(named: entity), field, "\(error)")
             }
         }
-        context.bodyBuffer.removeAll()
-        context.fieldWriter.finish(into: &context.bodyBuffer)
+        log.bodyBuffer.removeAll()
+        log.fieldWriter.finish(into: &log.bodyBuffer)
         let row = try reader.row(table.number, key)
         guard let row, !row.isDeleted else {
-            try context.checkName(key, of: table.number)
-            try context.insertAnew(table.number, key, over: row)
+            try log.checkName(key, of: table.number)
+            try log.insertAnew(table.number, key, over: row)
             return .inserted
         }
         let previous = row.lastSequence
         let declared = FieldLayout(fields: table.declaredFields.sorted())
-        guard try context.compare(row, keepingAllBut: declared) else { return .unchanged }
-        try context.appendUpdate(
+        guard try log.compare(row, keepingAllBut: declared) else { return .unchanged }
+        try log.appendUpdate(
             origin: .local, entity: table.number, key: key, previous: previous)
         return .updated
     }
@@ -85,7 +86,7 @@ extension WriteTransaction {
                 throw StoreError(
                     .invalidValue, "\(table.name).\(name) can't be saved: \(error.reason).")
             }
-            fields.append((try context.field(named: name, of: table).1, checked))
+            fields.append((try log.field(named: name, of: table).1, checked))
         }
         return fields.sorted { $0.0 < $1.0 }
     }

@@ -1,10 +1,12 @@
 import BackstitchCore
+public import BackstitchLog
 
 /// A transaction that reads and writes. Valid inside the closure of `write` only.
 ///
 /// It reads what it wrote. Everything it writes is kept together, or nothing of it.
 public struct WriteTransaction: ~Copyable {
     package let context: WriteContext
+    package var log: LogWriter { context.log }
     @usableFromInline let types: TypeTable
 
     init(context: WriteContext, types: TypeTable) {
@@ -12,8 +14,8 @@ public struct WriteTransaction: ~Copyable {
         self.types = types
     }
 
-    @usableFromInline package var reader: TableReader { context.reader }
+    @usableFromInline package var reader: TableReader { context.log.reader }
 
     /// The sequence of the last operation so far.
-    public var lastSequence: UInt64 { context.head }
+    public var lastSequence: UInt64 { context.log.head }
 }

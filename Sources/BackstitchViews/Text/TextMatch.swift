@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 public import BackstitchStore
 
 /// Which words of a question stand for all words that begin so.

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import BackstitchLog
 public import BackstitchStore
 
 /// The totals of one group.

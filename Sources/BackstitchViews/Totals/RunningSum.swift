@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 import Foundation
 

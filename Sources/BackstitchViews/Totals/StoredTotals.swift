@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 
 /// The totals of a group as they are stored: packed fields.

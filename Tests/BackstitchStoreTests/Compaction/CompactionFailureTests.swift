@@ -171,7 +171,7 @@ import LMDB
         defer { store.close() }
         try await store.compact(.keepUnsyncedOnly)
         func note(_ bytes: [UInt8]?) async throws {
-            try await store.writeContext { context in
+            try await store.withLogWriter { context in
                 if let bytes {
                     try context.setMeta(MetaName.compaction, bytes)
                 } else {
@@ -209,7 +209,7 @@ extension Store {
     /// Lets the service have everything that waits.
     func settle() async throws {
         let changes = try pushes()
-        try await writeContext { context in
+        try await withLogWriter { context in
             for change in changes {
                 try context.acknowledge(
                     change.entity, change.key, through: change.through,

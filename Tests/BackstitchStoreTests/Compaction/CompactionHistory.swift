@@ -62,7 +62,7 @@ final class CompactionHistory {
     }
 
     private func reply(seed: UInt64, refusesNone: Bool) async throws {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             var random = SeededGenerator(seed: seed)
             for change in try context.reader.sortedPushes() {
                 let choice = refusesNone ? 0 : Int.random(in: 0..<12, using: &random)
@@ -84,7 +84,7 @@ final class CompactionHistory {
     }
 
     private func raiseFloor() async throws {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let outbox = try context.reader.foldOutbox(recordsMax: .max)
             if outbox.changes.isEmpty { try context.setOutboxFloor(outbox.through) }
         }
@@ -112,7 +112,7 @@ final class CompactionHistory {
     }
 }
 
-extension WriteContext {
+extension LogWriter {
     /// Does what a service says to a push.
     fileprivate func answer(_ change: PendingChange, _ choice: Int) throws {
         let version = ServerVersion(

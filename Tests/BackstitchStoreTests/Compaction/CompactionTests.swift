@@ -25,7 +25,7 @@ import Testing
 
     /// Lets the service take all that waits.
     private func acknowledge() async throws {
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             for change in try context.reader.foldOutbox(recordsMax: .max).changes {
                 try context.acknowledge(
                     change.entity, change.key, through: change.through,
@@ -167,7 +167,7 @@ import Testing
         try await name("a", "1")
         try await acknowledge()
         try await name("a", "2")
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             for change in try context.reader.foldOutbox(recordsMax: .max).changes {
                 try context.park(change.entity, change.key, through: change.through, reason: "no")
             }
@@ -181,7 +181,7 @@ import Testing
                 "1 baseline", "3 update", "4 park", "5 baseline", "6 acknowledge",
             ])
         #expect(try store.read { try $0.reader.parkedRecords() } == pushes)
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let key = Department.ID("a").key
             _ = try context.release(try #require(context.catalog.tables.first).number, key)
         }
@@ -204,7 +204,7 @@ import Testing
 
     @Test func `the conflict journal stays`() async throws {
         try await name("a", "local")
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             _ = try context.merge(
                 ServiceRecord(
                     recordName: "a", recordType: "Department", changeTag: "t",
@@ -233,7 +233,7 @@ import Testing
         try await acknowledge()
         try await name("b", "1")
         try await store.compact(.keepUnsyncedOnly)
-        try await store.writeContext { try $0.forgetService() }
+        try await store.withLogWriter { try $0.forgetService() }
         #expect(
             try store.pushes().map(\.push)
                 == [

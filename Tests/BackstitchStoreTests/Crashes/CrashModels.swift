@@ -57,7 +57,7 @@ enum CrashRecords {
     static func acknowledge(in store: Store, tag: Int) async throws {
         let pending = try store.read { try $0.reader.foldOutbox(recordsMax: .max).changes }
         let version = ServerVersion(changeTag: "t\(tag)", modifiedMilliseconds: Int64(tag))
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             for change in pending {
                 try context.acknowledge(
                     change.entity, change.key, through: change.through,

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 import CrashStates
 import Foundation
 import Glibc

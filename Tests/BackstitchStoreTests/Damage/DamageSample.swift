@@ -31,7 +31,7 @@ struct DamageSample {
             everything.data = Data(repeating: 7, count: 9_000)
             try transaction.save(everything)
         }
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             var state = ZoneState()
             state.isSetUp = true
             state.zoneToken = "token"

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 import BackstitchCore
 import Foundation
 import LMDB

@@ -130,7 +130,7 @@ enum ChangedAware {
             card.title = "edited"
             try transaction.save(card)
         }
-        try await unaware.writeContext { context in
+        try await unaware.withLogWriter { context in
             let table = try #require(context.catalog.table(named: "Card"))
             let row = try #require(
                 try context.reader.row(table.number, RecordKey(RecordName("one"))))
@@ -138,7 +138,7 @@ enum ChangedAware {
                 table.number, RecordKey(RecordName("one")), through: row.lastSequence,
                 reason: "no")
         }
-        try await unaware.writeContext { try $0.forgetService(keepsUnsynced: true) }
+        try await unaware.withLogWriter { try $0.forgetService(keepsUnsynced: true) }
         unaware.close()
         for _ in 0..<2 {
             let store = try openIdle(Schema(ChangedAware.Card.self))
@@ -295,7 +295,7 @@ enum ChangedAware {
                 try Self.check(store, known, "seed \(seed), version \(version), pulled")
             }
             if Bool.random(using: &generator) {
-                while try await store.writeContext({ try $0.workOnSchema() }) != nil {
+                while try await store.withLogWriter({ try $0.workOnSchema() }) != nil {
                     try Shifting.$columns.withValue(columns) {
                         try Self.check(store, known, "seed \(seed), version \(version), at work")
                     }

@@ -33,7 +33,7 @@ enum FormatStore {
         }
         try await store.pull(
             "FormatThing", "contested", tag: "2", at: 2, ["string": .string("theirs")])
-        try await store.writeContext { try $0.setOutboxFloor($0.head) }
+        try await store.withLogWriter { try $0.setOutboxFloor($0.head) }
     }
 
     private static func writeRest(_ store: Store) async throws {
@@ -46,7 +46,7 @@ enum FormatStore {
         }
         try await store.pull("FormatThing", "unread", ["status": .string("snoozed")])
         try await store.pull("Newer", "n", ["field": .list([.string("kept")])])
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let key = RecordKey(RecordName("parked"))
             guard let table = context.catalog.table(named: "FormatThing"),
                 let row = try context.reader.row(table.number, key)

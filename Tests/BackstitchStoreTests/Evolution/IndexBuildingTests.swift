@@ -23,7 +23,7 @@ enum BuildingSorted {
 
 @Suite struct IndexBuildingTests {
     private let folder: TemporaryFolder
-    private static let count = 3 * WriteContext.schemaWorkRecordsMax / 2
+    private static let count = 3 * LogWriter.schemaWorkRecordsMax / 2
 
     init() throws {
         folder = try TemporaryFolder()
@@ -53,7 +53,7 @@ enum BuildingSorted {
     private func rewind(_ store: Store) async throws {
         store.schemaWork.withLock { $0?.cancel() }
         await store.schemaWork.withLock { $0 }?.value
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             var catalog = context.catalog.catalog
             for entity in catalog.entities.indices {
                 catalog.beginWork(ofEntityAt: entity)
@@ -76,7 +76,7 @@ enum BuildingSorted {
         #expect(try store.indexesBeingBuilt == ["Item.title", "Item.rank"])
         let before = try explanation(store)
         let expected = try store.read { try $0.fetch(query).count }
-        #expect(try await store.writeContext { try $0.workOnSchema() } == 256)
+        #expect(try await store.withLogWriter { try $0.workOnSchema() } == 256)
         #expect(try store.verify().problems == [])
         // Before and behind the place that the work has come to.
         try await store.write { transaction in
@@ -100,7 +100,7 @@ enum BuildingSorted {
     @Test func `work that was cut off goes on at the next open`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        #expect(try await store.writeContext { try $0.workOnSchema() } == 256)
+        #expect(try await store.withLogWriter { try $0.workOnSchema() } == 256)
         store.close()
         let again = try folder.open(Schema(BuildingSorted.Item.self))
         try await again.prepareIndexes()
@@ -125,7 +125,7 @@ enum BuildingSorted {
     @Test func `an index that is no longer asked for goes, built or not`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        #expect(try await store.writeContext { try $0.workOnSchema() } == 256)
+        #expect(try await store.withLogWriter { try $0.workOnSchema() } == 256)
         store.close()
         let plain = try folder.open(Schema(BuildingPlain.Item.self))
         #expect(try plain.indexesBeingBuilt == [])
@@ -144,7 +144,7 @@ enum BuildingSorted {
     @Test func `a damaged place begins the work anew`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        try await store.writeContext { try $0.setMeta(MetaName.schemaWork, [0, 1, 77]) }
+        try await store.withLogWriter { try $0.setMeta(MetaName.schemaWork, [0, 1, 77]) }
         try await store.prepareIndexes()
         try await store.expectConsistent()
     }

@@ -76,7 +76,7 @@ import Testing
     @Test func `it survives where the record is made again`() async throws {
         try await store.pull("Note", "n", ["text": .string("a")])
         try await store.write { try $0.save(LocalNote(id: "n", text: "mine", draft: "d")) }
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             _ = try context.mergeAbsent(
                 RecordKey(RecordName("n")), recordType: "Note", policy: .clientWins)
         }

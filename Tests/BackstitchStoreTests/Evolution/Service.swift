@@ -9,7 +9,7 @@ extension Store {
         _ type: String, _ name: String, tag: String = "1", at milliseconds: Int64 = 1,
         policy: ConflictPolicy = .serverWins, _ fields: [String: ServiceValue]
     ) async throws -> MergeResult {
-        try await writeContext { context in
+        try await withLogWriter { context in
             try context.merge(
                 ServiceRecord(
                     recordName: name, recordType: type, changeTag: tag,

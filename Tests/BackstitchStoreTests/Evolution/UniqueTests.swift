@@ -102,12 +102,12 @@ enum UniqueStrict {
         try await store.pull("Person", "b", ["email": .string("x")])
         // Until the pull has come to its end, there may be two.
         #expect(try store.read { try $0.count(UniqueStrict.Person.self) } == 2)
-        let merge = { @Sendable (context: WriteContext) in
+        let merge = { @Sendable (context: LogWriter) in
             try context.mergeDuplicates(policy: ConflictSettings(ConflictRules(.serverWins)))
                 .merged.map { "\($0.key) \($0.entityName) \($0.report.copy.map { "\($0)" } ?? "")" }
         }
-        #expect(try await store.writeContext(merge) == ["b Person a"])
-        #expect(try await store.writeContext(merge) == [])
+        #expect(try await store.withLogWriter(merge) == ["b Person a"])
+        #expect(try await store.withLogWriter(merge) == [])
         #expect(try store.read { try $0.count(UniqueStrict.Person.self) } == 1)
         #expect(failure { try save(store, "b", "x") }?.code == .notUnique)
         try save(store, "b", "y")

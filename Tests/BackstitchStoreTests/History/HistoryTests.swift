@@ -55,13 +55,13 @@ import Testing
     @Test func `a record that is gone has a history, and one that never was has none`() async throws
     {
         try await save("one")
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             try context.acknowledge(
                 EntityNumber(1), Department.ID("d").key, through: 1,
                 version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))
         }
         try await store.write { _ = try $0.delete(Department.ID("d")) }
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             try context.acknowledge(
                 EntityNumber(1), Department.ID("d").key, through: 3, version: nil)
         }
@@ -74,7 +74,7 @@ import Testing
     @Test func `a compacted history ends with a baseline`() async throws {
         try await save("one")
         try await save("two")
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             try context.acknowledge(
                 EntityNumber(1), Department.ID("d").key, through: 2,
                 version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))

@@ -168,7 +168,7 @@ import Testing
             try tx.save(Node(id: "a"))
             try tx.save(Node(id: "b"))
         }
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             for change in try context.reader.foldOutbox(recordsMax: .max).changes {
                 try context.acknowledge(
                     change.entity, change.key, through: change.through,

@@ -87,10 +87,11 @@ import LMDB
         var isFailing = true
         while true {
             if isFailing { store.setCommitFault { throw Planned() } }
-            let step = try? await store.writeContext { context -> CatchUpStep in
+            let step = try? await store.withWriteContext { context -> CatchUpStep in
                 var used = folder.withLock { $0 }
                 defer { folder.withLock { $0 = used } }
-                return try context.catchUp(registered, &used, retries: false, budget: fixed)
+                return try context.projections.catchUp(
+                    registered, &used, retries: false, budget: fixed)
             }
             store.setCommitFault(nil)
             #expect((step == nil) == isFailing)
@@ -119,9 +120,10 @@ import LMDB
         budget.operations = 1
         let fixed = budget
         // A folder of its own for each operation remembers nothing.
-        while try await store.writeContext({ context -> CatchUpStep in
+        while try await store.withWriteContext({ context -> CatchUpStep in
             var folder = ChangeFolder()
-            return try context.catchUp(registered, &folder, retries: false, budget: fixed)
+            return try context.projections.catchUp(
+                registered, &folder, retries: false, budget: fixed)
         }) != .done {}
         try store.expect(mirror)
     }
@@ -186,7 +188,7 @@ import LMDB
             },
         ]
         for damage in damages {
-            try await store.writeContext { context in
+            try await store.withLogWriter { context in
                 context.hasWrittenDirectly = true
                 let state = try #require(try context.reader.projectionState("mirror"))
                 try damage(context.reader.entries(of: state))

@@ -184,7 +184,7 @@ import Threading
             )
         }
         let store = try openIdle()
-        try await store.writeContext { context in
+        try await store.withLogWriter { context in
             let stored = ViewEntries(
                 access: context.access, database: context.databases.meta, slot: 9)
             var model: [[UInt8]: [UInt8]] = [:]

@@ -99,13 +99,13 @@ import Testing
         let text = words.joined(separator: " ")
         try await store.write { _ = try $0.save(Article(id: "1", title: "t", body: text)) }
         #expect(try entries(store) == 501)
-        let changes = try await store.writeContext { context in
+        let changes = try await store.withWriteContext { context in
             let transaction = WriteTransaction(context: context, types: store.types)
-            let before = context.access.changeCount
+            let before = context.log.access.changeCount
             try transaction.save(Article(id: "1", title: "t", body: text + " more word3"))
-            let first = context.access.changeCount
+            let first = context.log.access.changeCount
             try transaction.save(Article(id: "1", title: "t", body: text + " more word3", likes: 2))
-            return (first - before, context.access.changeCount - first)
+            return (first - before, context.log.access.changeCount - first)
         }
         // The operation and the row, and two entries.
         #expect(changes == (4, 2))

@@ -12,7 +12,7 @@ import Testing
     private func withView<Result: Sendable>(
         _ body: @escaping @Sendable (ViewEntries, ViewEntries) throws -> Result
     ) async throws -> Result {
-        try await Store.inMemory(schema: .all).writeContext { context in
+        try await Store.inMemory(schema: .all).withLogWriter { context in
             let entries = (6...8 as ClosedRange<UInt16>).map { slot in
                 ViewEntries(
                     access: context.access, database: context.databases.meta, slot: slot)

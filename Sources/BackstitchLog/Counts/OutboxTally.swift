@@ -1,0 +1,282 @@
+package import BackstitchCore
+import LMDB
+
+/// How many records there are, by entity, how much of them the service does not have, and how many
+/// conflicts are in the journal.
+package struct OutboxTally: Equatable, Sendable {
+    package struct Counts: Equatable, Sendable {
+        package var records = 0
+        /// Records that were deleted here and whose ends the service does not know.
+        package var tombstones = 0
+        package var pendingRecords = 0
+        package var pendingOperations = 0
+        package var parkedRecords = 0
+        package var parkedOperations = 0
+    }
+
+    /// The entities that have anything to count.
+    package private(set) var entities: [EntityNumber: Counts] = [:]
+    package var conflicts = 0
+
+    package subscript(entity: EntityNumber) -> Counts {
+        get { entities[entity] ?? Counts() }
+        set { entities[entity] = newValue == Counts() ? nil : newValue }
+    }
+
+    /// Adds unsynced records with operations, or takes them away.
+    package mutating func add(
+        records: Int, operations: Int, isParked: Bool, of entity: EntityNumber
+    ) {
+        if isParked {
+            self[entity].parkedRecords += records
+            self[entity].parkedOperations += operations
+        } else {
+            self[entity].pendingRecords += records
+            self[entity].pendingOperations += operations
+        }
+    }
+
+    /// Adds a row, or takes it away; one that was evicted counts as nothing.
+    package mutating func add(_ count: Int, rowWith flags: RowView.Flags, of entity: EntityNumber) {
+        if !flags.contains(.isDeleted) {
+            self[entity].records += count
+        } else if !flags.contains(.isEvicted) {
+            self[entity].tombstones += count
+        }
+    }
+}
+
+/// A tally with what it is of: the state of the store behind an operation, and how far it has come
+/// where it is being made.
+///
+/// Every commit with operations stores it, so that one whose sequence is not that of the last
+/// operation shows that a program has written which does not keep it up.
+package struct OutboxCounting: Equatable, Sendable {
+    package static let version: UInt8 = 1
+    /// The rows, operations and journal entries that a commit counts in passing.
+    package static let workPerCommit = 1_024
+
+    package var tally = OutboxTally()
+    /// The last operation that it has.
+    package var sequence: UInt64
+    /// The key of the tables up to which rows and journal entries are counted; nil for all.
+    package var position: [UInt8]?
+
+    package init(sequence: UInt64, position: [UInt8]?) {
+        self.sequence = sequence
+        self.position = position
+    }
+
+    package var isComplete: Bool { position == nil }
+
+    /// A tally that is still to be made.
+    package static func begun(at sequence: UInt64) -> OutboxCounting {
+        OutboxCounting(sequence: sequence, position: sequence == 0 ? nil : [])
+    }
+
+    /// Whether the entry at a key of the tables is counted.
+    package func covers(_ key: UnsafeRawBufferPointer) -> Bool {
+        guard let position else { return true }
+        return !position.withUnsafeBytes { $0.lexicographicallyPrecedes(key) }
+    }
+}
+
+extension OutboxCounting {
+    private static let isBeingMade: UInt8 = 1
+
+    /// The stored form: version, flags, sequence (8, little-endian), and numbers in groups of 7 bits,
+    /// lowest first, the highest bit set where more follow.
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = [Self.version, isComplete ? 0 : Self.isBeingMade]
+        withUnsafeBytes(of: sequence.littleEndian) { bytes.append(contentsOf: $0) }
+        func append(_ number: Int) {
+            var rest = UInt64(max(0, number))
+            while rest >= 0x80 {
+                bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+                rest >>= 7
+            }
+            bytes.append(UInt8(rest))
+        }
+        append(tally.conflicts)
+        append(tally.entities.count)
+        for (entity, counts) in tally.entities.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            append(Int(entity.rawValue))
+            append(counts.records)
+            append(counts.tombstones)
+            append(counts.pendingRecords)
+            append(counts.pendingOperations)
+            append(counts.parkedRecords)
+            append(counts.parkedOperations)
+        }
+        return bytes + (position ?? [])
+    }
+
+    /// Reads the stored form; nil where it is none.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count > 10, bytes[0] == Self.version else { return nil }
+        var at = 10
+        func number() -> Int? {
+            var number: UInt64 = 0
+            for shift in stride(from: UInt64(0), to: 63, by: 7) {
+                guard at < bytes.count else { return nil }
+                let byte = bytes[at]
+                at += 1
+                number |= UInt64(byte & 0x7F) << shift
+                if byte < 0x80 { return Int(number) }
+            }
+            return nil
+        }
+        sequence = bytes[2..<10].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        guard let conflicts = number(), let entityCount = number() else { return nil }
+        tally.conflicts = conflicts
+        for _ in 0..<entityCount {
+            guard let entity = number().flatMap({ UInt16(exactly: $0) }),
+                let records = number(), let tombstones = number(),
+                let pendingRecords = number(), let pendingOperations = number(),
+                let parkedRecords = number(), let parkedOperations = number()
+            else { return nil }
+            tally[EntityNumber(entity)] = OutboxTally.Counts(
+                records: records, tombstones: tombstones, pendingRecords: pendingRecords,
+                pendingOperations: pendingOperations, parkedRecords: parkedRecords,
+                parkedOperations: parkedOperations)
+        }
+        let isBeingMade = bytes[1] & Self.isBeingMade != 0
+        guard isBeingMade || at == bytes.count else { return nil }
+        position = isBeingMade ? Array(bytes[at...]) : nil
+    }
+}
+
+extension TableReader {
+    /// The stored tally, complete or not; one that is still to be made where there is none, or where
+    /// a program has written that does not keep it up.
+    package func outboxCounting(at head: UInt64) throws -> OutboxCounting {
+        guard let counting = try meta(MetaName.outboxCounts).flatMap(OutboxCounting.init),
+            counting.sequence == head
+        else { return .begun(at: head) }
+        return counting
+    }
+
+    /// The stored tally of the moment that is read; nil where there is none.
+    package var storedTally: OutboxTally? {
+        get throws {
+            let counting = try outboxCounting(at: head)
+            return counting.isComplete ? counting.tally : nil
+        }
+    }
+
+    /// The tally at the moment that is read: the stored one, or one that is made now.
+    package var outboxTally: OutboxTally {
+        get throws {
+            var counting = try outboxCounting(at: head)
+            try countOn(&counting, budget: .max)
+            return counting.tally
+        }
+    }
+
+    /// Goes on with a tally that is being made.
+    ///
+    /// - Parameters:
+    ///   - budget: The rows, operations and journal entries after which it stops; a row is counted
+    ///     with all its operations.
+    ///   - end: The key behind which nothing is counted; nil for all.
+    package func countOn(
+        _ counting: inout OutboxCounting, budget: Int, through end: [UInt8]? = nil
+    ) throws {
+        guard let position = counting.position else { return }
+        var found = counting
+        var work = 0
+        for table in [TableKey.rows, TableKey.journal] where position.first ?? 0 <= table {
+            let start = position.first == table ? position : [table]
+            try [table].withUnsafeBytes { prefix in
+                try start.withUnsafeBytes { start in
+                    try visit(prefix: prefix, from: start) { key, value in
+                        // The last one that was counted.
+                        if position.withUnsafeBytes({ $0.holdsSameBytes(as: key) }) { return true }
+                        let isBehind = end?.withUnsafeBytes { $0.lexicographicallyPrecedes(key) }
+                        if isBehind == true { return false }
+                        work += try count(key, value, &found.tally)
+                        guard work >= budget else { return true }
+                        found.position = Array(key)
+                        return false
+                    }
+                }
+            }
+            if work >= budget {
+                counting = found
+                return
+            }
+        }
+        found.position = nil
+        counting = found
+    }
+
+    /// Counts a row or a journal entry.
+    ///
+    /// - Returns: how many entries and operations it looked at.
+    private func count(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ tally: inout OutboxTally
+    ) throws -> Int {
+        guard key.first == TableKey.rows else {
+            tally.conflicts += 1
+            return 1
+        }
+        guard key.count >= TableKey.rowPrefixByteCount, let row = RowView(value),
+            row.isIntact(at: key)
+        else { throw Self.damagedRow }
+        let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+        tally.add(1, rowWith: row.flags, of: entity)
+        guard row.isDirty else { return 1 }
+        let operations = try unsyncedCount(from: row.lastSequence, after: row.syncedSequence)
+        tally.add(
+            records: 1, operations: operations, isParked: row.flags.contains(.isParked),
+            of: entity)
+        return 1 + operations
+    }
+
+    package func unsyncedCount(from last: UInt64, after synced: UInt64) throws -> Int {
+        var count = 0
+        try visitChain(from: last, after: synced) { _ in count += 1 }
+        return count
+    }
+}
+
+extension OutboxCounting {
+    /// Takes in what an operation did to its record's row, which is already in the log.
+    ///
+    /// An edit costs nothing; what settles, parks or forgets operations reads their links.
+    package mutating func note(
+        _ operation: OperationView, from before: RowHeader?, to after: RowHeader?,
+        _ reader: TableReader
+    ) throws {
+        if operation.conflictBytes != nil {
+            let isCovered = TableKey.withJournal(operation.sequence) { covers($0) }
+            if isCovered { tally.conflicts += 1 }
+        }
+        let isCovered =
+            isComplete
+            || TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { covers($0) }
+        guard isCovered else { return }
+        if before?.flags != after?.flags {
+            if let before { tally.add(-1, rowWith: before.flags, of: operation.entity) }
+            if let after { tally.add(1, rowWith: after.flags, of: operation.entity) }
+        }
+        let wasDirty = before?.isDirty ?? false
+        let isDirty = after?.isDirty ?? false
+        guard wasDirty || isDirty else { return }
+        let wasParked = before?.flags.contains(.isParked) ?? false
+        let isEdit = isDirty && operation.kind.changesContent && operation.kind != .baseline
+        if isEdit, !(wasDirty && wasParked) {
+            tally.add(
+                records: wasDirty ? 0 : 1, operations: 1, isParked: false, of: operation.entity)
+            return
+        }
+        for (sign, header) in [(-1, before), (1, after)] {
+            guard let header, header.isDirty else { continue }
+            let operations = try reader.unsyncedCount(
+                from: header.lastSequence, after: header.syncedSequence)
+            tally.add(
+                records: sign, operations: sign * operations,
+                isParked: header.flags.contains(.isParked), of: operation.entity)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+package import BackstitchCore
+import LMDB
+
+/// Queries read live records that can be read as their Swift type; tombstones and unreadable ones
+/// are left out.
+extension TableReader: RowSource {
+    package func visitRows(
+        of entity: EntityNumber, within range: KeyRange, reversed: Bool,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.rows)
+        prefix.append(big: entity.rawValue)
+        let prefixCount = prefix.count
+        let examiner = examiner(of: entity)
+        try visitEntries(
+            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
+        ) { key, value in
+            guard let row = RowView(value) else { throw Self.damagedRow }
+            guard try isReadable(row, by: examiner) else { return true }
+            return try visit(key.part(prefixCount..<key.count), row.bodyBytes)
+        }
+    }
+
+    package func visitIndex(
+        of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
+        reversed: Bool, readsRows: Bool,
+        _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let examiner = examiner(of: entity)
+        let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
+        var prefix = ByteBuffer(capacity: 8)
+        TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
+        try visitEntries(
+            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
+        ) { key, _ in
+            let rest = key.part(prefix.count..<key.count)
+            guard let count = OrderedKey.byteCount(of: attribute.type, in: rest),
+                count < rest.count
+            else { throw Self.damagedIndex }
+            let recordKey = rest.part(count..<rest.count)
+            if asksRows {
+                guard let row = try row(entity, keyBytes: recordKey),
+                    try isReadable(row, by: examiner)
+                else { return true }
+            }
+            return try visit(rest.part(0..<count), recordKey)
+        }
+    }
+
+    package func visitReferrers(
+        of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
+        from start: [UInt8], readsRows: Bool,
+        _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let examiner = examiner(of: entity)
+        let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
+        try visitInverse(entity, attribute.field, target, from: start) { key in
+            if asksRows {
+                guard let row = try row(entity, keyBytes: key), try isReadable(row, by: examiner)
+                else { return true }
+            }
+            return try visit(key)
+        }
+    }
+
+    package func withRow<Result>(
+        of entity: EntityNumber, key: UnsafeRawBufferPointer,
+        _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result? {
+        guard let row = try row(entity, keyBytes: key),
+            try isReadable(row, by: examiner(of: entity))
+        else { return nil }
+        return try body(row.bodyBytes)
+    }
+
+    // MARK: Readability
+
+    /// What has to ask each row of an entity whether its Swift type can read it; nil where the marks
+    /// that rows carry say so.
+    ///
+    /// The marks are those of another schema until the records were examined, and always in the past,
+    /// whose rows are read by the present schema. So a row that does not fit is left out from the first
+    /// read on, and a count is that of the records which are fetched.
+    package func examiner(of entity: EntityNumber) -> EntityTable? {
+        guard let table = catalog.table(entity), table.isUnderExamination || past != nil else {
+            return nil
+        }
+        return table
+    }
+
+    /// Whether a row is a live record that its Swift type can read.
+    package func isReadable(_ row: RowView, by examiner: EntityTable?) throws -> Bool {
+        guard let examiner else { return row.flags.isDisjoint(with: .notReadable) }
+        if row.isDeleted { return false }
+        guard let fields = row.fields else { throw Self.damagedRow }
+        return try examiner.canRead(fields)
+    }
+
+    // MARK: Entries
+
+    package static let damagedRow = StoreError(
+        .damaged, "A row is damaged. Run rebuild to make the tables anew.")
+    private static let damagedIndex = StoreError(
+        .damaged, "An index entry can't be read. Run rebuild to make the tables anew.")
+
+    private func hasUnreadableRows(_ entity: EntityNumber) throws -> Bool {
+        var found = false
+        try visitUnreadableMarks(of: entity) {
+            found = true
+            return false
+        }
+        return found
+    }
+
+    /// Visits what marks the unreadable records of an entity, until the closure returns false.
+    package func visitUnreadableMarks(of entity: EntityNumber, _ visit: () throws -> Bool) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.unreadable)
+        prefix.append(big: entity.rawValue)
+        try self.visit(prefix: prefix.bytes) { _, _ in try visit() }
+    }
+
+    /// Visits the entries below a prefix from `lower` up to but without `upper`, either way round.
+    private func visitEntries(
+        prefix: UnsafeRawBufferPointer, lower: [UInt8], upper: [UInt8]?, reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        var bounds = ByteBuffer(capacity: 256)
+        bounds.append(prefix)
+        lower.withUnsafeBytes { bounds.append($0) }
+        let firstCount = bounds.count
+        if let upper {
+            bounds.append(prefix)
+            upper.withUnsafeBytes { bounds.append($0) }
+        } else {
+            Array(prefix).next.withUnsafeBytes { bounds.append($0) }
+        }
+        let first = bounds.bytes.part(0..<firstCount)
+        let end = bounds.bytes.part(firstCount..<bounds.count)
+        if let past {
+            return try visitPast(
+                past, prefix: prefix, from: Array(first), to: Array(end), reversed: reversed, visit)
+        }
+        try visitStoredEntries(from: first, to: end, reversed: reversed, visit)
+    }
+
+    /// Visits the entries of the tables from a key up to but without another, either way round.
+    package func visitStoredEntries(
+        from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer, reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try access.withCursor(in: databases.tables) { cursor in
+            guard reversed else {
+                var isThere = try cursor.seek(atOrAfter: first)
+                while isThere {
+                    let key = cursor.key
+                    guard key.order(end) < 0, try visit(key, cursor.value) else { return }
+                    isThere = try cursor.next()
+                }
+                return
+            }
+            // The entry before the end; the last one where nothing follows it.
+            var isThere =
+                try cursor.seek(atOrAfter: end) ? try cursor.previous() : try cursor.last()
+            while isThere {
+                let key = cursor.key
+                guard key.order(first) >= 0, try visit(key, cursor.value) else { return }
+                isThere = try cursor.previous()
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// The first bytes behind everything that starts with these; a table's prefix has one.
+    var next: [UInt8] {
+        var bytes = self
+        while let last = bytes.popLast() {
+            if last < .max { return bytes + [last + 1] }
+        }
+        preconditionFailure("A prefix of a table is never the last of all keys.")
+    }
+}

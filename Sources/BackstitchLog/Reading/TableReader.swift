@@ -1,0 +1,270 @@
+package import BackstitchCore
+package import LMDB
+
+/// Reads the log and the tables within one transaction, whose lifetime it must not outlive.
+@usableFromInline
+package struct TableReader {
+    package let access: Access
+    package let databases: Databases
+    package let catalog: CatalogSnapshot
+    /// What was different at the moment that is read; nil for the present.
+    package let past: PastRows?
+    /// Whether the checksums of rows are compared: where what they say is written again.
+    package let checksRows: Bool
+
+    package init(
+        access: Access, databases: Databases, catalog: CatalogSnapshot, past: PastRows? = nil,
+        checksRows: Bool = false
+    ) {
+        self.checksRows = checksRows
+        self.access = access
+        self.databases = databases
+        self.catalog = catalog
+        self.past = past
+    }
+
+    // MARK: Rows
+
+    /// The row of a record, tombstones included.
+    package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
+        try TableKey.withRow(entity, key) { try row(at: $0) }
+    }
+
+    package func row(_ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer) throws -> RowView? {
+        try TableKey.withRow(entity, keyBytes: keyBytes) { try row(at: $0) }
+    }
+
+    private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
+        if let past, let record = past.record(at: key) { return past.row(of: record) }
+        guard let bytes = try access.get(key, in: databases.tables) else { return nil }
+        guard let row = RowView(bytes), !checksRows || row.isIntact(at: key) else {
+            throw Self.damagedRow
+        }
+        return row
+    }
+
+    /// Visits the entries of a table whose keys start with a prefix, in key order.
+    ///
+    /// - Parameter visit: Gets the key and the value; returns whether to go on.
+    package func visit(
+        prefix: UnsafeRawBufferPointer, from start: UnsafeRawBufferPointer? = nil,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        if let past {
+            return try visitPast(
+                past, prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
+                reversed: false, visit)
+        }
+        try access.withCursor(in: databases.tables) { cursor in
+            var isThere = try cursor.seek(atOrAfter: start ?? prefix)
+            while isThere {
+                guard cursor.key.begins(with: prefix) else { return }
+                guard try visit(cursor.key, cursor.value) else { return }
+                isThere = try cursor.next()
+            }
+        }
+    }
+
+    /// Visits the rows of an entity, tombstones included, in key order, and compares their checksums.
+    package func visitStoredRows(
+        of entity: EntityNumber, from start: RecordKey? = nil,
+        _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
+    ) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.rows)
+        prefix.append(big: entity.rawValue)
+        var from = ByteBuffer()
+        from.append(prefix.bytes)
+        if let start { from.append(start) }
+        try self.visit(prefix: prefix.bytes, from: from.bytes) { key, value in
+            guard let row = RowView(value), row.isIntact(at: key) else { throw Self.damagedRow }
+            let keyBytes = key.part(TableKey.rowPrefixByteCount..<key.count)
+            return try visit(keyBytes, row)
+        }
+    }
+
+    // MARK: The log
+
+    /// The sequence of the last operation; 0 where there is none.
+    package var head: UInt64 {
+        get throws {
+            if let past { return past.sequence }
+            return try access.withCursor(in: databases.log) { cursor in
+                try cursor.last() ? cursor.key.sequence : 0
+            }
+        }
+    }
+
+    /// Operations behind this sequence are not there yet at the moment that is read.
+    package var lastVisible: UInt64 { past?.sequence ?? .max }
+
+    /// Calls `body` with the operation at a sequence; nil where there is none.
+    package func withOperation<Result>(
+        _ sequence: UInt64, _ body: (OperationView) throws -> Result
+    ) throws -> Result? {
+        guard sequence <= lastVisible else { return nil }
+        let bytes = try TableKey.withSequence(sequence) {
+            try access.get($0, in: databases.log)
+        }
+        guard let bytes else { return nil }
+        return try body(try OperationView(bytes, sequence: sequence))
+    }
+
+    /// Visits operations in sequence order from a sequence on.
+    package func visitOperations(
+        from first: UInt64, _ visit: (OperationView) throws -> Bool
+    ) throws {
+        try visitStoredOperations(from: first) { sequence, bytes in
+            try visit(try OperationView(bytes, sequence: sequence))
+        }
+    }
+
+    /// Visits the bytes of operations, which may be damaged, in sequence order.
+    package func visitStoredOperations(
+        from first: UInt64, _ visit: (UInt64, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try access.withCursor(in: databases.log) { cursor in
+            var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
+            while isThere {
+                let sequence = cursor.key.sequence
+                guard sequence <= lastVisible, try visit(sequence, cursor.value) else { return }
+                isThere = try cursor.next()
+            }
+        }
+    }
+
+    /// The operations of a record that changed its content after a sequence, oldest first.
+    ///
+    /// A baseline counts as an insert; that of a tombstone stands for nothing.
+    package func contentSteps(
+        from last: UInt64, after synced: UInt64
+    ) throws -> [OperationStep] {
+        var steps: [OperationStep] = []
+        var sequence = last
+        while sequence > synced {
+            let found = try withOperation(sequence) { operation -> UInt64 in
+                if !operation.isTombstone { steps.append(try OperationStep(operation)) }
+                return operation.previous
+            }
+            guard let found else {
+                throw StoreError(
+                    .damaged, "Operation \(sequence) is missing in the log. Run verify.")
+            }
+            sequence = found
+        }
+        return steps.reversed()
+    }
+
+    /// Visits what ``contentSteps(from:after:)`` has, one operation after another until the closure
+    /// returns false: their sequences are held in memory, and one of them.
+    package func visitContentSteps(
+        from last: UInt64, after synced: UInt64, _ visit: (OperationStep) throws -> Bool
+    ) throws {
+        var sequences: [UInt64] = []
+        try visitChain(from: last, after: synced) { sequences.append($0) }
+        while let sequence = sequences.popLast() {
+            let step = try withOperation(sequence) { try OperationStep($0) }
+            guard let step, try visit(step) else { return }
+        }
+    }
+
+    /// Visits the sequences of the operations that the service does not have of a record, newest
+    /// first.
+    package func visitUnsynced(of row: RowView, _ visit: (UInt64) throws -> Void) throws {
+        try visitChain(from: row.lastSequence, after: row.syncedSequence, visit)
+    }
+
+    /// Visits the sequences of a record's operations that changed its content, newest first.
+    package func visitChain(
+        from last: UInt64, after synced: UInt64, _ visit: (UInt64) throws -> Void
+    ) throws {
+        var sequence = last
+        while sequence > synced {
+            // Only links are followed: who needs the values compares the checksums.
+            let bytes = try TableKey.withSequence(sequence) {
+                try access.get($0, in: databases.log)
+            }
+            guard let bytes else {
+                throw StoreError(
+                    .damaged, "Operation \(sequence) is missing in the log. Run verify.")
+            }
+            let operation = try OperationView(bytes, sequence: sequence, verifies: false)
+            guard operation.previous < sequence else {
+                throw StoreError(
+                    .damaged,
+                    "Operation \(sequence) follows operation \(operation.previous). Run verify.")
+            }
+            if !operation.isTombstone { try visit(sequence) }
+            sequence = operation.previous
+        }
+    }
+
+    /// What the service has in the fields that changed on this device alone since its version came.
+    ///
+    /// Of a record that began here to stay, the first edit brought all that it was then.
+    package func keptFields(of row: RowView) throws -> Fields {
+        guard row.hasChangeTag else { return Fields() }
+        var kept = Fields()
+        var keptSinceEdit = Fields()
+        var beganHere = false
+        var pushed: Set<FieldID> = []
+        var sequence = row.syncedSequence
+        while sequence > 0 {
+            let previous = try withOperation(sequence) { operation -> UInt64 in
+                guard operation.kind == .update, operation.origin != .remote else {
+                    beganHere = operation.kind == .insert && operation.origin == .localOnly
+                    return 0
+                }
+                guard case .update(let before, let after) = try OperationStep(operation).change
+                else { return 0 }
+                if operation.origin == .localOnly {
+                    // The oldest says what was there before.
+                    for field in after.ids where !pushed.contains(field) {
+                        kept[field] = before.value(field)
+                    }
+                } else {
+                    pushed.formUnion(after.ids)
+                    keptSinceEdit = kept
+                }
+                return operation.previous
+            }
+            sequence = previous ?? 0
+        }
+        return beganHere ? keptSinceEdit : kept
+    }
+
+    // MARK: Meta
+
+    /// A value of the meta database.
+    package func meta(_ name: String) throws -> [UInt8]? {
+        try Array(name.utf8).withUnsafeBytes { key in
+            try access.get(key, in: databases.meta).map { Array($0) }
+        }
+    }
+
+    /// Visits the entries of `meta` whose names begin with a prefix, with what follows it, in the
+    /// order of the names, until the closure returns false.
+    package func visitMeta(
+        _ prefix: String, _ visit: (String, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try Array(prefix.utf8).withUnsafeBytes { prefix in
+            try access.withCursor(in: databases.meta) { cursor in
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, cursor.key.begins(with: prefix) {
+                    let name = cursor.key.part(prefix.count..<cursor.key.count)
+                    guard try visit(String(decoding: name, as: UTF8.self), cursor.value) else {
+                        return
+                    }
+                    isThere = try cursor.next()
+                }
+            }
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The sequence that a key of the log spells; 0 where it is none.
+    package var sequence: UInt64 {
+        count == 8 ? UInt64(bigEndian: loadUnaligned(as: UInt64.self)) : 0
+    }
+}

@@ -1,0 +1,98 @@
+package import BackstitchCore
+import Foundation
+import LMDB
+
+/// The names in the meta database.
+package enum MetaName {
+    package static let catalog = "catalog"
+    /// The catalog once more, on other pages.
+    package static let catalogCopy = "catalog.copy"
+    /// The sequence before which every operation is settled or parked: a hint where to look for
+    /// unsynced operations.
+    package static let outboxFloor = "outbox.floor"
+    package static let outboxCounts = "outbox.counts"
+    /// How far building indexes and examining records has come.
+    package static let schemaWork = "schema.work"
+    /// How far the log is compacted.
+    package static let compaction = "log.compacted"
+    /// The state of a zone's synchronisation.
+    package static func zone(_ name: String) -> String { zonePrefix + name }
+    /// Nothing, where a repair lost what it knew of zones: the first pull of each fetches all.
+    package static let fetchAll = "repair.fetch"
+    /// What the names of zones' states begin with.
+    package static let zonePrefix = "sync."
+    /// How many times an engine began to synchronise the store.
+    package static let syncTurn = "exchange.turn"
+    /// Records seen during a full fetch.
+    package static let seenPrefix = "seen."
+    /// Records whose version on the service was not taken over.
+    package static let missedPrefix = "missed."
+    /// Records whose delete the service never heard of, because it lost the zone before.
+    package static let unheardPrefix = "unheard."
+    /// Records that could not be stored whole, because the catalog has no numbers left.
+    package static let incompletePrefix = "incomplete."
+    /// Records that arrived and may become one with others at the end of the pull.
+    package static let duplicatePrefix = "duplicate."
+}
+
+/// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.
+package enum CatalogCoding {
+    /// What every version can read of a catalog.
+    private struct Version: Decodable {
+        let formatVersion: Int
+    }
+
+    /// A catalog mostly changes in one entity, and stores of one schema have most entities alike.
+    package static let entities = EncodedEntities()
+
+    /// What a catalog says besides its entities.
+    private struct Head: Encodable {
+        let copiedFrom: UUID?
+        let formatVersion: Int
+        let storeID: UUID
+    }
+
+    package static func encode(_ catalog: Catalog) throws -> [UInt8] {
+        var bytes = Array("{\"entities\":[".utf8)
+        for (index, entity) in catalog.entities.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes += try entities.bytes(of: entity)
+        }
+        let head = Head(
+            copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
+            storeID: catalog.storeID)
+        bytes += "],".utf8
+        bytes += try head.sortedJSON().dropFirst()
+        return bytes
+    }
+
+    package static func decode(_ bytes: [UInt8]) throws -> Catalog {
+        let data = Data(bytes)
+        guard let version = try? JSONDecoder().decode(Version.self, from: data) else {
+            throw StoreError(
+                .damaged, "The store's catalog can't be read. Restore the store from a backup.")
+        }
+        guard version.formatVersion <= Catalog.formatVersion else {
+            throw StoreError(
+                .newerFormat,
+                "The store has format version \(version.formatVersion), and this program reads up "
+                    + "to \(Catalog.formatVersion). Update the program.")
+        }
+        guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
+            catalog.isWellFormed
+        else {
+            throw StoreError(
+                .damaged, "The store's catalog can't be read. Restore the store from a backup.")
+        }
+        return catalog
+    }
+}
+
+extension Encodable {
+    /// The JSON of it, with keys in order.
+    package func sortedJSON() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return Array(try encoder.encode(self))
+    }
+}

@@ -1,0 +1,57 @@
+package import BackstitchCore
+package import LMDB
+import Threading
+
+/// The catalog of an open store, in step with what is stored.
+///
+/// Another process may number new names or change indexes, so every transaction uses the catalog
+/// that it sees itself. It is looked up only after a commit, and decoded only where its bytes are not
+/// those of the last time.
+package final class CatalogState: Sendable {
+    private struct Known {
+        var snapshot: CatalogSnapshot
+        /// The stored bytes of the snapshot; nil where they were not compared yet.
+        var bytes: [UInt8]?
+        /// A commit at which the snapshot is right; nil where that was not seen yet.
+        var transaction: UInt64?
+    }
+
+    private let known: Locked<Known>
+
+    package init(_ snapshot: CatalogSnapshot) {
+        known = Locked(Known(snapshot: snapshot, bytes: nil))
+    }
+
+    /// The catalog as it was last seen.
+    package var snapshot: CatalogSnapshot { known.withLock { $0.snapshot } }
+
+    /// Takes over what a commit of this store changed.
+    package func set(_ snapshot: CatalogSnapshot) {
+        known.withLock { $0 = Known(snapshot: snapshot, bytes: nil) }
+    }
+
+    /// The catalog that a transaction sees.
+    package func current(_ access: Access, _ databases: Databases) throws -> CatalogSnapshot {
+        let commit = access.commit
+        let known = self.known.withLock { $0 }
+        if known.transaction == commit { return known.snapshot }
+        let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
+            try access.get($0, in: databases.meta)
+        }
+        guard let bytes else { return known.snapshot }
+        if known.bytes?.withUnsafeBytes({ $0.holdsSameBytes(as: bytes) }) == true {
+            self.known.withLock { if $0.bytes == known.bytes { $0.transaction = commit } }
+            return known.snapshot
+        }
+        let stored = Array(bytes)
+        let catalog = try CatalogCoding.decode(stored)
+        let isKnown = catalog == known.snapshot.catalog
+        let snapshot = isKnown ? known.snapshot : CatalogSnapshot(catalog)
+        self.known.withLock {
+            // A long read may see an older catalog than others saw since.
+            guard commit >= $0.transaction ?? 0 else { return }
+            $0 = Known(snapshot: snapshot, bytes: stored, transaction: commit)
+        }
+        return snapshot
+    }
+}

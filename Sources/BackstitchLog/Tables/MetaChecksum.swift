@@ -1,0 +1,47 @@
+package import LMDB
+import XXHash
+
+/// The checksum of a value of the meta database: 8 bytes, little-endian, under the value's name with a
+/// prefix. A value without one is of an older version, or a mark of a full fetch.
+package enum MetaChecksum {
+    package static let prefix = "sum."
+
+    package static func name(of name: String) -> String { prefix + name }
+
+    package static func bytes(of value: [UInt8], named name: String) -> [UInt8] {
+        let seed = Array(name.utf8).withUnsafeBytes { Checksum.xxh64($0) }
+        let hash = value.withUnsafeBytes { Checksum.xxh64($0, seed: seed) }
+        return withUnsafeBytes(of: hash.littleEndian) { Array($0) }
+    }
+
+    /// Whether a value is as it was written.
+    ///
+    /// - Parameter checksum: What stands under the name of the checksum; nil where nothing does.
+    package static func matches(_ value: [UInt8], named name: String, _ checksum: [UInt8]?) -> Bool
+    {
+        checksum == nil || checksum == bytes(of: value, named: name)
+    }
+}
+
+extension Access {
+    /// Puts a value of the meta database with its checksum; the catalog twice, because without it
+    /// nothing could be salvaged.
+    package func putMeta(_ name: String, _ value: [UInt8], _ databases: Databases) throws {
+        func put(_ name: String, _ value: [UInt8]) throws {
+            try Array(name.utf8).withUnsafeBytes { key in
+                try value.withUnsafeBytes { try self.put(key, $0, in: databases.meta) }
+            }
+        }
+        try put(name, value)
+        if name.hasPrefix(MetaName.seenPrefix) { return }
+        try put(MetaChecksum.name(of: name), MetaChecksum.bytes(of: value, named: name))
+        if name == MetaName.catalog { try putMeta(MetaName.catalogCopy, value, databases) }
+    }
+
+    /// Deletes a value of the meta database with its checksum.
+    package func deleteMeta(_ name: String, _ databases: Databases) throws {
+        for name in [name, MetaChecksum.name(of: name)] {
+            _ = try Array(name.utf8).withUnsafeBytes { try delete($0, in: databases.meta) }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+package import BackstitchCore
+package import LMDB
+
+/// Makes the tables follow the log: the only code that writes a table.
+///
+/// Applying an operation reads no clock, no random source and no policy, so that the same log and
+/// catalog always give the same bytes.
+package struct Projector: ~Copyable {
+    package let access: Access
+    package let databases: Databases
+    private var rowBuffer = ByteBuffer(capacity: 1024)
+    private var indexBuffer = ByteBuffer(capacity: 600)
+    /// A copy of the row before an operation: a write to the tree may move the row itself.
+    private var oldBuffer = ByteBuffer(capacity: 1024)
+    private var writer = FieldWriter()
+    /// What waits to be pushed, kept up with the tables; nil where nobody asks.
+    package var counting: OutboxCounting?
+
+    package init(access: Access, databases: Databases) {
+        self.access = access
+        self.databases = databases
+    }
+
+    /// Applies one operation.
+    package mutating func apply(_ operation: OperationView, catalog: CatalogSnapshot) throws {
+        guard let table = catalog.table(operation.entity) else {
+            throw StoreError(
+                .damaged,
+                "Operation \(operation.sequence) is of an entity that the catalog lacks.")
+        }
+        let reader = TableReader(
+            access: access, databases: databases, catalog: catalog, checksRows: true)
+        let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
+        let before = row?.header
+        let flags = before?.flags ?? []
+        let after = try change(operation, row: row, before, in: table)
+        if operation.kind == .park { try putParked(operation) }
+        if flags.contains(.isParked), after?.flags.contains(.isParked) != true {
+            try deleteParked(operation)
+        }
+        if let report = operation.conflictBytes { try journal(operation, report) }
+        if operation.kind.changesContent {
+            try noteReadability(operation, wasUnreadable: flags.contains(.isUnreadable))
+        }
+        do {
+            try counting?.note(operation, from: before, to: after, reader)
+        } catch let error as LMDBError {
+            throw error
+        } catch {
+            // A log that can't be read must not keep writes from being kept; what is stored is of
+            // an earlier operation then, and counts as nothing.
+            counting = nil
+        }
+    }
+
+    /// Carries out on the row and its entries what an operation makes of it.
+    ///
+    /// - Returns: the header of the row after it; nil where there is no row.
+    private mutating func change(
+        _ operation: OperationView, row: RowView?, _ before: RowHeader?, in table: EntityTable
+    ) throws -> RowHeader? {
+        let change: RowChange
+        do {
+            change = try RowChange(operation, on: before)
+        } catch {
+            throw contradiction(operation, error.what)
+        }
+        switch change {
+        case .begin(let header):
+            try putEntries(operation, try operation.after, in: table)
+            try put(header, operation.afterBytes, operation)
+            return header
+        case .update(let header):
+            try update(operation, row: row, to: header, in: table)
+            return header
+        case .bury(let header):
+            try deleteEntries(operation, row: row, in: table)
+            try put(header, UnsafeRawBufferPointer(start: nil, count: 0), operation)
+            return header
+        case .mark(let header):
+            guard let row else { return nil }
+            try put(header, row.bodyBytes, operation)
+            return header
+        case .restore:
+            return try restore(operation, in: table)
+        case .end:
+            if row?.isDeleted == false { try deleteEntries(operation, row: row, in: table) }
+            try deleteRow(operation)
+            return nil
+        case .nothing:
+            return before
+        }
+    }
+
+    /// Keeps the list of records that can't be read as their Swift type.
+    private func noteReadability(_ operation: OperationView, wasUnreadable: Bool) throws {
+        let isUnreadable = operation.flags.contains(.isUnreadable)
+        guard isUnreadable != wasUnreadable else { return }
+        try TableKey.withRow(
+            operation.entity, keyBytes: operation.keyBytes, table: TableKey.unreadable
+        ) { key in
+            if isUnreadable {
+                let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+                try access.put(key, empty, in: databases.tables)
+            } else {
+                try access.delete(key, in: databases.tables)
+            }
+        }
+    }
+
+    // MARK: Entries of rows that are there
+
+    /// Puts the index entries of a row for some attributes; those that are there stay.
+    package mutating func putIndexes(
+        of attributes: [CatalogAttribute], _ fields: PackedFields,
+        keyBytes: UnsafeRawBufferPointer, in table: EntityTable
+    ) throws {
+        for attribute in attributes {
+            try putIndex(keyBytes, attribute, try effective(fields, attribute), in: table)
+        }
+    }
+
+    /// Puts the inverse index entries of a row; those that are there stay.
+    package mutating func putInverses(
+        _ fields: PackedFields, keyBytes: UnsafeRawBufferPointer, in table: EntityTable
+    ) throws {
+        for attribute in table.references {
+            try putInverse(keyBytes, attribute, try fields.value(of: attribute.field), in: table)
+        }
+    }
+
+    /// Takes away all index entries of an attribute.
+    package mutating func clearIndex(_ entity: EntityNumber, _ field: FieldID) throws {
+        indexBuffer.removeAll()
+        TableKey.appendIndexPrefix(TableKey.indexes, entity, field, to: &indexBuffer)
+        try clear(prefix: indexBuffer.bytes)
+    }
+
+    /// Takes away all inverse index entries of an entity.
+    package mutating func clearInverses(_ entity: EntityNumber) throws {
+        indexBuffer.removeAll()
+        indexBuffer.append(TableKey.inverses)
+        indexBuffer.append(big: entity.rawValue)
+        try clear(prefix: indexBuffer.bytes)
+    }
+
+    private func clear(prefix: UnsafeRawBufferPointer) throws {
+        while true {
+            let keys = try access.withCursor(in: databases.tables) { cursor in
+                var keys: [[UInt8]] = []
+                var isThere = try cursor.seek(atOrAfter: prefix)
+                while isThere, keys.count < Self.clearedAtOnce, cursor.key.begins(with: prefix) {
+                    keys.append(Array(cursor.key))
+                    isThere = try cursor.next()
+                }
+                return keys
+            }
+            for key in keys {
+                try key.withUnsafeBytes { _ = try access.delete($0, in: databases.tables) }
+            }
+            if keys.count < Self.clearedAtOnce { return }
+        }
+    }
+
+    /// The keys that are held in memory while entries are taken away.
+    private static let clearedAtOnce = 4_096
+
+    // MARK: Content
+
+    private mutating func update(
+        _ operation: OperationView, row: RowView?, to header: RowHeader, in table: EntityTable
+    ) throws {
+        let fields = try copiedFields(of: row, operation)
+        let changed = try operation.after
+        for attribute in table.indexed {
+            guard let after = try changed.value(of: attribute.field) else { continue }
+            try deleteIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+            let stored = after.tag == .null ? nil : after
+            try putIndex(operation.keyBytes, attribute, stored, in: table)
+        }
+        for attribute in table.references {
+            guard let after = try changed.value(of: attribute.field) else { continue }
+            let before = try fields.value(of: attribute.field)
+            try deleteInverse(operation.keyBytes, attribute, before, in: table)
+            try putInverse(operation.keyBytes, attribute, after, in: table)
+        }
+        writer.reset()
+        try writer.write(fields, overlaidBy: changed)
+        rowBuffer.removeAll()
+        header.append(to: &rowBuffer)
+        writer.finish(into: &rowBuffer)
+        try putRow(operation)
+    }
+
+    /// Puts the row of a baseline.
+    private mutating func restore(
+        _ operation: OperationView, in table: EntityTable
+    ) throws -> RowHeader {
+        guard let baseline = operation.baseline else {
+            throw contradiction(operation, "carries no row")
+        }
+        let row = baseline.row
+        if !row.isDeleted { try putEntries(operation, try operation.after, in: table) }
+        try put(row.header, row.bodyBytes, operation)
+        if let bytes = baseline.parkBytes { try putParked(operation, bytes) }
+        return row.header
+    }
+
+    private mutating func copiedFields(
+        of row: RowView?, _ operation: OperationView
+    ) throws -> PackedFields {
+        oldBuffer.removeAll()
+        if let row { oldBuffer.append(row.bodyBytes) }
+        guard let fields = PackedFields(oldBuffer.bytes) else {
+            throw contradiction(operation, "finds a row without fields")
+        }
+        return fields
+    }
+
+    private mutating func putEntries(
+        _ operation: OperationView, _ fields: PackedFields, in table: EntityTable
+    ) throws {
+        for attribute in table.indexed {
+            try putIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+        }
+        for attribute in table.references {
+            try putInverse(
+                operation.keyBytes, attribute, try fields.value(of: attribute.field), in: table)
+        }
+    }
+
+    private mutating func deleteEntries(
+        _ operation: OperationView, row: RowView?, in table: EntityTable
+    ) throws {
+        let fields = try copiedFields(of: row, operation)
+        for attribute in table.indexed {
+            try deleteIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+        }
+        for attribute in table.references {
+            let before = try fields.value(of: attribute.field)
+            try deleteInverse(operation.keyBytes, attribute, before, in: table)
+        }
+    }
+
+    private mutating func putParked(_ operation: OperationView) throws {
+        rowBuffer.removeAll()
+        rowBuffer.append(big: operation.sequence)
+        rowBuffer.append(utf8: operation.parkReason)
+        try putParked(operation, rowBuffer.bytes)
+    }
+
+    private func putParked(
+        _ operation: OperationView, _ value: UnsafeRawBufferPointer
+    ) throws {
+        try TableKey.withRow(
+            operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
+        ) { try access.put($0, value, in: databases.tables) }
+    }
+
+    private mutating func journal(
+        _ operation: OperationView, _ report: UnsafeRawBufferPointer
+    ) throws {
+        rowBuffer.removeAll()
+        rowBuffer.append(big: operation.entity.rawValue)
+        rowBuffer.append(operation.keyBytes)
+        rowBuffer.append(report)
+        try TableKey.withJournal(operation.sequence) {
+            try access.put($0, rowBuffer.bytes, in: databases.tables)
+        }
+    }
+
+    // MARK: Entries
+
+    private mutating func put(
+        _ header: RowHeader, _ body: UnsafeRawBufferPointer, _ operation: OperationView
+    ) throws {
+        rowBuffer.removeAll()
+        header.append(to: &rowBuffer)
+        rowBuffer.append(body)
+        try putRow(operation)
+    }
+
+    /// Puts the row that the buffer holds but for its checksum.
+    private mutating func putRow(_ operation: OperationView) throws {
+        try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { key in
+            RowView.appendChecksum(at: key, to: &rowBuffer)
+            try access.put(key, rowBuffer.bytes, in: databases.tables)
+        }
+    }
+
+    private func deleteRow(_ operation: OperationView) throws {
+        _ = try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
+            try access.delete($0, in: databases.tables)
+        }
+    }
+
+    private func deleteParked(_ operation: OperationView) throws {
+        _ = try TableKey.withRow(
+            operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
+        ) { try access.delete($0, in: databases.tables) }
+    }
+
+    /// The stored value of an attribute; nil where there is none and the default counts.
+    private func effective(
+        _ fields: PackedFields, _ attribute: CatalogAttribute
+    ) throws -> FieldValue? {
+        try fields.value(of: attribute.field)
+    }
+
+    private mutating func makeIndexKey(
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        in table: EntityTable
+    ) -> Bool {
+        indexBuffer.removeAll()
+        return TableKey.appendIndex(
+            of: table, attribute, value, keyBytes, to: &indexBuffer)
+    }
+
+    private mutating func putIndex(
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        in table: EntityTable
+    ) throws {
+        guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        try access.put(indexBuffer.bytes, empty, in: databases.tables)
+    }
+
+    private mutating func deleteIndex(
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        in table: EntityTable
+    ) throws {
+        guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
+        try access.delete(indexBuffer.bytes, in: databases.tables)
+    }
+
+    private mutating func makeInverseKey(
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        in table: EntityTable
+    ) -> Bool {
+        indexBuffer.removeAll()
+        return TableKey.appendInverse(
+            of: table, attribute, target, keyBytes, to: &indexBuffer)
+    }
+
+    private mutating func putInverse(
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        in table: EntityTable
+    ) throws {
+        guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        try access.put(indexBuffer.bytes, empty, in: databases.tables)
+    }
+
+    private mutating func deleteInverse(
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        in table: EntityTable
+    ) throws {
+        guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
+        try access.delete(indexBuffer.bytes, in: databases.tables)
+    }
+
+    private func contradiction(_ operation: OperationView, _ what: String) -> StoreError {
+        StoreError(
+            .damaged,
+            "Operation \(operation.sequence) \(what): the log or the tables are damaged. Run verify."
+        )
+    }
+}

@@ -1,0 +1,142 @@
+package import BackstitchCore
+
+/// Builds the keys of the one tree that holds all tables.
+///
+/// | table | key, integers big-endian | value |
+/// |---|---|---|
+/// | rows | `01`, entity (2), record key | row |
+/// | indexes | `02`, entity (2), field (2), ordered value, record key | empty |
+/// | inverse indexes | `03`, entity (2), field (2), target's key, record key | empty |
+/// | conflict journal | `04`, sequence (8) | entity (2), record key, conflict report |
+/// | parked records | `05`, entity (2), record key | sequence (8), reason |
+/// | unreadable records | `06`, entity (2), record key | empty |
+package enum TableKey {
+    package static let rows: UInt8 = 1
+    package static let indexes: UInt8 = 2
+    package static let inverses: UInt8 = 3
+    package static let journal: UInt8 = 4
+    package static let parked: UInt8 = 5
+    package static let unreadable: UInt8 = 6
+
+    /// The bytes before the record key of a row or a parked record.
+    package static let rowPrefixByteCount = 3
+    /// The bytes before the value of an index entry.
+    package static let indexPrefixByteCount = 5
+    /// The most bytes of a row's key.
+    package static let rowByteCountMax = rowPrefixByteCount + RecordKey.byteCountMax
+
+    /// Calls `body` with the key of a row.
+    @inline(__always)
+    package static func withRow<Result>(
+        _ entity: EntityNumber, _ key: RecordKey, table: UInt8 = rows,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try withUnsafeTemporaryAllocation(byteCount: rowByteCountMax, alignment: 8) { buffer in
+            writePrefix(table, entity, to: buffer)
+            let count = key.write(to: start(of: buffer) + rowPrefixByteCount)
+            return try body(
+                UnsafeRawBufferPointer(buffer).part(0..<(rowPrefixByteCount + count)))
+        }
+    }
+
+    /// Calls `body` with the key of a row whose record key is stored bytes.
+    @inline(__always)
+    package static func withRow<Result>(
+        _ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer, table: UInt8 = rows,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try withUnsafeTemporaryAllocation(byteCount: rowByteCountMax, alignment: 8) { buffer in
+            precondition(keyBytes.count <= RecordKey.byteCountMax, "A record key is too long.")
+            writePrefix(table, entity, to: buffer)
+            if let source = keyBytes.baseAddress {
+                (start(of: buffer) + rowPrefixByteCount)
+                    .copyMemory(from: source, byteCount: keyBytes.count)
+            }
+            return try body(
+                UnsafeRawBufferPointer(buffer).part(0..<(rowPrefixByteCount + keyBytes.count)))
+        }
+    }
+
+    @inline(__always)
+    private static func writePrefix(
+        _ table: UInt8, _ entity: EntityNumber, to buffer: UnsafeMutableRawBufferPointer
+    ) {
+        buffer[0] = table
+        buffer[1] = UInt8(truncatingIfNeeded: entity.rawValue >> 8)
+        buffer[2] = UInt8(truncatingIfNeeded: entity.rawValue)
+    }
+
+    @inline(__always)
+    private static func start(of buffer: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawPointer {
+        guard let base = buffer.baseAddress else {
+            preconditionFailure("A temporary allocation has no address.")
+        }
+        return base
+    }
+
+    /// Appends what comes before the value of an index or the target of an inverse index.
+    package static func appendIndexPrefix(
+        _ table: UInt8, _ entity: EntityNumber, _ field: FieldID, to output: inout ByteBuffer
+    ) {
+        output.append(table)
+        output.append(big: entity.rawValue)
+        output.append(big: field.rawValue)
+    }
+
+    /// Appends a target's key as inverse indexes hold it: cut where it is very long, so that the
+    /// whole stays below LMDB's 511 bytes; readers check the row then.
+    package static func appendTarget(_ key: UnsafeRawBufferPointer, to output: inout ByteBuffer) {
+        output.append(key.part(0..<min(key.count, OrderedKey.referenceBytesMax)))
+    }
+
+    /// Appends the key of a record's entry in an index.
+    ///
+    /// - Parameter value: The stored value; nil where there is none and the default counts.
+    /// - Returns: whether there is an entry.
+    package static func appendIndex(
+        of table: EntityTable, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, to output: inout ByteBuffer
+    ) -> Bool {
+        guard let schema = attribute.schema else { return false }
+        appendIndexPrefix(indexes, table.number, attribute.field, to: &output)
+        if let value {
+            OrderedKey.append(value, type: schema.type, to: &output)
+        } else {
+            OrderedKey.append(schema.defaultValue, type: schema.type, to: &output)
+        }
+        output.append(keyBytes)
+        return true
+    }
+
+    /// Appends the key of a record's entry in an inverse index.
+    ///
+    /// - Returns: whether there is an entry.
+    package static func appendInverse(
+        of table: EntityTable, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, to output: inout ByteBuffer
+    ) -> Bool {
+        guard let target, target.tag == .reference else { return false }
+        appendIndexPrefix(inverses, table.number, attribute.field, to: &output)
+        appendTarget(target.payload, to: &output)
+        output.append(keyBytes)
+        return true
+    }
+
+    /// Calls `body` with the key of an operation in the log.
+    @inline(__always)
+    package static func withSequence<Result>(
+        _ sequence: UInt64, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try withUnsafeBytes(of: sequence.bigEndian) { try body($0) }
+    }
+
+    /// Calls `body` with the key of a journal entry.
+    package static func withJournal<Result>(
+        _ sequence: UInt64, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        var buffer = ByteBuffer(capacity: 16)
+        buffer.append(journal)
+        buffer.append(big: sequence)
+        return try body(buffer.bytes)
+    }
+}

@@ -1,0 +1,183 @@
+public import BackstitchCore
+
+/// What one commit changed, or several when a reader could not keep up.
+public struct ChangeSet: Hashable, Sendable {
+    /// The ids of an entity's records that changed.
+    public struct Records: Hashable, Sendable {
+        /// Records that are new.
+        public internal(set) var inserted: Set<RecordKey> = []
+        /// Records with other values than before.
+        public internal(set) var updated: Set<RecordKey> = []
+        /// Records that are gone.
+        public internal(set) var deleted: Set<RecordKey> = []
+        /// Those of the inserted and updated records whose values don't fit the Swift type, so that
+        /// no query gives them. After the schema changed, records that ceased to fit are among the
+        /// updated ones and here; those that fit again are among the updated ones only.
+        public internal(set) var unreadable: Set<RecordKey> = []
+
+        /// The number of records that changed.
+        public var count: Int { inserted.count + updated.count + deleted.count }
+    }
+
+    /// The most records that a change set names; after that ``isComplete`` is false.
+    public static let recordsMax = 100_000
+
+    /// The sequences of the operations; empty where nothing was appended.
+    public internal(set) var sequences: Range<UInt64> = 0..<0
+    /// The author of the writes; of the last one where several were joined.
+    public internal(set) var author: String
+    /// What the writes were for; of the last one where several were joined. Empty where it did not say.
+    public internal(set) var context: String
+    /// Where the changes come from.
+    public internal(set) var origins: Set<OperationOrigin> = []
+    /// The changed records by the names of their entities.
+    public internal(set) var records: [String: Records] = [:]
+    /// Whether ``records`` names every changed record. It does unless a reader fell far behind, or
+    /// another process compacted operations before this one had read them.
+    public internal(set) var isComplete = true
+
+    /// The changed records by number, until the names are filled in.
+    package var numbered: [EntityNumber: Records] = [:]
+    private var recordCount = 0
+
+    /// A change set that names nothing.
+    package init(author: String = "", context: String = "") {
+        self.author = author
+        self.context = context
+    }
+
+    /// A change set for operations that are not there any more.
+    package init(lost sequences: Range<UInt64>) {
+        author = ""
+        context = ""
+        self.sequences = sequences
+        isComplete = false
+    }
+
+    /// Whether records were deleted, and none is new.
+    package var onlyDeletes: Bool {
+        numbered.values.allSatisfy(\.inserted.isEmpty)
+            && numbered.values.contains { !$0.deleted.isEmpty }
+    }
+
+    /// Whether any record changed.
+    public var isEmpty: Bool { records.isEmpty && isComplete }
+
+    /// The ids of an entity's new records.
+    public func inserted<Model: Entity>(_ type: Model.Type) -> Set<EntityID<Model>> {
+        ids(records[Model.entityName]?.inserted)
+    }
+
+    /// The ids of an entity's records with other values than before.
+    public func updated<Model: Entity>(_ type: Model.Type) -> Set<EntityID<Model>> {
+        ids(records[Model.entityName]?.updated)
+    }
+
+    /// The ids of an entity's records that are gone.
+    public func deleted<Model: Entity>(_ type: Model.Type) -> Set<EntityID<Model>> {
+        ids(records[Model.entityName]?.deleted)
+    }
+
+    /// The ids of an entity's changed records that no query gives, because their values don't fit
+    /// the type.
+    public func unreadable<Model: Entity>(_ type: Model.Type) -> Set<EntityID<Model>> {
+        ids(records[Model.entityName]?.unreadable)
+    }
+
+    private func ids<Model: Entity>(_ keys: Set<RecordKey>?) -> Set<EntityID<Model>> {
+        Set((keys ?? []).map { EntityID(key: $0) })
+    }
+
+    // MARK: Building
+
+    package mutating func note(
+        _ kind: OperationKind, origin: OperationOrigin, entity: EntityNumber, key: RecordKey,
+        sequence: UInt64, isUnreadable: Bool = false
+    ) {
+        if sequences.isEmpty {
+            sequences = sequence..<(sequence + 1)
+        } else {
+            sequences = sequences.lowerBound..<(sequence + 1)
+        }
+        origins.insert(origin)
+        guard kind.changesContent else { return }
+        guard recordCount < Self.recordsMax else {
+            isComplete = false
+            return
+        }
+        recordCount += 1
+        numbered[entity, default: Records()].note(kind, key, isUnreadable: isUnreadable)
+    }
+
+    /// Fills in the names of the entities.
+    package mutating func name(by catalog: CatalogSnapshot) {
+        for (number, changed) in numbered where changed.count > 0 {
+            if let table = catalog.table(number) { records[table.name] = changed }
+        }
+        numbered = [:]
+    }
+
+    /// Adds the changes of a later commit, where it changed any record.
+    package mutating func add(_ later: ChangeSet) {
+        if !later.isEmpty { join(later) }
+    }
+
+    /// Adds the changes of a later commit.
+    package mutating func join(_ later: ChangeSet) {
+        sequences =
+            sequences.isEmpty
+            ? later.sequences : sequences.lowerBound..<later.sequences.upperBound
+        author = later.author
+        context = later.context
+        origins.formUnion(later.origins)
+        isComplete = isComplete && later.isComplete
+        for (name, changed) in later.records {
+            guard recordCount + changed.count <= Self.recordsMax else {
+                isComplete = false
+                return
+            }
+            recordCount += changed.count
+            records[name, default: Records()].join(changed)
+            if records[name]?.count == 0 { records[name] = nil }
+        }
+    }
+}
+
+extension ChangeSet.Records {
+    package mutating func note(_ kind: OperationKind, _ key: RecordKey, isUnreadable: Bool) {
+        if isUnreadable, kind != .delete {
+            unreadable.insert(key)
+        } else if !unreadable.isEmpty {
+            unreadable.remove(key)
+        }
+        switch kind {
+        // A long name is costly to hash, so that empty sets are not asked.
+        case .insert:
+            if !deleted.isEmpty, deleted.remove(key) != nil {
+                updated.insert(key)
+            } else {
+                inserted.insert(key)
+            }
+        case .update:
+            if inserted.isEmpty || !inserted.contains(key) { updated.insert(key) }
+        case .delete:
+            if inserted.isEmpty || inserted.remove(key) == nil {
+                updated.remove(key)
+                deleted.insert(key)
+            }
+        case .acknowledge, .park, .release, .forget, .baseline, .journal:
+            break
+        }
+    }
+
+    package mutating func join(_ later: ChangeSet.Records) {
+        if count == 0 {
+            self = later
+            return
+        }
+        func isUnreadable(_ key: RecordKey) -> Bool { later.unreadable.contains(key) }
+        for key in later.deleted { note(.delete, key, isUnreadable: false) }
+        for key in later.inserted { note(.insert, key, isUnreadable: isUnreadable(key)) }
+        for key in later.updated { note(.update, key, isUnreadable: isUnreadable(key)) }
+    }
+}

@@ -1,0 +1,145 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import LMDB
+
+/// Checks the entries of a data file one by one, as an inspection shows them.
+struct ContentCheck {
+    private(set) var diagnosis = Diagnosis()
+    private var expected: UInt64 = 1
+    /// Where operations are missing, the last ones first dropped when there are too many.
+    private var gaps: [ClosedRange<UInt64>] = []
+    private var meta: [String: [UInt8]] = [:]
+    /// Whether an operation is damaged or missing.
+    private(set) var isLogDamaged = false
+    /// Whether a row is.
+    private(set) var areRowsDamaged = false
+    /// The last operation that an intact row names.
+    private var lastOfRows: UInt64 = 0
+
+    private static let gapsMax = 10_000
+
+    mutating func add(_ entry: FileEntry) {
+        guard entry.place == .tree || entry.place == .damagedPage else { return }
+        switch entry.database {
+        case Databases.logIndex: addOperation(entry)
+        case Databases.tablesIndex: addTableEntry(entry)
+        case Databases.metaIndex: addMeta(entry)
+        default: break
+        }
+    }
+
+    private mutating func addOperation(_ entry: FileEntry) {
+        guard entry.key.count == 8 else {
+            isLogDamaged = true
+            return diagnosis.note(.log, "The log has a key that is no sequence.")
+        }
+        let sequence = entry.key.sequence
+        diagnosis.operations += 1
+        if sequence > expected {
+            if gaps.count == Self.gapsMax { gaps.removeFirst() }
+            gaps.append(expected...sequence - 1)
+        }
+        expected = max(expected, sequence &+ 1)
+        do throws(OperationDamage) {
+            _ = try OperationView(entry.value, sequence: sequence)
+        } catch {
+            isLogDamaged = true
+            diagnosis.note(.log, "Operation \(sequence): \(error).")
+        }
+    }
+
+    private mutating func addTableEntry(_ entry: FileEntry) {
+        guard entry.key.first == TableKey.rows else { return }
+        diagnosis.rows += 1
+        guard entry.key.isRowKey, let row = RowView(entry.value), row.isIntact(at: entry.key),
+            row.isWellFormed
+        else {
+            areRowsDamaged = true
+            return diagnosis.note(.tables, "A row is damaged: \(Self.name(entry.key)).")
+        }
+        if row.isChecked { lastOfRows = max(lastOfRows, row.lastSequence) }
+    }
+
+    private mutating func addMeta(_ entry: FileEntry) {
+        if ViewEntries.isEntry(entry.key) { return }
+        let name = String(decoding: entry.key, as: UTF8.self)
+        if !name.hasPrefix(MetaName.seenPrefix) { meta[name] = Array(entry.value) }
+    }
+
+    /// Ends the check, once all entries were shown.
+    mutating func finish() {
+        for (name, value) in meta.sorted(by: { $0.key < $1.key })
+        where !name.hasPrefix(MetaChecksum.prefix) {
+            let checksum = meta[MetaChecksum.name(of: name)]
+            if !MetaChecksum.matches(value, named: name, checksum) {
+                diagnosis.note(
+                    .meta, "What is kept under '\(name)' is damaged: its checksum does not match.")
+            }
+        }
+        for name in meta.keys.sorted() where name.hasPrefix(MetaChecksum.prefix) {
+            if meta[String(name.dropFirst(MetaChecksum.prefix.count))] == nil {
+                diagnosis.note(.meta, "What belongs to the checksum '\(name)' is missing.")
+            }
+        }
+        checkCatalog()
+        checkGaps()
+    }
+
+    private mutating func checkCatalog() {
+        guard let bytes = meta[MetaName.catalog] else {
+            return diagnosis.note(.meta, "The catalog is missing.")
+        }
+        do { _ = try CatalogCoding.decode(bytes) } catch {
+            diagnosis.note(.meta, "The catalog can't be read.")
+        }
+    }
+
+    private mutating func checkGaps() {
+        let through =
+            meta[MetaName.compaction].flatMap { CompactionBounds($0) }?.through ?? 0
+        if through > 0, expected <= through + 1 {
+            isLogDamaged = true
+            diagnosis.note(.log, "Operation \(through + 1) is missing: the log ends before it.")
+        }
+        if lastOfRows >= expected {
+            isLogDamaged = true
+            diagnosis.note(
+                .log,
+                "The log ends with operation \(expected - 1), and a row is of operation "
+                    + "\(lastOfRows).")
+        }
+        for gap in gaps where gap.upperBound > through {
+            isLogDamaged = true
+            let first = max(gap.lowerBound, through + 1)
+            diagnosis.note(
+                .log,
+                first == gap.upperBound
+                    ? "Operation \(first) is missing."
+                    : "Operations \(first) to \(gap.upperBound) are missing.")
+        }
+    }
+
+    private static func name(_ key: UnsafeRawBufferPointer) -> String {
+        guard key.isRowKey,
+            let record = RecordKey(reading: key.part(TableKey.rowPrefixByteCount..<key.count))
+        else { return "its key is no record's" }
+        return "'\(record)' of entity \(UInt16(key[1]) << 8 | UInt16(key[2]))"
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these are the bytes of a row's key, to the last one.
+    var isRowKey: Bool {
+        guard count > TableKey.rowPrefixByteCount, first == TableKey.rows else { return false }
+        let record = part(TableKey.rowPrefixByteCount..<count)
+        return RecordKey(reading: record)?.byteCount == record.count
+    }
+}
+
+extension RowView {
+    /// Whether the fields are as they are written.
+    var isWellFormed: Bool {
+        isDeleted ? bodyBytes.isEmpty : fields?.isWellFormed == true
+    }
+}

@@ -1,0 +1,105 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import Foundation
+import LMDB
+
+extension SalvageBuilder {
+    /// The values of the meta database that are intact.
+    struct Meta {
+        var values: [String: [UInt8]] = [:]
+        /// The names of those that are not.
+        var damaged: [String] = []
+
+        init(_ source: Access, _ database: Database) throws {
+            var all: [String: [UInt8]] = [:]
+            try source.withCursor(in: database) { cursor in
+                while try cursor.next() {
+                    all[String(decoding: cursor.key, as: UTF8.self)] = Array(cursor.value)
+                }
+            }
+            for (name, value) in all where !name.hasPrefix(MetaChecksum.prefix) {
+                let checksum = all[MetaChecksum.name(of: name)]
+                if MetaChecksum.matches(value, named: name, checksum) {
+                    values[name] = value
+                } else {
+                    damaged.append(name)
+                }
+            }
+            damaged.sort()
+        }
+
+        /// The catalog, or one of those that lie about.
+        ///
+        /// - Throws: `damaged` where there is none.
+        func catalog(or loose: [[UInt8]]) throws -> Catalog {
+            let stored = [values[MetaName.catalog], values[MetaName.catalogCopy]]
+            for bytes in stored.compactMap({ $0 }) + loose.reversed() {
+                if let catalog = try? CatalogCoding.decode(bytes) { return catalog }
+            }
+            throw StoreError(
+                .damaged,
+                "The store's catalog is lost, without which nothing in it can be read. Restore the "
+                    + "store from a backup.")
+        }
+
+        /// How far the log was compacted; nil where that can't be read.
+        var bounds: CompactionBounds? {
+            guard let bytes = values[MetaName.compaction] else {
+                return damaged.contains(MetaName.compaction) ? nil : CompactionBounds()
+            }
+            return CompactionBounds(bytes)
+        }
+    }
+
+    /// Writes what does not follow from the log.
+    ///
+    /// - Parameter end: Up to where operations may be missing; nil where nothing changes that.
+    func putMeta(compactedThrough end: UInt64?) throws {
+        report.metaDropped = meta.damaged
+        try target.putMeta(
+            MetaName.catalog, try CatalogCoding.encode(catalog.catalog), databases)
+        var bounds = bounds
+        if let end { bounds = CompactionBounds(through: end, firstKept: end > 0 ? 1 : 0) }
+        if bounds.through > 0 {
+            try target.putMeta(MetaName.compaction, bounds.bytes, databases)
+        }
+        let dropsZones = end != nil || meta.damaged.contains { $0.hasPrefix(MetaName.zonePrefix) }
+        report.fetchesAll = dropsZones
+        if dropsZones { try target.putMeta(MetaName.fetchAll, [], databases) }
+        for (name, value) in meta.values {
+            if name.hasPrefix(MetaName.zonePrefix) {
+                try putZone(name, value, dropsZones: dropsZones)
+            } else if end == nil, !dropsZones || !name.hasPrefix(MetaName.seenPrefix),
+                !Self.madeAnew.contains(name)
+            {
+                try target.putMeta(name, value, databases)
+            }
+        }
+    }
+
+    /// Writes what waits to be pushed in the new tables.
+    func putOutboxCounts() throws {
+        var counting = OutboxCounting.begun(at: try reader.head)
+        try reader.countOn(&counting, budget: .max)
+        try target.putMeta(MetaName.outboxCounts, counting.bytes, databases)
+    }
+
+    /// What is written by itself, or counted again.
+    private static let madeAnew = [
+        MetaName.catalog, MetaName.catalogCopy, MetaName.compaction, MetaName.outboxCounts,
+    ]
+
+    /// Keeps whose records they are, and lets all be fetched again.
+    private func putZone(_ name: String, _ value: [UInt8], dropsZones: Bool) throws {
+        guard dropsZones else { return try target.putMeta(name, value, databases) }
+        guard var state = try? JSONDecoder().decode(ZoneState.self, from: Data(value)) else {
+            return
+        }
+        state.databaseToken = nil
+        state.zoneToken = nil
+        state.needsPull = true
+        state.isFullFetch = true
+        try target.putMeta(name, try state.sortedJSON(), databases)
+    }
+}

@@ -1,0 +1,188 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import LMDB
+
+/// What is intact of a damaged store, collected in a temporary place as an inspection shows it.
+struct SalvageSource {
+    /// The databases of the temporary place.
+    enum Place {
+        static let names = ["operations", "records", "rows", "parked", "meta"]
+        /// Sequence: operation.
+        static let operations = 0
+        /// Entity (2), record key, sequence: one byte, whether it may be an old copy.
+        static let records = 1
+        /// Entity (2), record key: one byte, whether it may be an old copy; row.
+        static let rows = 2
+        /// Entity (2), record key: the value of its entry among the parked records.
+        static let parked = 3
+        /// Name: value.
+        static let meta = 4
+    }
+
+    let access: Access
+    let databases: [Database]
+    /// The last sequence that anything intact speaks of.
+    private(set) var lastSequence: UInt64 = 0
+    /// Catalogs on pages that nothing refers to.
+    private(set) var looseCatalogs: [[UInt8]] = []
+    /// What is damaged in the log, by sequence where that is known.
+    private(set) var areRowsWhole = true
+    /// Up to where operations of loose pages count: later ones may never have been committed.
+    private var looseMax: UInt64 = 0
+    private static let looseCatalogsMax = 16
+
+    init(_ access: Access, in scratch: Environment) throws {
+        self.access = access
+        databases = try Place.names.map { try scratch.database($0) }
+    }
+
+    /// Forgets all that was collected.
+    func clear() throws {
+        for database in databases { try access.clear(database) }
+    }
+
+    /// Says that some of the rows are not there.
+    mutating func missRows() { areRowsWhole = false }
+
+    /// Lets operations of loose pages count only as far as the rest of the store goes.
+    mutating func boundLoosePages(to last: UInt64) { looseMax = max(lastSequence, last) }
+
+    /// Lets all operations of loose pages count, because the last commit is not known.
+    mutating func trustLoosePages() { looseMax = .max }
+
+    mutating func add(_ entry: FileEntry) throws {
+        let isLoose = entry.place == .loosePage
+        switch entry.database {
+        case Databases.logIndex: try addOperation(entry, isLoose: false)
+        case Databases.tablesIndex: try addTableEntry(entry)
+        case Databases.metaIndex:
+            if !entry.isOfView { try put(entry.key, entry.value, in: Place.meta) }
+        case nil where isLoose:
+            if entry.key.count == 8 { try addOperation(entry, isLoose: true) }
+            if entry.key.first == TableKey.rows { try addRow(entry, isLoose: true) }
+            addCatalog(entry)
+        default: break
+        }
+    }
+
+    // MARK: Operations
+
+    private mutating func addOperation(_ entry: FileEntry, isLoose: Bool) throws {
+        guard entry.key.count == 8 else { return }
+        let sequence = entry.key.sequence
+        guard sequence > 0, sequence < .max,
+            let operation = try? OperationView(entry.value, sequence: sequence),
+            operation.keyBytes.isRecordKey
+        else { return }
+        var key = ByteBuffer()
+        key.append(big: operation.entity.rawValue)
+        key.append(operation.keyBytes)
+        key.append(big: sequence)
+        if isLoose {
+            guard sequence <= looseMax else { return }
+            if let known = try get(entry.key, in: Place.operations) {
+                guard try get(key.bytes, in: Place.records)?.first == 1,
+                    let other = try? OperationView(known, sequence: sequence, verifies: false),
+                    operation.isLater(than: other)
+                else { return }
+            }
+        }
+        lastSequence = max(lastSequence, sequence)
+        try put(entry.key, entry.value, in: Place.operations)
+        try [isLoose ? 1 : 0].withUnsafeBytes { try put(key.bytes, $0, in: Place.records) }
+    }
+
+    // MARK: Tables
+
+    private mutating func addTableEntry(_ entry: FileEntry) throws {
+        switch entry.key.first {
+        case TableKey.rows: try addRow(entry, isLoose: false)
+        case TableKey.parked where entry.place == .tree && entry.value.count >= 8:
+            let key = entry.key.part(1..<entry.key.count)
+            try put(key, entry.value, in: Place.parked)
+            lastSequence = max(lastSequence, entry.value.part(0..<8).sequence)
+        case TableKey.journal where entry.place == .tree && entry.key.count == 9:
+            lastSequence = max(lastSequence, entry.key.part(1..<9).sequence)
+        default: break
+        }
+    }
+
+    private mutating func addRow(_ entry: FileEntry, isLoose: Bool) throws {
+        guard entry.key.isRowKey, let row = RowView(entry.value),
+            row.isChecked || entry.place == .tree, row.isIntact(at: entry.key), row.isWellFormed,
+            row.lastSequence < .max
+        else {
+            if !isLoose { areRowsWhole = false }
+            return
+        }
+        if isLoose, row.lastSequence > looseMax { return }
+        let key = entry.key.part(1..<entry.key.count)
+        if isLoose, let known = try get(key, in: Place.rows),
+            let other = RowView(known.part(1..<known.count)),
+            known[0] == 0 || other.lastSequence > row.lastSequence
+                || (other.lastSequence == row.lastSequence
+                    && other.syncedSequence >= row.syncedSequence)
+        {
+            return
+        }
+        lastSequence = max(lastSequence, row.lastSequence)
+        let isOld = isLoose || entry.place == .redo
+        var value = ByteBuffer(capacity: row.bytes.count + 1)
+        value.append(isOld ? 1 : 0)
+        value.append(row.bytes)
+        try put(key, value.bytes, in: Place.rows)
+    }
+
+    // MARK: Meta
+
+    private mutating func addCatalog(_ entry: FileEntry) {
+        guard looseCatalogs.count < Self.looseCatalogsMax,
+            [MetaName.catalog, MetaName.catalogCopy].contains(where: {
+                entry.key.elementsEqual($0.utf8)
+            }),
+            (try? CatalogCoding.decode(Array(entry.value))) != nil
+        else { return }
+        looseCatalogs.append(Array(entry.value))
+    }
+
+    private func put(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in place: Int
+    ) throws {
+        guard (1...511).contains(key.count) else { return }
+        try access.put(key, value, in: databases[place])
+    }
+
+    private func get(
+        _ key: UnsafeRawBufferPointer, in place: Int
+    ) throws -> UnsafeRawBufferPointer? {
+        try access.get(key, in: databases[place])
+    }
+}
+
+extension OperationView {
+    /// Whether the operation is surely of a later time than another one at its place: compaction
+    /// writes baselines and journals there, and baselines again.
+    fileprivate func isLater(than other: OperationView) -> Bool {
+        guard let row = baseline?.row, kind == .baseline else {
+            return kind == .journal && other.kind != .journal && other.kind != .baseline
+        }
+        guard other.kind == .baseline, let old = other.baseline?.row else { return true }
+        return row.syncedSequence > old.syncedSequence
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these are the bytes of a record key, to the last one.
+    fileprivate var isRecordKey: Bool { RecordKey(reading: self)?.byteCount == count }
+}
+
+extension FileEntry {
+    /// Whether the entry of the meta database belongs to a view or says how far one came: views are
+    /// built anew after a repair.
+    fileprivate var isOfView: Bool {
+        let name = String(decoding: key, as: UTF8.self)
+        return ViewEntries.isEntry(key) || name.hasPrefix(MetaName.projectionPrefix)
+            || name.hasPrefix(MetaChecksum.name(of: MetaName.projectionPrefix))
+    }
+}

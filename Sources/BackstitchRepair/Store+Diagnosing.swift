@@ -1,0 +1,210 @@
+import BackstitchCore
+import BackstitchLog
+public import BackstitchStore
+import Foundation
+import LMDB
+import Threading
+
+extension Store {
+    /// Finds out what is wrong with the files of a store, and what a repair would make of them.
+    ///
+    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash the
+    /// process: the structure of the file, then the checksums of operations and rows. Where nothing is
+    /// wrong with these, the store is opened and verified as ``verify(progress:)`` does. Where
+    /// something is, a repair is made in a temporary place, to tell what it keeps. Nothing of the
+    /// store is changed.
+    ///
+    /// - Parameters:
+    ///   - directory: The path of the store's folder.
+    ///   - progress: Called now and then.
+    /// - Throws: `notAStore`, `newerFormat`, `inaccessible`, `openOtherwise` or `io`; never for damage.
+    /// - Complexity: O(*n*) in the pages and the operations; some ten microseconds an operation.
+    public static func diagnose(
+        at directory: String, configuration: StoreConfiguration = .init(),
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> Diagnosis {
+        do {
+            let stoppedWriter = Environment.stoppedWriter(at: directory)?.process
+            var (diagnosis, extent) = try examine(directory, configuration, progress)
+            diagnosis.stoppedWriter = stoppedWriter
+            guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
+            let place = try Environment.temporary(
+                options: options(configuration, durability: .relaxed))
+            defer { place.close() }
+            do {
+                diagnosis.salvage = try salvage(directory, extent, into: place) { _, _, _ in }
+            } catch let error as StoreError where error.code == .damaged {
+                diagnosis.remedy = .backup
+            }
+            return diagnosis
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+
+    /// How far the damage goes.
+    struct DamageExtent {
+        var isLogWhole = true
+        var areRowsWhole = true
+        var isMetaWhole = true
+        /// Whether the commit that was looked at is surely the last one.
+        var isLastCommit = true
+        /// The operations that the log says it has.
+        var operations = 0
+    }
+
+    static func examine(
+        _ directory: String, _ configuration: StoreConfiguration,
+        _ progress: @escaping @Sendable (WorkProgress) -> Void
+    ) throws -> (Diagnosis, DamageExtent) {
+        var check = ContentCheck()
+        let inspection = try inspect(directory, begin: { check = ContentCheck() }) {
+            check.add($0)
+        }
+        check.finish()
+        var diagnosis = check.diagnosis
+        for problem in inspection.problems {
+            diagnosis.note(Diagnosis.Part(problem.part), problem.described)
+        }
+        var extent = DamageExtent(inspection, check)
+        extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
+        if diagnosis.isHealthy {
+            if inspection.needsRecovery {
+                diagnosis.remedy = .opening
+                return (diagnosis, extent)
+            }
+            do {
+                try verify(directory, configuration, &diagnosis, &extent, progress)
+            } catch let error as StoreError where error.code == .damaged {
+                diagnosis.note(.file, error.message)
+                extent.isLogWhole = false
+            }
+        }
+        guard !diagnosis.isHealthy else { return (diagnosis, extent) }
+        diagnosis.remedy = extent.isLogWhole ? .rebuild : .salvage
+        return (diagnosis, extent)
+    }
+
+    private static func inspect(
+        _ directory: String, scansLoosePages: Bool = false, begin: () throws -> Void,
+        _ visit: (FileEntry) throws -> Void
+    ) throws -> FileInspection {
+        try Environment.inspect(
+            at: directory, names: Databases.names, scansLoosePages: scansLoosePages, begin: begin,
+            visit)
+    }
+
+    /// Opens a file whose pages are in order, and compares log and tables.
+    private static func verify(
+        _ directory: String, _ configuration: StoreConfiguration, _ diagnosis: inout Diagnosis,
+        _ extent: inout DamageExtent, _ progress: @escaping @Sendable (WorkProgress) -> Void
+    ) throws {
+        let store = try Store.open(existing: directory, configuration: configuration)
+        defer { store.close() }
+        let report = try store.verify(progress: progress)
+        for problem in report.problems {
+            diagnosis.note(report.isLogDamaged ? .log : .tables, problem)
+        }
+        if report.isLogDamaged { extent.isLogWhole = false }
+    }
+
+    /// Makes a store from what is intact, in an environment that is empty.
+    static func salvage(
+        _ directory: String, _ damage: DamageExtent, into target: Environment,
+        _ progress: @escaping @Sendable (Int) -> Void = { _ in },
+        setAside: @escaping SalvageBuilder.SetAside
+    ) throws -> SalvageReport {
+        let scratch = try Environment.temporary(
+            options: EnvironmentOptions(databases: SalvageSource.Place.names))
+        defer { scratch.close() }
+        let extent = try collect(directory, damage, in: scratch)
+        let databases = try Databases(target)
+        let places = try SalvageSource.Place.names.map { try scratch.database($0) }
+        return try target.writer.submitAndWait {
+            try target.write { transaction in
+                try scratch.read { collected in
+                    let builder = try SalvageBuilder.make(
+                        collected.access, places, to: transaction.access, databases, extent,
+                        setAside: setAside)
+                    try builder.build(progress)
+                    return builder.report
+                }
+            }
+        }
+    }
+
+    private static func collect(
+        _ directory: String, _ damage: DamageExtent, in scratch: Environment
+    ) throws -> SalvageBuilder.Extent {
+        try scratch.writer.submitAndWait {
+            try scratch.write { transaction in
+                let source = try SalvageSource(transaction.access, in: scratch)
+                return try collect(directory, damage, into: source)
+            }
+        }
+    }
+
+    /// Collects what is intact.
+    private static func collect(
+        _ directory: String, _ damage: DamageExtent, into empty: SalvageSource
+    ) throws -> SalvageBuilder.Extent {
+        var source = empty
+        if !damage.areRowsWhole { source.missRows() }
+        _ = try inspect(directory, begin: { try empty.clear() }) { try source.add($0) }
+        if !damage.isLogWhole {
+            if damage.isLastCommit, damage.areRowsWhole {
+                source.boundLoosePages(to: UInt64(max(0, damage.operations)))
+            } else {
+                source.trustLoosePages()
+            }
+        }
+        if !damage.isLogWhole || !damage.isMetaWhole {
+            _ = try inspect(directory, scansLoosePages: true, begin: {}) { entry in
+                if entry.place == .loosePage { try source.add(entry) }
+            }
+        }
+        return SalvageBuilder.Extent(
+            isLogWhole: damage.isLogWhole, areRowsWhole: source.areRowsWhole,
+            lastSequence: source.lastSequence, looseCatalogs: source.looseCatalogs)
+    }
+}
+
+extension Store.DamageExtent {
+    fileprivate init(_ inspection: FileInspection, _ check: ContentCheck) {
+        let parts = inspection.damagedParts
+        isLastCommit = inspection.isLastCommit
+        let canBeReached =
+            isLastCommit && inspection.transaction != nil && !parts.contains(.databases)
+            && (!inspection.needsRecovery || inspection.isSound)
+        isLogWhole =
+            canBeReached && !parts.contains(.database("log")) && !check.isLogDamaged
+        areRowsWhole =
+            canBeReached && !parts.contains(.database("tables")) && !check.areRowsDamaged
+        if !parts.contains(.database("log")) { operations = inspection.entries["log"] ?? 0 }
+    }
+}
+
+extension Diagnosis.Part {
+    fileprivate init(_ part: FileInspection.Part) {
+        switch part {
+        case .meta, .freePages, .databases: self = .file
+        case .database("log"): self = .log
+        case .database("tables"): self = .tables
+        case .database("meta"): self = .meta
+        case .database: self = .file
+        case .redo: self = .redo
+        }
+    }
+}
+
+extension FileInspection.Problem {
+    /// The problem with its place.
+    fileprivate var described: String {
+        switch part {
+        case .meta, .redo: message
+        case .freePages: "List of free pages: \(message)"
+        case .databases: "List of databases: \(message)"
+        case .database(let name): "Database \(name): \(message)"
+        }
+    }
+}

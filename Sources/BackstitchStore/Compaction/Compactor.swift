@@ -1,0 +1,79 @@
+import BackstitchCore
+import BackstitchLog
+import LMDB
+
+/// Puts baselines in the place of operations that are not needed any more.
+struct Compactor: ~Copyable {
+    let log: LogWriter
+    /// Called before operations up to a sequence are replaced.
+    let willReplace: (UInt64) throws -> Void
+    private var buffer = ByteBuffer(capacity: 4096)
+
+    init(_ context: WriteContext) {
+        log = context.log
+        willReplace = { try context.projections.reset(before: $0) }
+    }
+
+    /// Compacts the next chunk of a run, in the running transaction.
+    ///
+    /// For every record of the chunk a baseline takes the place of its last operation that changed
+    /// content, and the others go. Operations with a conflict report leave it behind. The tables do
+    /// not change, for they are what the log gives afterwards too.
+    mutating func compact(_ run: inout CompactionRun, budget: CompactionBudget) throws {
+        guard !run.isDone else { return }
+        let chunk = try CompactionChunk(log.reader, run, budget: budget)
+        try willReplace(chunk.end)
+        for record in chunk.records {
+            if let first = record.firstKept { run.keep(record.place, from: first) }
+            try replace(record, &run)
+        }
+        run.visited += chunk.visited
+        run.next = chunk.end + 1
+        let stored = try log.reader.compaction
+        let bounds = run.bounds(after: chunk.end, stored)
+        if bounds != stored { try log.setMeta(MetaName.compaction, bounds.bytes) }
+    }
+
+    private mutating func replace(_ record: CompactionChunk.Record, _ run: inout CompactionRun)
+        throws
+    {
+        for entry in record.entries {
+            if let row = record.row, row.header.lastSequence == entry.sequence {
+                try putBaseline(row, at: entry.sequence)
+            } else if entry.hasConflict {
+                try put(.journal, at: entry.sequence, flags: []) { _ in }
+            } else {
+                _ = try TableKey.withSequence(entry.sequence) { key in
+                    try log.access.delete(key, in: log.databases.log)
+                }
+                run.removed += 1
+            }
+        }
+    }
+
+    private mutating func putBaseline(_ row: FoldedRow, at sequence: UInt64) throws {
+        let isUnreadable = row.header.flags.contains(.isUnreadable)
+        try put(.baseline, at: sequence, flags: isUnreadable ? .isUnreadable : []) { output in
+            row.append(to: &output)
+        }
+    }
+
+    /// Puts an operation in the place of another one, unless it stands there already.
+    private mutating func put(
+        _ kind: OperationKind, at sequence: UInt64, flags: OperationHeader.Flags,
+        payload: (inout ByteBuffer) -> Void
+    ) throws {
+        try TableKey.withSequence(sequence) { key in
+            guard let stored = try log.access.get(key, in: log.databases.log) else {
+                preconditionFailure("A chunk replaces operations that it has read.")
+            }
+            let old = try OperationView(stored, sequence: sequence, verifies: false)
+            buffer.removeAll()
+            OperationEncoder.begin(kind, inPlaceOf: old, flags: flags, into: &buffer)
+            payload(&buffer)
+            OperationEncoder.end(sequence: sequence, into: &buffer)
+            guard !buffer.bytes.holdsSameBytes(as: stored) else { return }
+            try log.access.put(key, buffer.bytes, in: log.databases.log)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import BackstitchCore
+import BackstitchLog
+
+/// How far the work in the background has come: the next entity, and the record in it.
+struct SchemaWorkPlace: Equatable {
+    var entity: EntityNumber
+    var key: RecordKey?
+
+    init(entity: EntityNumber, key: RecordKey?) {
+        self.entity = entity
+        self.key = key
+    }
+
+    /// The stored form: the entity's number, big-endian, then the record key.
+    var bytes: [UInt8] {
+        [UInt8(entity.rawValue >> 8), UInt8(truncatingIfNeeded: entity.rawValue)]
+            + (key?.bytes ?? [])
+    }
+
+    /// Reads the stored form; nil for other bytes, so that the work begins anew.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count >= 2 else { return nil }
+        entity = EntityNumber(UInt16(bytes[0]) << 8 | UInt16(bytes[1]))
+        if bytes.count > 2 {
+            guard let key = bytes.dropFirst(2).withUnsafeBytes({ RecordKey(reading: $0) }) else {
+                return nil
+            }
+            self.key = key
+        }
+    }
+}
+
+extension CatalogEntity {
+    /// Whether indexes of the entity are being built, or its records are to be examined.
+    var hasWork: Bool { needsExamination == true || attributes.contains { $0.isBuilding == true } }
+}
+
+extension LogWriter {
+    /// The most records that one commit works on in the background, so that writers wait little.
+    static let schemaWorkRecordsMax = 256
+
+    /// Has the records examined again of which some could not be marked the last time.
+    func resumeExamination() throws {
+        for entity in catalog.catalog.entities
+        where entity.hasUnexamined == true && !entity.hasWork {
+            try beginExamination(of: entity.number)
+        }
+    }
+
+    /// Builds indexes and examines records a bit further.
+    ///
+    /// - Returns: the number of records worked on; nil where nothing is left to do.
+    func workOnSchema() throws -> Int? {
+        guard let entity = catalog.catalog.entities.first(where: \.hasWork),
+            let table = catalog.table(entity.number)
+        else { return nil }
+        let stored = try reader.meta(MetaName.schemaWork).flatMap { SchemaWorkPlace($0) }
+        let last = stored?.entity == entity.number ? stored?.key : nil
+        if last == nil, entity.hasUnexamined == true {
+            try noteUnexamined(of: entity.number, nil)
+        }
+        let chunk = try reader.liveBodies(
+            of: entity.number, after: last, limit: Self.schemaWorkRecordsMax)
+        let building = entity.attributes.filter { $0.isBuilding == true }
+        try withProjector { projector in
+            for body in chunk {
+                try body.withFields {
+                    try projector.putIndexes(of: building, $1, keyBytes: $0, in: table)
+                }
+            }
+        }
+        if entity.needsExamination == true {
+            for body in chunk { try examine(body, in: table) }
+        }
+        if let key = chunk.last?.key {
+            let place = SchemaWorkPlace(entity: entity.number, key: key)
+            try setMeta(MetaName.schemaWork, place.bytes)
+        } else {
+            try deleteMeta(MetaName.schemaWork)
+            try endSchemaWork(of: entity.number)
+        }
+        return chunk.count
+    }
+
+    /// Notes in the log where the schema can read a record that it could not, or the reverse, and what
+    /// values are whose type a version before this one did not know.
+    private func examine(_ body: StoredBody, in table: EntityTable) throws {
+        var isUnreadable = try !body.withFields { try table.canRead($1) }
+        var (fields, learned) = (Fields(), Fields())
+        // A value of an unknown type is one that can't be read.
+        if isUnreadable {
+            fields = try body.withFields { try Fields($1) }
+            learned = self.learned(fields, table)
+            var current = fields
+            current.overlay(learned)
+            isUnreadable = !table.canRead(current)
+        }
+        guard isUnreadable != body.flags.contains(.isUnreadable) || !learned.isEmpty else { return }
+        guard body.flags.isDisjoint(with: [.isParked, .isForgotten]) else {
+            // An update would take these marks away. Reads go on asking the rows of the entity.
+            return try noteUnexamined(of: table.number)
+        }
+        guard let row = try reader.row(table.number, body.key) else { return }
+        // An update that the service need not hear of: with the stamp of the base it is as synced as
+        // the record is.
+        let isSynced = !row.isDirty && row.hasChangeTag
+        let stamp = SyncStamp(
+            changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds,
+            acknowledgedThrough: row.syncedSequence)
+        beforeWriter.reset()
+        afterWriter.reset()
+        for (field, value) in learned {
+            try beforeWriter.write(fields.value(field), of: field)
+            try afterWriter.write(value, of: field)
+        }
+        try appendUpdate(
+            origin: isSynced ? .remote : .local, entity: table.number, key: body.key,
+            previous: row.lastSequence, flags: isUnreadable ? .isUnreadable : [],
+            stamp: isSynced ? stamp : nil)
+    }
+
+    /// The values of declared attributes that are stored as ones of an unknown type, where it is known
+    /// by now.
+    private func learned(_ fields: Fields, _ table: EntityTable) -> Fields {
+        var learned = Fields()
+        for (field, value) in fields {
+            guard case .unknown(let unknown) = value, let attribute = table.attribute(field),
+                attribute.isDeclared
+            else { continue }
+            let (typed, fits) = ServiceMapping.storedValue(
+                .unknown(unknown), of: attribute.schema)
+            if fits, typed != value { learned[field] = typed }
+        }
+        return learned
+    }
+}

@@ -1,0 +1,26 @@
+package import BackstitchCore
+package import BackstitchLog
+
+extension LogWriter {
+    /// Takes an evicted record back from the service; any other record is left to pulls. So is one of
+    /// which a replica that lags behind has only a version from before the one that was here: the
+    /// feed was read past the later one.
+    ///
+    /// - Parameter takesOlder: Whether such a version is taken all the same.
+    /// - Returns: whether it came back.
+    package func fetchAgain(
+        _ record: ServiceRecord, policy: ConflictSettings, takesOlder: Bool = false
+    ) throws -> Bool {
+        let key = RecordKey(RecordName(record.recordName))
+        for table in catalog.tables where !takesOlder {
+            if let row = try reader.row(table.number, key), row.flags.contains(.isEvicted),
+                record.modifiedMilliseconds < row.modifiedMilliseconds
+            {
+                return false
+            }
+        }
+        guard try endEviction(of: key) else { return false }
+        _ = try merge(record, policy: policy)
+        return true
+    }
+}

@@ -1,0 +1,32 @@
+package import BackstitchCore
+package import BackstitchLog
+
+extension LogWriter {
+    /// Takes a record off this device.
+    ///
+    /// - Returns: whether there was such a record.
+    func evict(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
+        guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
+        guard row.hasChangeTag, !row.isDirty else {
+            throw StoreError(
+                .unsynced,
+                "The record \(key) can't be evicted: the service does not have all of it. "
+                    + "Synchronise first.")
+        }
+        try appendDelete(origin: .localOnly, entity: entity, key: key, row: row)
+        return true
+    }
+
+    /// Forgets that a record was evicted.
+    ///
+    /// - Returns: whether it was.
+    package func endEviction(of key: RecordKey) throws -> Bool {
+        for table in catalog.tables {
+            guard let row = try reader.row(table.number, key), row.flags.contains(.isEvicted)
+            else { continue }
+            try acknowledge(table.number, key, through: row.lastSequence, version: nil)
+            return true
+        }
+        return false
+    }
+}

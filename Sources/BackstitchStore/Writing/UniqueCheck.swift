@@ -1,0 +1,90 @@
+import BackstitchCore
+import BackstitchLog
+
+/// The unique attributes that a write has saved, to be checked when it ends.
+struct UniqueCheck {
+    private var saved: [RecordPlace: Set<FieldID>] = [:]
+
+    /// Notes that a write saved a record.
+    ///
+    /// - Parameter isNew: Whether the record is new; otherwise the changed fields count.
+    mutating func note(_ entity: EntityNumber, _ key: RecordKey, isNew: Bool, in log: LogWriter) {
+        guard let table = log.catalog.table(entity), !table.unique.isEmpty else { return }
+        for attribute in table.unique where isNew || log.afterWriter.contains(attribute.field) {
+            saved[RecordPlace(entity: entity, key: key), default: []].insert(attribute.field)
+        }
+    }
+
+    /// Refuses the write if it saved a value of a unique attribute that another record has.
+    ///
+    /// Asked at the end, so that records may swap values within one write.
+    func check(_ reader: TableReader) throws {
+        for (place, fields) in saved {
+            guard let table = reader.catalog.table(place.entity),
+                let row = try reader.row(place.entity, place.key), !row.isDeleted
+            else { continue }
+            for attribute in table.unique where fields.contains(attribute.field) {
+                guard
+                    let other = try reader.record(
+                        sharing: attribute, of: table, with: place.key, row)
+                else { continue }
+                throw StoreError(
+                    .notUnique,
+                    "\(table.name).\(attribute.attributeName) of \(place.key) can't be saved: it is "
+                        + "unique, and record \(other) has the same value. Choose another value, "
+                        + "or change that record. Nothing was saved.")
+            }
+        }
+    }
+}
+
+extension TableReader {
+    /// Another record with the same value of a unique attribute; nil is no value.
+    func record(
+        sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
+        _ row: RowView
+    ) throws -> RecordKey? {
+        guard let fields = row.fields else { return nil }
+        return try record(sharing: attribute, of: table, with: key, fields)
+    }
+
+    /// Another record with the same value of a unique attribute as some fields; nil is no value.
+    func record(
+        sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
+        _ fields: PackedFields
+    ) throws -> RecordKey? {
+        guard let type = attribute.schema?.type,
+            let value = try fields.value(of: attribute.field), value.tag != .null
+        else { return nil }
+        var prefix = ByteBuffer(capacity: 256)
+        TableKey.appendIndexPrefix(
+            TableKey.indexes, table.number, attribute.field, to: &prefix)
+        let start = prefix.count
+        OrderedKey.append(value, type: type, to: &prefix)
+        let isCut = OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
+        let whole = OrderedKey.whole(value, type)
+        var sharing: RecordKey?
+        try visit(prefix: prefix.bytes) { entry, _ in
+            let keyBytes = entry.part(prefix.count..<entry.count)
+            guard let other = RecordKey(reading: keyBytes), other != key else { return true }
+            // What was cut may differ further on: the rows tell.
+            let isShared =
+                try !isCut
+                || OrderedKey.whole(
+                    self.row(table.number, other)?.fields?.value(of: attribute.field), type)
+                    == whole
+            if isShared { sharing = other }
+            return !isShared
+        }
+        return sharing
+    }
+}
+
+extension OrderedKey {
+    /// A value encoded whole, so that equal bytes are equal values.
+    fileprivate static func whole(_ value: FieldValue?, _ type: AttributeType) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: 256)
+        append(value, type: type, to: &buffer, textBytesMax: .max)
+        return Array(buffer.bytes)
+    }
+}
