@@ -1,43 +1,41 @@
-/// The calls of the protocol, by the end of their paths.
-package enum Endpoint: String, Hashable, Sendable, CaseIterable {
-    case queryRecords = "records/query"
-    case lookupRecords = "records/lookup"
-    case modifyRecords = "records/modify"
-    case recordChanges = "records/changes"
-    case resolveRecords = "records/resolve"
-    case acceptRecords = "records/accept"
-    case databaseChanges = "changes/database"
-    case zoneChanges = "changes/zone"
-    case listZones = "zones/list"
-    case lookupZones = "zones/lookup"
-    case modifyZones = "zones/modify"
-    case zonesChanges = "zones/changes"
-    case listSubscriptions = "subscriptions/list"
-    case lookupSubscriptions = "subscriptions/lookup"
-    case modifySubscriptions = "subscriptions/modify"
-    case currentUser = "users/current"
-    case caller = "users/caller"
-    case discoverUsers = "users/discover"
-    case lookupUsersByEmail = "users/lookup/email"
-    case lookupUsersByID = "users/lookup/id"
-    case lookupContacts = "users/lookup/contacts"
-    case uploadAssets = "assets/upload"
-    case rereferenceAssets = "assets/rereference"
-    case createToken = "tokens/create"
-    case registerToken = "tokens/register"
+/// A call of the protocol, by the end of its path.
+///
+/// These are the calls that Apple's service has; the hub has a table of those that it answers.
+package struct Endpoint: RawRepresentable, Hashable, Sendable {
+    package let rawValue: String
 
-    /// Whether the call may come without a body, by GET.
-    package var takesGet: Bool {
-        switch self {
-        case .listZones, .listSubscriptions, .currentUser, .caller, .discoverUsers,
-            .lookupContacts:
-            true
-        default: false
-        }
-    }
+    package init(rawValue: String) { self.rawValue = rawValue }
+
+    private init(_ path: String) { rawValue = path }
+
+    package static let queryRecords = Endpoint("records/query")
+    package static let lookupRecords = Endpoint("records/lookup")
+    package static let modifyRecords = Endpoint("records/modify")
+    package static let recordChanges = Endpoint("records/changes")
+    package static let resolveRecords = Endpoint("records/resolve")
+    package static let acceptRecords = Endpoint("records/accept")
+    package static let databaseChanges = Endpoint("changes/database")
+    package static let zoneChanges = Endpoint("changes/zone")
+    package static let listZones = Endpoint("zones/list")
+    package static let lookupZones = Endpoint("zones/lookup")
+    package static let modifyZones = Endpoint("zones/modify")
+    package static let zonesChanges = Endpoint("zones/changes")
+    package static let listSubscriptions = Endpoint("subscriptions/list")
+    package static let lookupSubscriptions = Endpoint("subscriptions/lookup")
+    package static let modifySubscriptions = Endpoint("subscriptions/modify")
+    package static let currentUser = Endpoint("users/current")
+    package static let caller = Endpoint("users/caller")
+    package static let discoverUsers = Endpoint("users/discover")
+    package static let lookupUsersByEmail = Endpoint("users/lookup/email")
+    package static let lookupUsersByID = Endpoint("users/lookup/id")
+    package static let lookupContacts = Endpoint("users/lookup/contacts")
+    package static let uploadAssets = Endpoint("assets/upload")
+    package static let rereferenceAssets = Endpoint("assets/rereference")
+    package static let createToken = Endpoint("tokens/create")
+    package static let registerToken = Endpoint("tokens/register")
 
     /// Whether the path names no database.
-    package var isOfDevice: Bool { self == .createToken || self == .registerToken }
+    package var isOfDevice: Bool { rawValue.hasPrefix("tokens/") }
 }
 
 /// Which database a call is about.
@@ -70,14 +68,14 @@ package struct WirePath: Hashable, Sendable {
         self.endpoint = endpoint
     }
 
-    /// Reads a path; nil where it is none of the protocol's.
+    /// Reads a path, whatever call it ends with; nil if it does not begin as the protocol's do.
     package init?(_ path: some StringProtocol) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.first?.isEmpty == true else { return nil }
         self.init(parts: parts[1...].map { String($0) })
     }
 
-    /// Reads a path by the parts behind its slashes; nil where it is none of the protocol's.
+    /// Reads a path by the parts behind its slashes, as above.
     package init?(parts: [String]) {
         guard parts.count >= 5, parts[1] == "1" else { return nil }
         let first: Int
@@ -97,10 +95,8 @@ package struct WirePath: Hashable, Sendable {
         container = parts[2]
         environment = parts[3]
         guard environment == "development" || environment == "production" else { return nil }
-        guard let endpoint = Endpoint(rawValue: parts[first...].joined(separator: "/")),
-            endpoint.isOfDevice == (database == nil)
-        else { return nil }
-        self.endpoint = endpoint
+        endpoint = Endpoint(rawValue: parts[first...].joined(separator: "/"))
+        guard endpoint.isOfDevice == (database == nil) else { return nil }
     }
 
     /// The path as text.

@@ -172,3 +172,11 @@ extension WireItem {
         if case .value(let value) = self { value } else { nil }
     }
 }
+
+extension Endpoint {
+    /// The calls that the hub has.
+    static var allCases: [Endpoint] { HubEndpoint.all.map(\.path) }
+
+    /// Whether the call may come without a body, by GET.
+    var takesGet: Bool { HubEndpoint.at(self)?.takesGet ?? false }
+}

@@ -28,19 +28,21 @@ extension Hub {
         guard let address = request.address else { return free(request, length, nil) }
         let target = address.target
         if target.path.first == "upload" { return uploadAdmission(of: request, target, length) }
-        guard let path = address.path, length != 0 else { return free(request, length, nil) }
+        guard let path = address.path, let endpoint = address.endpoint, length != 0 else {
+            return free(request, length, nil)
+        }
         do {
             let limit: Int
             if request.header(WireHeader.keyID) != nil {
                 // The signature is over the body: the key has to be known, and the rest comes then.
                 try checkSigner(of: request, path)
-                limit = bodyBytes(of: path.endpoint, isAnonymous: false)
+                limit = bodyBytes(of: endpoint, isAnonymous: false)
             } else {
                 let authentication = try authenticate(request, target, path)
                 if let database = path.database { _ = try access(authentication, database) }
                 request.authentication = authentication
                 limit = bodyBytes(
-                    of: path.endpoint, isAnonymous: authentication.principal == .anonymous)
+                    of: endpoint, isAnonymous: authentication.principal == .anonymous)
             }
             return .take(request, .memory(bytesMax: limit))
         } catch {
@@ -59,11 +61,10 @@ extension Hub {
         return .take(request, .memory(bytesMax: Self.freeBodyBytes))
     }
 
-    private func bodyBytes(of endpoint: Endpoint, isAnonymous: Bool) -> Int {
+    private func bodyBytes(of endpoint: HubEndpoint, isAnonymous: Bool) -> Int {
         let limits = configuration.limits
-        if isAnonymous { return min(limits.anonymousBodyBytes, limits.bodyBytes) }
-        return endpoint == .modifyRecords
-            ? limits.bodyBytes : min(limits.callBodyBytes, limits.bodyBytes)
+        let most = isAnonymous ? limits.anonymousBodyBytes : limits[keyPath: endpoint.bodyBytes]
+        return min(most, limits.bodyBytes)
     }
 
     private func checkSigner(of request: HubRequest, _ path: WirePath) throws {

@@ -26,6 +26,11 @@ public struct HubResponse: Sendable {
         self.body = body
     }
 
+    /// The bytes of the body in memory.
+    var byteCount: Int {
+        if case .bytes(let bytes) = body { bytes.count } else { 0 }
+    }
+
     /// JSON.
     static func json(_ bytes: [UInt8], status: Int = 200) -> HubResponse {
         HubResponse(

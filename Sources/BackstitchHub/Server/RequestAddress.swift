@@ -3,13 +3,17 @@ import CloudKitWire
 /// The target of a request, read once for all who want to know something of it.
 struct RequestAddress: Sendable {
     let target: RequestTarget
-    /// The call of the protocol that it names; nil for pages of the hub, and for what there is not.
+    /// The path of the call that it names; nil for pages of the hub, and for what the hub does not have.
     let path: WirePath?
+    /// How the hub answers the call.
+    let endpoint: HubEndpoint?
 
-    /// Reads a target; nil where it is none.
+    /// Reads a target; nil if it can't be read.
     init?(_ text: String) {
         guard let target = RequestTarget(text) else { return nil }
         self.target = target
-        path = WirePath(parts: target.path)
+        let path = WirePath(parts: target.path)
+        endpoint = path.flatMap { HubEndpoint.at($0.endpoint) }
+        self.path = endpoint == nil ? nil : path
     }
 }

@@ -97,6 +97,37 @@ struct APIDescriptionTests {
         #expect(used == Set(description.checker.schemas.keys))
     }
 
+    @Test("the description names the bodies and the replies of the table of calls")
+    func bodies() {
+        func name(_ schema: JSONValue) -> String? {
+            schema["$ref"].text.split(separator: "/").last.map(String.init)
+        }
+        for endpoint in HubEndpoint.all {
+            let start = endpoint.path.isOfDevice ? "device" : "database"
+            let database = endpoint.path.isOfDevice ? "" : "{database}/"
+            let path = "/\(start)/1/{container}/{environment}/\(database)\(endpoint.path.rawValue)"
+            let call = description.json["paths"][path]["post"]
+            let content = ["content", "application/json", "schema"]
+            let request = content.reduce(call["requestBody"]) { $0[$1] }
+            let reply = content.reduce(call["responses"]["200"]) { $0[$1] }
+            #expect(name(request) == endpoint.request, "\(path)")
+            #expect(name(reply) == endpoint.reply, "\(path)")
+        }
+    }
+
+    @Test(
+        "what is no call leads to nothing",
+        arguments: ["records/", "records/query/", "records/forget", "records", "tokens/create"])
+    func noCalls(path: String) async throws {
+        let fixture = try await HubFixture()
+        let target = fixture.target(.queryRecords, as: fixture.ada)
+            .replacing("records/query", with: path)
+        for method in ["POST", "GET", "OPTIONS"] {
+            let request = HubRequest(method: method, target: target)
+            #expect(await fixture.hub.respond(to: request).status == 404)
+        }
+    }
+
     @Test("every call answers as it is described", arguments: Endpoint.allCases)
     func tour(endpoint: Endpoint) async throws {
         let fixture = try await HubFixture()

@@ -2,42 +2,10 @@ import BackstitchCore
 import CloudKitWire
 
 extension Hub {
-    /// The user's subscriptions in a database: `subscriptions/list`.
-    func listSubscriptions(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
-        let user = try author(of: access)
-        return try storage.read(call.work) { transaction in
-            let rows = try transaction.subscriptions(of: user, access)
-            let items = rows.map { WireItem.value($0.subscription) }
-            return .json(SubscriptionsResponse(subscriptions: items).body())
-        }
-    }
-
-    /// Subscriptions by id: `subscriptions/lookup`.
-    func lookUpSubscriptions(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
-        let request: LookupSubscriptionsRequest = try call.decode()
-        let user = try author(of: access)
-        try checkCount(request.subscriptionIDs.count)
-        return try storage.read(call.work) { transaction in
-            let rows = Dictionary(
-                try transaction.subscriptions(of: user, access)
-                    .map { ($0.subscription.subscriptionID, $0) }
-            ) { first, _ in first }
-            let items = request.subscriptionIDs.map { id -> WireItem<WireSubscription> in
-                guard let row = rows[id] else {
-                    return .failure(
-                        .subscription(id), WireError(.notFound, "Subscription not found"))
-                }
-                return .value(row.subscription)
-            }
-            return .json(SubscriptionsResponse(subscriptions: items).body())
-        }
-    }
-
     /// Makes, changes and deletes subscriptions: `subscriptions/modify`.
     func modifySubscriptions(
-        _ call: HubCall, _ access: DatabaseAccess
+        _ request: ModifySubscriptionsRequest, _ call: HubCall, _ access: DatabaseAccess
     ) async throws -> HubResponse {
-        let request: ModifySubscriptionsRequest = try call.decode()
         let user = try author(of: access)
         try checkCount(request.operations.count)
         let newIDs = request.operations.map { _ in makeUUID() }
@@ -154,30 +122,6 @@ extension Hub {
         } catch {
             throw WireError(.badRequest, error.message)
         }
-    }
-}
-
-extension HubReading {
-    /// How many subscriptions a user has in a database.
-    func subscriptionCount(of user: String, _ access: DatabaseAccess) throws -> Int {
-        guard let database = try database(access) else { return 0 }
-        var count = 0
-        let prefix = SubscriptionRow.prefix(database: database.number, user: user)
-        try scan(prefix, from: nil) { _, _ in
-            count += 1
-            return true
-        }
-        return count
-    }
-
-    /// The subscriptions of a user in a database.
-    func subscriptions(
-        of user: String, _ access: DatabaseAccess
-    ) throws -> [SubscriptionRow] {
-        guard let database = try database(access) else { return [] }
-        let prefix = SubscriptionRow.prefix(database: database.number, user: user)
-        return try rows(under: prefix, as: SubscriptionRow.self)
-            .map(\.row).filter { $0.userRecordName == user }
     }
 }
 

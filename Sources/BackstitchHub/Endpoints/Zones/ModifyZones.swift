@@ -1,36 +1,10 @@
 import CloudKitWire
 
 extension Hub {
-    /// All zones: `zones/list`.
-    func listZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
-        try storage.read(call.work) { transaction in
-            let zones = try transaction.database(access).map { try transaction.zones($0) } ?? []
-            let state = try transaction.state()
-            let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
-            return .json(ZonesResponse(zones: items).body())
-        }
-    }
-
-    /// Zones by name: `zones/lookup`.
-    func lookUpZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
-        let request: LookupZonesRequest = try call.decode()
-        try checkCount(request.zones.count)
-        return try storage.read(call.work) { transaction in
-            let state = try transaction.state()
-            let items = try request.zones.map { id -> WireItem<WireZone> in
-                do {
-                    return .value(Self.wireZone(try transaction.zone(id, access), access, state))
-                } catch let error as WireError {
-                    return .failure(.zone(id), error)
-                }
-            }
-            return .json(ZonesResponse(zones: items).body())
-        }
-    }
-
     /// Makes and deletes zones: `zones/modify`. A zone that is there already counts as made.
-    func modifyZones(_ call: HubCall, _ access: DatabaseAccess) async throws -> HubResponse {
-        let request: ModifyZonesRequest = try call.decode()
+    func modifyZones(
+        _ request: ModifyZonesRequest, _ call: HubCall, _ access: DatabaseAccess
+    ) async throws -> HubResponse {
         _ = try author(of: access)
         guard access.hasCustomZones else {
             throw WireError(.badRequest, "Zones can be made in private databases only.")

@@ -5,54 +5,6 @@ import Glibc
 import WireCrypto
 
 extension Hub {
-    /// Gives out addresses for uploads: `assets/upload`.
-    func makeUploads(_ call: HubCall, _ access: DatabaseAccess) async throws -> HubResponse {
-        let request: AssetsRequest = try call.decode()
-        _ = try author(of: access)
-        guard request.isUpload else { throw WireError(.badRequest, "The key 'tokens' is missing.") }
-        try checkCount(request.places.count)
-        let expires = now + configuration.limits.addressMilliseconds
-        let places = try request.places.map { place in
-            let name = place.recordName ?? makeUUID()
-            guard ServiceNames.isRecordName(name), ServiceNames.isIdentifier(place.fieldName) else {
-                throw WireError(.badRequest, "An upload takes the names of a record and a field.")
-            }
-            let token = configuration.clock.secret(32).hexadecimal
-            return (name: name, field: place.fieldName, token: token)
-        }
-        let keys = places.map { UploadRow.key(token: $0.token) }
-        let user = access.key.adding([0]).adding(access.author ?? "")
-        let (limits, sweep, baseURL) = (configuration.limits, sweep, baseURL)
-        let (uploads, now) = (uploads, now)
-        return try await writeOnce(call, access) { transaction in
-            var database = try transaction.openDatabase(access)
-            try transaction.countBytes(of: &database, access)
-            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
-            let bytesLeft = limits.bytesLeft(in: database, isPublic: access.isPublic)
-            guard bytesLeft != 0 else { throw Self.noSpace }
-            guard uploads.note(keys, of: user, in: access.key, limits, now: now) else {
-                throw WireError(
-                    .limitExceeded,
-                    "Too many addresses for uploads are given out. Use them, or save the records that "
-                        + "hold the files.")
-            }
-            for place in places {
-                var row = UploadRow(
-                    zone: zone.number, recordName: place.name, fieldName: place.field,
-                    expires: expires)
-                row.bytesMax = bytesLeft
-                try transaction.put(row, at: UploadRow.key(token: place.token))
-            }
-            try sweep(transaction)
-            let tokens = places.map {
-                WireUploadToken(
-                    recordName: $0.name, fieldName: $0.field,
-                    url: "\(baseURL)/upload/1/\($0.token)")
-            }
-            return UploadTokensResponse(tokens: tokens).body()
-        }
-    }
-
     static let noSpace = WireError(.quotaExceeded, "The space is used up.")
 
     /// Takes the head of an upload: only what the hub gave an address for may come, and has its space
@@ -77,8 +29,6 @@ extension Hub {
         request.upload = upload
         return Int(clamping: bytesMax)
     }
-
-    private static let nothing = WireError(.notFound, "There is nothing at this address.")
 
     /// The space of the database that an upload is for; nil for no limit.
     private func bytesLeft(for address: HubKey) throws -> Int64? {
@@ -110,7 +60,7 @@ extension Hub {
         let now = now
         guard let key, target.path[1] == "1",
             let row: UploadRow = try storage.read({ try $0.row(key) }), row.expires > now
-        else { throw WireError(.notFound, "There is nothing at this address.") }
+        else { throw Self.nothing }
         guard byteCount <= configuration.limits.assetBytes else {
             throw WireError(.quotaExceeded, "The file is too large.")
         }
@@ -134,7 +84,7 @@ extension Hub {
             try transaction.keepAsset(checksum, until: end)
             return true
         }
-        guard isTaken else { throw WireError(.notFound, "There is nothing at this address.") }
+        guard isTaken else { throw Self.nothing }
         // It waits for the disk.
         try await pool.run(.page, work) { [assets] in
             try assets.keep(temporary, checksum: checksum)
@@ -153,16 +103,15 @@ extension Hub {
     /// Answers with a file, or with the part of it that is asked for.
     func asset(_ target: RequestTarget, _ request: HubRequest) throws -> HubResponse {
         let parts = target.path
-        let nothing = WireError(.notFound, "There is nothing at this address.")
         guard parts.count == 6, parts[1] == "1", let path = assets.path(parts[2]) else {
-            throw nothing
+            throw Self.nothing
         }
         let key = try storage.read { try $0.state() }.tokenKey
         guard
             AssetAddresses.isValid(
                 parts[2], expires: parts[3], mac: parts[4], key: key, now: now),
             let byteCount = assets.byteCount(parts[2])
-        else { throw nothing }
+        else { throw Self.nothing }
         let tag = "\"\(parts[2])\""
         var response = HubResponse(
             status: 200,
@@ -186,43 +135,5 @@ extension Hub {
             response.headers.append(HubRequest.Header("Content-Range", "bytes */\(byteCount)"))
         }
         return response
-    }
-
-    /// Gives out receipts for files that records hold, so that others can hold them too:
-    /// `assets/rereference`.
-    func rereferenceAssets(_ call: HubCall, _ access: DatabaseAccess) async throws -> HubResponse {
-        let request: AssetsRequest = try call.decode()
-        _ = try author(of: access)
-        try checkCount(request.places.count)
-        let expires = now + configuration.limits.addressMilliseconds
-        let end = expires + configuration.limits.unusedAssetMilliseconds
-        let receipts = request.places.map { _ in configuration.clock.secret(32).hexadecimal }
-        let bytesMax = configuration.limits.modifiedBytes
-        return try await writeOnce(call, access) { transaction in
-            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
-            var bytes = 0
-            let items = try zip(request.places, receipts).map { place, receipt in
-                let name = place.recordName ?? ""
-                guard bytes <= bytesMax else {
-                    return WireItem<WireAsset>.failure(.record(name), ModifyBudget.tooMuch)
-                }
-                let record = try transaction.liveRecord(name, in: zone)
-                bytes += record?.fieldsJSON.count ?? 0
-                guard case .asset(var asset) = try record?.fields()[place.fieldName]?.value else {
-                    return WireItem<WireAsset>.failure(
-                        .record(name), WireError(.notFound, "Asset not found"))
-                }
-                // For any record and field of the zone: that is what the call is for.
-                var row = UploadRow(
-                    zone: zone.number, recordName: "", fieldName: "", expires: expires)
-                row.checksum = asset.fileChecksum
-                row.size = asset.size
-                try transaction.put(row, at: UploadRow.key(receipt: receipt))
-                try transaction.keepAsset(asset.fileChecksum ?? "", until: end)
-                asset.receipt = receipt
-                return .value(asset)
-            }
-            return AssetsResponse(assets: items).body()
-        }
     }
 }

@@ -1,5 +1,4 @@
 import CloudKitWire
-import Foundation
 import Glibc
 import WireCrypto
 
@@ -53,7 +52,7 @@ extension Hub {
             HubRequest.Header("X-Content-Type-Options", "nosniff"),
             Self.extensions,
         ]
-        guard HubPage(target: target)?.isForOperators != true else { return response }
+        guard HubPage.at(target)?.isForOperators != true else { return response }
         response.headers += [
             HubRequest.Header("Access-Control-Allow-Origin", "*"),
             HubRequest.Header(
@@ -81,27 +80,24 @@ extension Hub {
         }
         let target = address.target
         do {
-            if let page = HubPage(target: request.target) {
-                call = page.rawValue
+            if let page = HubPage.at(request.target) {
+                call = page.name
                 return try await respond(to: request, target, page, work)
             }
-            let path = try Self.path(of: address)
+            let (path, endpoint) = try Self.call(of: address)
             call = path.endpoint.rawValue
-            let methods = path.endpoint.takesGet ? ["GET", "POST"] : ["POST"]
-            if request.method == "OPTIONS" { return Self.preflight(methods) }
-            guard methods.contains(request.method) else { return notAllowed(methods) }
+            if request.method == "OPTIONS" { return Self.preflight(endpoint.methods) }
+            guard endpoint.methods.contains(request.method) else {
+                return notAllowed(endpoint.methods)
+            }
             work.limit(milliseconds: configuration.limits.requestMilliseconds)
             let authentication = try authentication(of: request, target, path)
             guard request.bytes.count <= configuration.limits.bodyBytes else {
                 throw WireError(.quotaExceeded, "The body is too large.")
             }
             let arrived = self.call(request, target, path, authentication, work)
-            return try await inTurn(arrived) { () async throws -> HubResponse in
-                guard let database = path.database else {
-                    return try await self.respondToDevice(arrived)
-                }
-                return try await self.respond(
-                    to: arrived, self.access(authentication, database))
+            return try await inTurn(arrived) {
+                try await self.respond(to: arrived, by: endpoint)
             }
         } catch {
             return failure(error, of: call)
@@ -113,14 +109,7 @@ extension Hub {
     ) async throws -> HubResponse {
         if request.method == "OPTIONS", !page.isForOperators { return Self.preflight(page.methods) }
         guard page.methods.contains(request.method) else { return notAllowed(page.methods) }
-        switch page {
-        case .healthz: return .text("ok\n")
-        case .ready: return try await readyResponse()
-        case .metrics: return .text(metrics.text(waitingCouriers: couriers.waiterCount))
-        case .courier: return try await nextNotification(target)
-        case .upload: return try await keepUpload(target, request, work)
-        case .asset: return try asset(target, request)
-        }
+        return try await page.answer(self, target, request, work)
     }
 
     /// Runs a closure for a call while its body has room, and its user has not too many under way.
@@ -138,12 +127,15 @@ extension Hub {
     static let tooManyRequests = WireError(
         .throttled, "Too many requests are under way. Wait for their answers.", retryAfter: 1)
 
-    /// The path of a call.
-    private static func path(of address: RequestAddress) throws(WireError) -> WirePath {
-        guard let path = address.path else {
-            throw WireError(.notFound, "There is nothing at this address.")
-        }
-        return path
+    /// The answer at an address that leads to nothing, or that counts no longer.
+    static let nothing = WireError(.notFound, "There is nothing at this address.")
+
+    /// The call at an address.
+    private static func call(
+        of address: RequestAddress
+    ) throws(WireError) -> (WirePath, HubEndpoint) {
+        guard let path = address.path, let endpoint = address.endpoint else { throw nothing }
+        return (path, endpoint)
     }
 
     /// Who sends a request: whom its head proved, or its credentials.
@@ -169,21 +161,12 @@ extension Hub {
 
     // MARK: Reading
 
-    /// Where a request is answered that only reads; nil where it is none of these.
+    /// The threads that answer a request that only reads; nil for all others.
     static func readingLane(of request: HubRequest) -> WorkPool.Lane? {
-        guard let path = request.address?.path,
-            request.method == "POST" || request.method == "GET" && path.endpoint.takesGet
+        guard let endpoint = request.address?.endpoint, let lane = endpoint.lane,
+            endpoint.methods.contains(request.method)
         else { return nil }
-        switch path.endpoint {
-        case .queryRecords, .discoverUsers, .lookupUsersByEmail: return .scan
-        case .lookupRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges,
-            .listZones, .lookupZones, .listSubscriptions, .lookupSubscriptions, .currentUser,
-            .caller, .lookupUsersByID, .lookupContacts:
-            return .page
-        case .modifyRecords, .modifyZones, .modifySubscriptions, .uploadAssets,
-            .rereferenceAssets, .createToken, .registerToken, .resolveRecords, .acceptRecords:
-            return nil
-        }
+        return lane
     }
 
     /// Has a request that only reads be answered in its turn.
@@ -227,7 +210,8 @@ extension Hub {
         var name = "other"
         do {
             guard let address = request.address else { return nil }
-            let (target, path) = (address.target, try Self.path(of: address))
+            let target = address.target
+            let (path, endpoint) = try Self.call(of: address)
             name = path.endpoint.rawValue
             work.limit(milliseconds: configuration.limits.readMilliseconds)
             // Nothing is done for a client that has gone.
@@ -237,11 +221,15 @@ extension Hub {
             guard let database = path.database else { return nil }
             let access = try access(authentication, database)
             let response: HubResponse
-            if path.endpoint.isAboutUsers {
-                response = try users(call)
-            } else {
+            switch endpoint.handler {
+            case .readsUsers(let answer):
+                try check(endpoint.right, call.principal, access)
+                response = try answer(self, call)
+            case .reads(let answer):
                 guard try storage.read({ try $0.database(access) }) != nil else { return nil }
-                response = try read(call, access)
+                try check(endpoint.right, call.principal, access)
+                response = try answer(self, call, access)
+            case .writes, .writesDevices: return nil
             }
             guard response.byteCount <= configuration.limits.replyBytes else {
                 throw WireError(.limitExceeded, "The reply would be too large. Ask for less.")
@@ -253,41 +241,26 @@ extension Hub {
         }
     }
 
-    private func read(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
-        switch call.path.endpoint {
-        case .lookupRecords: return try lookUpRecords(call, access)
-        case .queryRecords: return try queryRecords(call, access)
-        case .recordChanges: return try recordChanges(call, access)
-        case .zoneChanges: return try zoneChanges(call, access)
-        case .databaseChanges, .zonesChanges: return try databaseChanges(call, access)
-        case .listZones: return try listZones(call, access)
-        case .lookupZones: return try lookUpZones(call, access)
-        case .listSubscriptions: return try listSubscriptions(call, access)
-        case .lookupSubscriptions: return try lookUpSubscriptions(call, access)
-        default: throw WireError(.badRequest, "This call does not read.")
-        }
-    }
-
     /// Makes the database of a request and its default zone on first use.
     private func makeDatabase(for request: HubRequest, _ work: RequestWork) async throws {
         guard let address = request.address else { return }
-        let (target, path) = (address.target, try Self.path(of: address))
+        let (target, (path, _)) = (address.target, try Self.call(of: address))
         guard let database = path.database else { return }
         try await openDatabase(
             access(authentication(of: request, target, path), database), work)
     }
 
-    private func respond(to call: HubCall, _ access: DatabaseAccess) async throws -> HubResponse {
-        try await openDatabase(access, call.work)
-        switch call.path.endpoint {
-        case .modifyRecords: return try await modifyRecords(call, access)
-        case .modifyZones: return try await modifyZones(call, access)
-        case .modifySubscriptions: return try await modifySubscriptions(call, access)
-        case .uploadAssets: return try await makeUploads(call, access)
-        case .rereferenceAssets: return try await rereferenceAssets(call, access)
-        case .resolveRecords, .acceptRecords:
-            throw WireError(.badRequest, "This hub does not support sharing.")
-        default: throw WireError(.badRequest, "This call is not one of a database.")
+    /// Answers a call that writes.
+    private func respond(to call: HubCall, by endpoint: HubEndpoint) async throws -> HubResponse {
+        switch endpoint.handler {
+        case .writes(let answer):
+            guard let database = call.path.database else { throw Self.nothing }
+            let access = try access(call.authentication, database)
+            try await openDatabase(access, call.work)
+            try check(endpoint.right, call.principal, access)
+            return try await answer(self, call, access)
+        case .writesDevices(let answer): return try await answer(self, call)
+        case .reads, .readsUsers: throw HubFailure("A call that reads came to those that write.")
         }
     }
 
@@ -295,78 +268,6 @@ extension Hub {
     private func openDatabase(_ access: DatabaseAccess, _ work: RequestWork) async throws {
         let isThere = try storage.read { try $0.database(access) != nil }
         if !isThere { try await storage.write(work) { _ = try $0.openDatabase(access) } }
-    }
-
-    /// Who writes.
-    ///
-    /// - Throws: `AUTHENTICATION_REQUIRED` where nobody is signed in.
-    func author(of access: DatabaseAccess) throws(WireError) -> String {
-        guard let author = access.author else {
-            throw WireError(.authenticationRequired, "request needs authorization")
-        }
-        return author
-    }
-
-    // MARK: Failures
-
-    private func failure(_ error: any Error, of call: String) -> HubResponse {
-        switch error {
-        case let error as WireError: return failure(error)
-        case is WorkGivenUp: return failure(Self.tooBusy)
-        default:
-            log(failure: error, call: call)
-            if let error = error as? any StorageFullError, error.isAboutSpace {
-                readiness.noteFullDisk()
-            }
-            return failure(Self.reply(to: error))
-        }
-    }
-
-    /// The answer to a request that failed as a whole.
-    func failure(_ error: WireError) -> HubResponse {
-        var error = error
-        error.uuid = makeUUID()
-        error.serverRecord = nil
-        var response = HubResponse.failure(error)
-        response.headers.append(HubRequest.Header(WireHeader.requestUUID, error.uuid ?? ""))
-        return response
-    }
-
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
-    /// A random name, as a UUID of version 4 (RFC 9562, section 5.4).
-    func makeUUID() -> String {
-        var bytes = configuration.clock.secret(16)
-        bytes[6] = bytes[6] & 0x0F | 0x40
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-            text.append(Self.digits[Int(byte >> 4)])
-            text.append(Self.digits[Int(byte & 0xF)])
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// What a client is told of a failure of the hub itself.
-    private static func reply(to error: any Error) -> WireError {
-        if let error = error as? any StorageFullError, error.isAboutSpace {
-            return WireError(.tryAgainLater, "The service has no space left.", retryAfter: 60)
-        }
-        return WireError(.internalError, "The service failed.")
-    }
-
-    /// Writes a line about a failure of the hub itself.
-    func log(failure error: any Error, call: String) {
-        var json = JSONWriter()
-        json.object { json in
-            json.member("time", integer: now)
-            json.member("level", "error")
-            json.member("call", call)
-            json.member("message", "\(error)")
-        }
-        configuration.log(String(decoding: json.bytes, as: UTF8.self))
     }
 
     private static func preflight(_ methods: [String]) -> HubResponse {
@@ -386,24 +287,5 @@ extension Hub {
         response.status = 405
         response.headers.append(HubRequest.Header("Allow", names))
         return response
-    }
-}
-
-extension HubResponse {
-    /// The bytes of the body in memory.
-    var byteCount: Int {
-        if case .bytes(let bytes) = body { bytes.count } else { 0 }
-    }
-}
-
-extension Endpoint {
-    /// Whether the call asks for users, whatever database its path names.
-    fileprivate var isAboutUsers: Bool {
-        switch self {
-        case .currentUser, .caller, .discoverUsers, .lookupUsersByEmail, .lookupUsersByID,
-            .lookupContacts:
-            true
-        default: false
-        }
     }
 }

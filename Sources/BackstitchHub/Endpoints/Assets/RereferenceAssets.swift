@@ -1,0 +1,44 @@
+import CloudKitWire
+import Foundation
+import WireCrypto
+
+extension Hub {
+    /// Gives out receipts for files that records hold, so that others can hold them too:
+    /// `assets/rereference`.
+    func rereferenceAssets(
+        _ request: AssetsRequest, _ call: HubCall, _ access: DatabaseAccess
+    ) async throws -> HubResponse {
+        _ = try author(of: access)
+        try checkCount(request.places.count)
+        let expires = now + configuration.limits.addressMilliseconds
+        let end = expires + configuration.limits.unusedAssetMilliseconds
+        let receipts = request.places.map { _ in configuration.clock.secret(32).hexadecimal }
+        let bytesMax = configuration.limits.modifiedBytes
+        return try await writeOnce(call, access) { transaction in
+            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            var bytes = 0
+            let items = try zip(request.places, receipts).map { place, receipt in
+                let name = place.recordName ?? ""
+                guard bytes <= bytesMax else {
+                    return WireItem<WireAsset>.failure(.record(name), ModifyBudget.tooMuch)
+                }
+                let record = try transaction.liveRecord(name, in: zone)
+                bytes += record?.fieldsJSON.count ?? 0
+                guard case .asset(var asset) = try record?.fields()[place.fieldName]?.value else {
+                    return WireItem<WireAsset>.failure(
+                        .record(name), WireError(.notFound, "Asset not found"))
+                }
+                // For any record and field of the zone: that is what the call is for.
+                var row = UploadRow(
+                    zone: zone.number, recordName: "", fieldName: "", expires: expires)
+                row.checksum = asset.fileChecksum
+                row.size = asset.size
+                try transaction.put(row, at: UploadRow.key(receipt: receipt))
+                try transaction.keepAsset(asset.fileChecksum ?? "", until: end)
+                asset.receipt = receipt
+                return .value(asset)
+            }
+            return AssetsResponse(assets: items).body()
+        }
+    }
+}

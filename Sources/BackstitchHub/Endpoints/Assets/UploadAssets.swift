@@ -1,0 +1,55 @@
+import BackstitchCore
+import CloudKitWire
+import Foundation
+import WireCrypto
+
+extension Hub {
+    /// Gives out addresses for uploads: `assets/upload`.
+    func uploadAssets(
+        _ request: AssetsRequest, _ call: HubCall, _ access: DatabaseAccess
+    ) async throws -> HubResponse {
+        _ = try author(of: access)
+        guard request.isUpload else { throw WireError(.badRequest, "The key 'tokens' is missing.") }
+        try checkCount(request.places.count)
+        let expires = now + configuration.limits.addressMilliseconds
+        let places = try request.places.map { place in
+            let name = place.recordName ?? makeUUID()
+            guard ServiceNames.isRecordName(name), ServiceNames.isIdentifier(place.fieldName) else {
+                throw WireError(.badRequest, "An upload takes the names of a record and a field.")
+            }
+            let token = configuration.clock.secret(32).hexadecimal
+            return (name: name, field: place.fieldName, token: token)
+        }
+        let keys = places.map { UploadRow.key(token: $0.token) }
+        let user = access.key.adding([0]).adding(access.author ?? "")
+        let (limits, sweep, baseURL) = (configuration.limits, sweep, baseURL)
+        let (uploads, now) = (uploads, now)
+        return try await writeOnce(call, access) { transaction in
+            var database = try transaction.openDatabase(access)
+            try transaction.countBytes(of: &database, access)
+            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            let bytesLeft = limits.bytesLeft(in: database, isPublic: access.isPublic)
+            guard bytesLeft != 0 else { throw Self.noSpace }
+            guard uploads.note(keys, of: user, in: access.key, limits, now: now) else {
+                throw WireError(
+                    .limitExceeded,
+                    "Too many addresses for uploads are given out. Use them, or save the records that "
+                        + "hold the files.")
+            }
+            for place in places {
+                var row = UploadRow(
+                    zone: zone.number, recordName: place.name, fieldName: place.field,
+                    expires: expires)
+                row.bytesMax = bytesLeft
+                try transaction.put(row, at: UploadRow.key(token: place.token))
+            }
+            try sweep(transaction)
+            let tokens = places.map {
+                WireUploadToken(
+                    recordName: $0.name, fieldName: $0.field,
+                    url: "\(baseURL)/upload/1/\($0.token)")
+            }
+            return UploadTokensResponse(tokens: tokens).body()
+        }
+    }
+}

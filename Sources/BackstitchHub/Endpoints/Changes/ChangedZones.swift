@@ -1,0 +1,61 @@
+import CloudKitWire
+
+extension Hub {
+    /// The zones that changed.
+    ///
+    /// - Parameters:
+    ///   - text: The token that the client has; nil for all zones.
+    ///   - tokenName: What the reply calls the next one.
+    func changedZones(
+        after text: String?, tokenName: String, _ resultsLimit: Int64?, _ call: HubCall,
+        _ access: DatabaseAccess
+    ) throws -> HubResponse {
+        let count = try pageCount(resultsLimit, call)
+        return try storage.read(call.work) { transaction in
+            guard let database = try transaction.database(access) else {
+                throw HubFailure("A database was not made before it was read.")
+            }
+            let state = try transaction.state()
+            var token = FeedToken(
+                .database, owner: database.number, origin: database.sequence, sequence: 0)
+            if let text {
+                token = try Self.token(
+                    text, .database, owner: database.number, position: database.sequence, floor: 0,
+                    state)
+            }
+            let (zones, moreComing) = try Self.changedZones(
+                database, after: &token.sequence, count: count, transaction)
+            return .object { json in
+                json.member("zones", array: zones) { json, zone in
+                    json.object { Self.wireZone(zone, access, state).write(to: &$0) }
+                }
+                json.member(tokenName, token.text(state))
+                json.member("moreComing", flag: moreComing)
+            }
+        }
+    }
+
+    private static func changedZones(
+        _ database: DatabaseRow, after position: inout UInt64, count: Int,
+        _ transaction: any HubReading
+    ) throws -> (zones: [ZoneRow], moreComing: Bool) {
+        let prefix = HubKey(.databaseFeed).adding(database.number)
+        var zones: [ZoneRow] = []
+        var moreComing = false
+        try transaction.scan(prefix, from: prefix.adding(position + 1)) { _, value in
+            let name = String(decoding: value, as: UTF8.self)
+            guard zones.count < count else {
+                moreComing = true
+                return false
+            }
+            if let zone: ZoneRow = try transaction.row(
+                ZoneRow.key(database: database.number, name))
+            {
+                zones.append(zone)
+            }
+            return true
+        }
+        position = moreComing ? zones.last?.databaseSequence ?? position : database.sequence
+        return (zones, moreComing)
+    }
+}

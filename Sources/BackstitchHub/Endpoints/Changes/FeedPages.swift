@@ -1,0 +1,84 @@
+import CloudKitWire
+
+extension Hub {
+    /// Where a page of a zone's feed begins.
+    struct PageStart {
+        var feed: ZoneFeed
+        var token: FeedToken
+        var limits: ZoneFeed.PageLimits
+        var state: StateRow
+    }
+
+    /// Where the page begins that a request asks for.
+    func pageStart(
+        of request: ZoneFeedRequest, bytes: Int, _ call: HubCall, _ access: DatabaseAccess,
+        _ transaction: any HubReading
+    ) throws -> PageStart {
+        let zone = try transaction.zone(request.zoneID, access)
+        guard !zone.isDefault else {
+            throw WireError(.badRequest, "cannot get changes in default zone")
+        }
+        let count = try pageCount(request.resultsLimit, call)
+        let state = try transaction.state()
+        var token = FeedToken(
+            .zone, owner: zone.number, origin: zone.sequence,
+            sequence: request.isReverse == true ? zone.sequence + 1 : 0)
+        if let text = request.syncToken {
+            token = try Self.token(
+                text, .zone, owner: zone.number, position: zone.sequence, floor: zone.floor, state)
+        }
+        return PageStart(
+            feed: ZoneFeed(zone: zone, transaction: transaction), token: token,
+            limits: ZoneFeed.PageLimits(count: count, bytes: bytes), state: state)
+    }
+
+    /// Writes a page and tells how many bytes of fields it has.
+    func writePage(
+        _ request: ZoneFeedRequest, from start: PageStart, _ addresses: AssetAddresses,
+        to json: inout JSONWriter
+    ) throws -> Int {
+        let reply = RecordReply(
+            desiredKeys: request.desiredKeys.map(Set.init), addresses: addresses)
+        let types = request.desiredRecordTypes.map(Set.init)
+        var limits = start.limits
+        limits.replyBytes = configuration.limits.fullReplyBytes - json.byteCount
+        // The zones of one reply may differ in this.
+        json.numbersAsStrings = request.numbersAsStrings == true
+        let end = try json.array("records") { json in
+            func visit(_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) -> Int {
+                if let types, !record.isDeleted, !types.contains(record.recordType.text) {
+                    return 0
+                }
+                let start = json.byteCount
+                reply.write(record, named: name, to: &json)
+                return json.byteCount - start
+            }
+            return request.isReverse == true
+                ? try start.feed.visit(before: start.token.sequence, limits, visit)
+                : try start.feed.visit(after: start.token.sequence, limits, visit)
+        }
+        var token = start.token
+        token.sequence = end.sequence
+        json.member("syncToken", token.text(start.state))
+        json.member("moreComing", flag: end.moreComing)
+        return end.bytes
+    }
+
+    /// Reads the token of a request.
+    static func token(
+        _ text: String, _ kind: FeedToken.Kind, owner: UInt32, position: UInt64, floor: UInt64,
+        _ state: StateRow
+    ) throws(WireError) -> FeedToken {
+        do throws(FeedToken.Failure) {
+            return try FeedToken(
+                text, kind, owner: owner, position: position, floor: floor, state)
+        } catch {
+            let reason =
+                switch error {
+                case .invalidFormat: "Invalid continuation format"
+                case .unknown: "Unknown sync continuation type"
+                }
+            throw WireError(.badRequest, reason)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import CloudKitWire
+
+extension Hub {
+    /// The feed of one zone: `records/changes`.
+    func recordChanges(
+        _ feed: ZoneFeedRequest, _ call: HubCall, _ access: DatabaseAccess
+    ) throws -> HubResponse {
+        return try storage.read(call.work) { transaction in
+            let addresses = try addresses(transaction)
+            let start = try pageStart(
+                of: feed, bytes: configuration.limits.pageBytes, call, access, transaction)
+            return try .object { json in
+                _ = try self.writePage(feed, from: start, addresses, to: &json)
+                json.member("reverse", flag: feed.isReverse == true)
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import CloudKitWire
+
+extension Hub {
+    /// Reads records by name: `records/lookup`. Those that the reply has no room for are told to be
+    /// looked up by themselves; the first one always fits.
+    func lookUpRecords(
+        _ request: LookupRecordsRequest, _ call: HubCall, _ access: DatabaseAccess
+    ) throws -> HubResponse {
+        try checkCount(request.records.count)
+        let pageBytes = configuration.limits.pageBytes
+        return try storage.read(call.work) { transaction in
+            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            let addresses = try addresses(transaction)
+            let optionKeys = request.options.desiredKeys.map(Set.init)
+            return try .object(numbersAsStrings: request.options.numbersAsStrings) { json in
+                try json.array("records") { json in
+                    for wanted in request.records {
+                        var error = Self.noRoom
+                        if json.byteCount < pageBytes {
+                            let keys = wanted.desiredKeys.map(Set.init) ?? optionKeys
+                            let record = try transaction.liveRecord(wanted.recordName, in: zone)
+                            if let record {
+                                RecordReply(desiredKeys: keys, addresses: addresses)
+                                    .write(record, to: &json)
+                                continue
+                            }
+                            error = WireError(.notFound, "Record not found")
+                        }
+                        json.object {
+                            WireItem<WireRecord>.failure(.record(wanted.recordName), error)
+                                .write(to: &$0)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static let noRoom = WireError(
+        .limitExceeded, "The reply has no room for the record. Look it up in another request.")
+}
