@@ -74,10 +74,14 @@ let package = Package(
                 "WireCrypto",
             ]),
         .target(
+            name: "BackstitchHubCore",
+            dependencies: [
+                "BackstitchCore", "CloudKitWire", "CZlib", "Threading", "WireCrypto", "XXHash",
+            ]),
+        .target(
             name: "BackstitchHub",
             dependencies: [
-                "BackstitchCore", "CMalloc", "CloudKitWire", "CMicroHTTPD", "CZlib", "LMDB",
-                "Threading", "WireCrypto", "XXHash",
+                "BackstitchHubCore", "CMalloc", "CMicroHTTPD", "LMDB", "Threading", "WireCrypto",
             ],
             exclude: ["OpenAPI", "BOUNDS.md"]),
         .target(
@@ -135,7 +139,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchHubTests",
             dependencies: [
-                "BackstitchHub", "Backstitch", "CloudKitRecordService", "BackstitchCore",
+                "BackstitchHub", "BackstitchHubCore", "Backstitch", "CloudKitRecordService",
+                "BackstitchCore",
                 "BackstitchSimulation", "BackstitchSync", "BackstitchViews", "BackstitchTesting",
                 "CloudKitWire", "CZlib", "LMDB", "RawConnection", "Threading", "WireCrypto",
             ]),

@@ -1,3 +1,5 @@
+public import BackstitchHubCore
+
 /// A bound of what a hub does for its clients, by a name: what BOUNDS.md has a table of.
 public struct HubBound: Sendable {
     /// The name, as options and the table have it.

@@ -3,7 +3,7 @@ import CloudKitWire
 import Threading
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// What a client does where the way to the service, or the service, is not as it should be.

@@ -2,7 +2,7 @@ import BackstitchCore
 import Threading
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// Hands the requests of a client to a hub, without a network, and loses replies as told.

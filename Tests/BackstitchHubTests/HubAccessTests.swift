@@ -5,7 +5,7 @@ import Testing
 import WireCrypto
 import Threading
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Who may use a hub")
 struct HubAccessTests {

@@ -2,7 +2,7 @@ import CloudKitWire
 import Foundation
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Feeds of a hub")
 struct HubFeedTests {

@@ -6,6 +6,7 @@ import Testing
 import WireCrypto
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// A hub in memory with two users, whose time and chance the test gives.
 final class HubFixture: Sendable {
@@ -18,7 +19,8 @@ final class HubFixture: Sendable {
     let time: Locked<Int64>
     /// The steady clock, and how far each look at it moves it on.
     let steady: Locked<(now: Int64, step: Int64)>
-    private let folder: URL
+    /// The folder of files.
+    let folder: URL
 
     init(limits: HubLimits = HubLimits(), seed: UInt64 = 1) async throws {
         folder = FileManager.default.temporaryDirectory

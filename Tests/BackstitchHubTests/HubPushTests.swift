@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import WireCrypto
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Notifications and files of a hub")
 struct HubPushTests {

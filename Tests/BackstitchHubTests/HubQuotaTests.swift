@@ -2,7 +2,7 @@ import BackstitchCore
 import CloudKitWire
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("The space of a user on a hub")
 struct HubQuotaTests {

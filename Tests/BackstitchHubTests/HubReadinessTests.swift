@@ -4,6 +4,7 @@ import LMDB
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Whether a hub runs, and whether it can write")
 struct HubReadinessTests {
@@ -60,22 +61,22 @@ struct HubReadinessTests {
         fixture.hub.readiness.noteFullDisk()
         // The probe is kept, so that there is space again.
         #expect(await Self.get(fixture.hub, "/ready").status == 200)
-        let answer = await Readiness().answer(
-            of: FullStorage(), folder: fixture.hub.assets.folder, now: 0)
+        let answer = await Readiness().answer(of: FullStorage(), fixture.hub.assets, now: 0)
         #expect(answer == .ready)
         let full = Readiness()
         full.noteFullDisk()
         for _ in 0..<2 {
-            let answer = await full.answer(
-                of: FullStorage(), folder: fixture.hub.assets.folder, now: 0)
+            let answer = await full.answer(of: FullStorage(), fixture.hub.assets, now: 0)
             #expect(answer == .diskFull)
         }
     }
 
     @Test func `storage that is away is told`() async throws {
         let fixture = try await HubFixture()
-        let answer = await fixture.hub.readiness.answer(
-            of: fixture.hub.storage, folder: "/nowhere/at/all", now: 0)
+        let away = fixture.folder.path + "/away"
+        let files = try FolderFiles(folder: away)
+        try FileManager.default.removeItem(atPath: away)
+        let answer = await fixture.hub.readiness.answer(of: fixture.hub.storage, files, now: 0)
         #expect(answer == .storageAway)
     }
 

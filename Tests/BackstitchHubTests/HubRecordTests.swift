@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import WireCrypto
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Records of a hub")
 struct HubRecordTests {

@@ -4,6 +4,7 @@ import RawConnection
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("The server of a hub")
 struct HubServerTests {
@@ -77,7 +78,7 @@ struct HubServerTests {
             try await RawConnection.exchange(server, Array(healthy.utf8)).hasSuffix("\r\n\r\nok\n"))
         await server.stop()
         let left = try FileManager.default.contentsOfDirectory(
-            atPath: fixture.hub.assets.folder + "/incoming")
+            atPath: fixture.folder.path + "/incoming")
         #expect(left.isEmpty)
     }
 

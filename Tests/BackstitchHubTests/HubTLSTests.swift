@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// What a hub speaks where it has a certificate, as `openssl` sees it.
 @Suite("TLS of a hub", .enabled(if: access("/usr/bin/openssl", X_OK) == 0, "openssl is missing"))

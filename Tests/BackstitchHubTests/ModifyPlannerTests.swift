@@ -1,7 +1,7 @@
 import CloudKitWire
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// A zone in memory.
 private struct ZoneModel: ZoneView {

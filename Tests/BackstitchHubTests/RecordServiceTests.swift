@@ -9,6 +9,7 @@ import Testing
 import WireCrypto
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 @Suite("The client of CloudKit Web Services")

@@ -2,6 +2,7 @@ import CloudKitWire
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 @Suite("Compressed replies")

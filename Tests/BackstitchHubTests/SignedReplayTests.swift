@@ -7,6 +7,7 @@ import WireCrypto
 import Threading
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// A signature acts once, whoever sends it and however often.
 @Suite("Signed requests that come again")

@@ -2,6 +2,7 @@ import RawConnection
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Where a request comes from")
 struct TrustedProxyTests {

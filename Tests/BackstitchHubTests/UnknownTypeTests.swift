@@ -8,6 +8,7 @@ import LMDB
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 @Entity("Film") private struct OldFilm: Equatable {

@@ -58,7 +58,7 @@ import Testing
         let programs: Set = ["BackstitchCLI", "BackstitchSimulation"]
         let sources: Set = [
             "Threading/Monitor.swift", "BackstitchLog/LiveValues.swift",
-            "BackstitchSync/SyncClock.swift", "BackstitchHub/HubConfiguration.swift",
+            "BackstitchSync/SyncClock.swift", "Folder/HubClock+System.swift",
             "Server/ConnectionTable.swift", "CloudKitRecordService/CloudKitConnection.swift",
             "CloudKitRecordService/CloudKitRecordService+Records.swift",
         ]
@@ -68,6 +68,28 @@ import Testing
                 "SystemRandomNumberGenerator", " UUID()", "(UUID()", "Double.random",
                 ".randomElement()",
                 ".shuffled()",
+            ])
+        }
+        #expect(found == [])
+    }
+
+    @Test func `the core of the hub knows no disk, no socket and no machine`() {
+        let core = Self.sources.filter { $0.path.hasPrefix("Sources/BackstitchHubCore/") }
+        #expect(core.count > 80)
+        let known: Set = [
+            "BackstitchCore", "CloudKitWire", "CZlib", "Foundation", "Threading", "WireCrypto",
+            "XXHash",
+        ]
+        let imports = core.flatMap { file in
+            file.imports.subtracting(known).map { "\(file.path) imports \($0)" }
+        }
+        #expect(imports == [])
+        // What Foundation has of the machine.
+        let found = core.flatMap {
+            $0.lines(with: [
+                "FileManager", "FileHandle", "fileURLWithPath", "Data(contentsOf",
+                "String(contentsOf", "Process(",
+                "ProcessInfo", "Thread.", "URLSession", "SecretBytes",
             ])
         }
         #expect(found == [])

@@ -1,9 +1,10 @@
+import BackstitchHubCore
 import Glibc
 import WireCrypto
 
 /// Takes the body of a request as it comes.
 struct BodyReceiver: ~Copyable {
-    private let place: HTTPHandler.BodyPlace
+    private let place: Hub.BodyPlace
     private var bytes: [UInt8] = []
     private var descriptor: Int32 = -1
     private let digest = RunningDigest()
@@ -14,7 +15,7 @@ struct BodyReceiver: ~Copyable {
     private(set) var hasFailed = false
 
     /// A receiver for a body of which the length may be known.
-    init(_ place: HTTPHandler.BodyPlace, length: Int?) {
+    init(_ place: Hub.BodyPlace, length: Int?) {
         self.place = place
         switch place {
         case .memory(let bytesMax):

@@ -1,3 +1,4 @@
+import BackstitchHubCore
 import CMicroHTTPD
 import Glibc
 import Threading
@@ -74,7 +75,7 @@ final class Exchange: @unchecked Sendable {
             let arrived = HubRequest(
                 method: head.method, target: target, headers: head.headers,
                 remoteAddress: Self.address(of: connection))
-            let (request, place): (HubRequest, HTTPHandler.BodyPlace)
+            let (request, place): (HubRequest, Hub.BodyPlace)
             switch server.handler.admit(arrived, length) {
             case .refuse(let response): return refuse(connection, response)
             case .take(let admitted, let body): (request, place) = (admitted, body)
@@ -184,7 +185,7 @@ private struct SuspendedConnection: @unchecked Sendable {
     let pointer: OpaquePointer
 }
 
-extension HTTPHandler.BodyPlace {
+extension Hub.BodyPlace {
     var bytesMax: Int {
         switch self {
         case .memory(let bytesMax), .file(_, let bytesMax): bytesMax

@@ -1,3 +1,5 @@
+import BackstitchHubCore
+
 /// An HTTP engine that listens and hands requests over. The hub knows engines by this alone.
 protocol HTTPServer: Sendable {
     /// The port that it listens at.
@@ -8,14 +10,6 @@ protocol HTTPServer: Sendable {
 
 /// What an engine hands its requests to.
 struct HTTPHandler: Sendable {
-    /// Where the body of a request goes.
-    enum BodyPlace: Sendable {
-        /// Into memory, up to a number of bytes.
-        case memory(bytesMax: Int)
-        /// Into a new file, up to a number of bytes.
-        case file(path: String, bytesMax: Int)
-    }
-
     /// Decides by the head of a request, and the length of its body where that is told.
     var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Hub.Admission
     /// Ends what was begun for a head whose body did not come.

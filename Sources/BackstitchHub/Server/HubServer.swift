@@ -1,4 +1,4 @@
-import Foundation
+public import BackstitchHubCore
 
 /// Brings a hub onto the network, over HTTP or HTTPS.
 public final class HubServer: Sendable {
@@ -87,10 +87,10 @@ public final class HubServer: Sendable {
                 admission.submit(request, work, answer)
             },
             respond: { request, work in await admission.respond(to: request, work) },
-            noteRefusal: { hub.metrics.countRequest("refused", status: $0) },
+            noteRefusal: { hub.countRefusal(status: $0) },
             countsConnections: { !proxies.isTrusted($0) },
             tick: { hub.tick() },
-            willStop: { hub.couriers.releaseAll() },
+            willStop: { hub.releaseWaiters() },
             refuseWork: { hub.refuseWork() })
     }
 }
@@ -106,7 +106,7 @@ private struct AddressGate: Sendable {
     ) {
         guard enter(request) else {
             hub.abandon(request)
-            return answer(refusal(of: request))
+            return answer(hub.tooManyRequests(request))
         }
         hub.submitReading(request, work) { response in
             // Where there is none yet, the request goes on, and leaves with its answer.
@@ -119,10 +119,6 @@ private struct AddressGate: Sendable {
         let response = await hub.respond(to: request, work)
         leave(request)
         return response
-    }
-
-    private func refusal(of request: HubRequest) -> HubResponse {
-        hub.refusal(to: Hub.tooManyRequests, of: "other", request)
     }
 
     /// Long polls wait for others, and take a connection and no more.

@@ -1,3 +1,4 @@
+import BackstitchHubCore
 import CMicroHTTPD
 import Glibc
 

@@ -1,3 +1,5 @@
+import BackstitchHubCore
+
 /// The head of a request, and whether it is one that is safe to act upon.
 ///
 /// Requests that two programs may understand differently are refused, because a proxy in front of the

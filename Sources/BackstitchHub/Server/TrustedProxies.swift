@@ -1,3 +1,5 @@
+import BackstitchHubCore
+
 /// The proxies whose word counts for where a request comes from.
 ///
 /// A proxy adds the address that it was called from at the end of `X-Forwarded-For`; what stands

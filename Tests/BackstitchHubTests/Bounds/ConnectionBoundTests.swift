@@ -5,6 +5,7 @@ import RawConnection
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// What one address, or all together, may have of a server: connections, requests, unread replies.
 ///
@@ -191,7 +192,7 @@ struct ConnectionBoundTests {
         let upload = Self.post(HostileWorld.path(try #require(uploads.tokens.first).url), "content")
         let gate = fixture.hub.gate
         let name = HubRequest.addressName(of: NetworkAddress(Self.attacker))
-        let folder = fixture.hub.assets.folder + "/incoming"
+        let folder = fixture.folder.path + "/incoming"
         let server = try Self.server(fixture.hub) { $0.requestsPerAddress = 1 }
         let (statuses, left) = try await Self.run(server) { url in
             _ = gate.enter(name, max: 1)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import WireCrypto
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// The worst requests to each call, in two sizes: what they cost grows no faster than they do.
 @Suite("What requests cost", .serialized)

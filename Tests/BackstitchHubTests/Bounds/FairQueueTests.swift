@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Whose turn it is")
 struct FairQueueTests {

@@ -9,6 +9,7 @@ import Testing
 import Threading
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// Requests that would have a hub do, keep or send more than a request may. What they cost is told by

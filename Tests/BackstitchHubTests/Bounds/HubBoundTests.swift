@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("The table of bounds")
 struct HubBoundTests {

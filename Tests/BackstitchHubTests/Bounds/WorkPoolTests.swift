@@ -3,6 +3,7 @@ import Testing
 import Threading
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("Threads that read")
 struct WorkPoolTests {
@@ -22,7 +23,7 @@ struct WorkPoolTests {
         let ordinary = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(getpid()))
         var limits = HubLimits()
         limits.readThreads = 2
-        let pool = WorkPool(limits)
+        let pool = WorkPool(limits, .system)
         let wakers = Wakers()
         let work = RequestWork(client: "a") { 0 }
         let reading = try await withTaskExecutorPreference(wakers) {

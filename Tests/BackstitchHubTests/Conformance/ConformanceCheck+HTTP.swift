@@ -3,7 +3,7 @@ import CloudKitWire
 import Foundation
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 extension ConformanceWorld {
     /// Uploads a file for the field `photo` of a record, and gives what the field then holds.

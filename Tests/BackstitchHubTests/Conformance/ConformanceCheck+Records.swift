@@ -2,7 +2,7 @@ import BackstitchCore
 import CloudKitWire
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 extension ConformanceCheck {
     static let records: [ConformanceCheck] =

@@ -5,7 +5,7 @@ import Threading
 import Testing
 import WireCrypto
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// A hub and the requests of a check, as plain JSON: what a check says is independent of the types that
 /// the hub and the client share.

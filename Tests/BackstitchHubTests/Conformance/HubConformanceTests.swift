@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// One thing that the protocol says of a service, with the section of the reference that it is of.
 struct ConformanceCheck: Sendable, CustomTestStringConvertible {

@@ -4,6 +4,7 @@ import RawConnection
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// What is wrong with the heads of requests, by value and over connections.
 @Suite("Heads of requests that mean harm")

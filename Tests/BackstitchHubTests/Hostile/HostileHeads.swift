@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// Requests that are wrong, or that two programs may understand differently, each with the statuses that
 /// are right. 0 stands for a connection that is closed without a word.

@@ -1,6 +1,6 @@
 import CloudKitWire
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 extension HostileMaker {
     /// A body that fits an endpoint more or less.

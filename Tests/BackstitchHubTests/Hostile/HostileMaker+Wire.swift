@@ -1,4 +1,4 @@
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 extension HostileMaker {
     /// A request as the bytes of HTTP, its body whole or in chunks.

@@ -3,7 +3,7 @@ import CloudKitWire
 import LMDB
 import Threading
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// Makes requests at random from pieces that are right, wrong, and hostile.
 struct HostileMaker {

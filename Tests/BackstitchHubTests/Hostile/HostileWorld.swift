@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import WireCrypto
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// A hub with secrets of Ada's, and what Bob knows who wants to have or change them.
 ///

@@ -6,6 +6,7 @@ import RawConnection
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// Sends hostile requests and collects what is wrong with the answers.
 struct HostileRun {

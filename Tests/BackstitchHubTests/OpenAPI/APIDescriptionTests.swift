@@ -2,7 +2,7 @@
 import CloudKitWire
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 @Suite("The description of the hub's calls")
 struct APIDescriptionTests {

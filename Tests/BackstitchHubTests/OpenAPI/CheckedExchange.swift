@@ -2,7 +2,7 @@ import BackstitchCore
 import CloudKitWire
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 extension HubResponse {

@@ -6,6 +6,7 @@ import Foundation
 import Threading
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// A hub in a folder with two users, at a time that the test gives.

@@ -8,6 +8,7 @@ import Threading
 import Testing
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// A store and the hub that it belongs to, as an earlier version left them: this version opens both,

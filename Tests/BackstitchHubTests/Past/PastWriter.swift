@@ -5,6 +5,7 @@ import CloudKitWire
 import Foundation
 
 @testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// Writes a store and the hub that it is synchronised with, through the public interface, with

@@ -2,7 +2,7 @@ import BackstitchTesting
 import Foundation
 import Testing
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 
 /// Devices and a hub that speak HTTP over ways that fail.
 @Suite struct WireSimulationTests {

@@ -5,7 +5,7 @@ import BackstitchSimulation
 import BackstitchTesting
 import Foundation
 
-@testable import BackstitchHub
+@testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 @Entity struct WireFolder {

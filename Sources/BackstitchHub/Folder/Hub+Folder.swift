@@ -1,0 +1,54 @@
+public import BackstitchHubCore
+import CMalloc
+import Glibc
+
+extension Hub {
+    /// Opens the hub in a folder, and makes it where there is none.
+    ///
+    /// - Throws: A failure of the storage, whose message says what to do.
+    public convenience init(
+        at directory: String, configuration: HubConfiguration = HubConfiguration()
+    ) async throws {
+        let storage = try LMDBHubStorage(at: directory)
+        let files = try FolderFiles(folder: directory + "/assets", of: directory)
+        try await self.init(
+            storage: storage, files: files, configuration: configuration, machine: .system)
+    }
+
+    /// A hub that keeps its records in memory; assets go to a folder that the caller removes.
+    public static func temporary(
+        assetFolder: String, configuration: HubConfiguration = HubConfiguration()
+    ) async throws -> Hub {
+        try await Hub(
+            storage: LMDBHubStorage.temporary(), files: FolderFiles(folder: assetFolder),
+            configuration: configuration, machine: .system)
+    }
+
+    /// Whether a folder holds a hub.
+    public static func isHub(at directory: String) -> Bool {
+        LMDBHubStorage.isThere(in: directory)
+    }
+
+    /// Looks at all pages and rows of a hub's folder, and changes nothing of what it holds. A hub may
+    /// serve it meanwhile.
+    ///
+    /// - Throws: A failure where the folder can't be opened.
+    public static func diagnose(at directory: String) throws -> HubDiagnosis {
+        let storage = try LMDBHubStorage(at: directory)
+        defer { storage.close() }
+        let files = try FolderFiles(folder: directory + "/assets")
+        return try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
+    }
+}
+
+extension HubMachine {
+    /// The machine that this process runs on.
+    static var system: HubMachine {
+        var machine = HubMachine()
+        // What a large body took stays with the C library otherwise, once for each thread.
+        machine.releaseMemory = { _ = malloc_trim(0) }
+        // On Linux it is the thread alone that gets nicer, and not the process.
+        machine.beNicer = { _ = nice($0) }
+        return machine
+    }
+}

@@ -1,0 +1,273 @@
+package import BackstitchHubCore
+import LMDB
+import Threading
+
+/// A hub's storage in one LMDB file.
+package final class LMDBHubStorage: HubStorage {
+    /// The most writes that share a commit.
+    static let writesPerCommitMax = 256
+
+    /// The most that the writes of a commit cost, after which no more are added: a commit is for all
+    /// of them, and none is told before.
+    static let costPerCommitMax = 20_000
+
+    private let environment: Environment
+    private let database: Database
+    private let writes = GroupCommit(WriteQueue())
+
+    private struct WriteQueue: JobQueue {
+        var waiting = FairQueue<any QueuedWrite>()
+        var isRefusing = false
+
+        mutating func next() -> (any QueuedWrite)? { waiting.next()?.job }
+    }
+
+    /// Opens the storage in a folder, and makes it where there is none.
+    package convenience init(at directory: String) throws {
+        var options = Self.options
+        options.usesRedoFile = true
+        try self.init(Environment.open(at: directory, options: options))
+    }
+
+    /// Whether a folder has a hub's storage. Nothing of the folder is changed.
+    package static func isThere(in directory: String) -> Bool {
+        let key = String(decoding: HubKey(.state).bytes, as: UTF8.self)
+        return Environment.has(key: key, inDatabase: databaseName, at: directory)
+    }
+
+    /// Checks all pages in use, which LMDB itself trusts.
+    func checkPages() throws { try environment.checkPages() }
+
+    /// A storage that leaves nothing behind.
+    package static func temporary() throws -> LMDBHubStorage {
+        try LMDBHubStorage(Environment.temporary(options: options))
+    }
+
+    private static let databaseName = "hub"
+    private static let options = EnvironmentOptions(databases: [databaseName])
+
+    private init(_ environment: Environment) throws {
+        self.environment = environment
+        database = try environment.database(Self.databaseName)
+    }
+
+    package func close() { environment.close() }
+
+    package func read<R>(
+        _ work: RequestWork, _ body: (any HubReading) throws -> R
+    ) throws -> R {
+        try environment.read {
+            try body(LMDBHubTransaction(access: $0.access, database: database, work: work))
+        }
+    }
+
+    package func write<R: Sendable>(
+        _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
+    ) async throws -> R {
+        try await withCheckedThrowingContinuation { continuation in
+            enqueue(WaitingWrite(work: work, body: body, continuation: continuation))
+        }
+    }
+
+    package func refuseWrites() {
+        let refused = writes.withQueue { queue in
+            queue.isRefusing = true
+            return queue.waiting.removeAll()
+        }
+        for write in refused { write.fail(WorkGivenUp()) }
+    }
+
+    private func enqueue(_ write: any QueuedWrite) {
+        var isRefused = false
+        writes.submit(to: environment.writer) { queue in
+            isRefused = queue.isRefusing
+            if !isRefused { queue.waiting.add(write, of: write.work.client) }
+            return !isRefused
+        } commit: { [self] first in
+            commit(first)
+        }
+        if isRefused { write.fail(WorkGivenUp()) }
+    }
+
+    /// Commits a write, and those that come after it as far as they fit; where one fails after it
+    /// wrote, the others again without it, as ``CommitPlan`` says.
+    private func commit(_ first: any QueuedWrite) {
+        var batch = [first]
+        var failed: Set<Int> = []
+        var plan: CommitPlan?
+        while let part = plan.map(\.next) ?? 0..<batch.count {
+            // While none has failed, more are taken.
+            let isFirst = plan == nil
+            do {
+                if plan?.runsAny ?? true {
+                    try environment.write { transaction in
+                        var cost = 0
+                        var index = part.lowerBound
+                        while index < (isFirst ? batch.count : part.upperBound) {
+                            if !failed.contains(index) {
+                                cost += try run(batch[index], transaction.access, at: index)
+                            }
+                            index += 1
+                            if isFirst, index == batch.count, index < Self.writesPerCommitMax,
+                                cost < Self.costPerCommitMax, let write = writes.another()
+                            {
+                                batch.append(write)
+                            }
+                        }
+                    }
+                }
+                let all = isFirst ? 0..<batch.count : part
+                end(all.filter { !failed.contains($0) }.map { batch[$0] }) { $0.finish() }
+            } catch let culprit as Culprit {
+                failed.insert(culprit.index)
+                plan = plan ?? CommitPlan(count: batch.count)
+                plan?.failed(at: culprit.index)
+                end([batch[culprit.index]]) { $0.finish() }
+                continue
+            } catch {
+                let all = isFirst ? 0..<batch.count : part
+                end(all.filter { !failed.contains($0) }.map { batch[$0] }) { $0.fail(error) }
+            }
+            if isFirst { return }
+            plan?.ended()
+        }
+    }
+
+    /// Runs a write in a transaction.
+    ///
+    /// - Returns: What it cost.
+    /// - Throws: ``Culprit`` where it threw after it had changed something.
+    private func run(
+        _ write: any QueuedWrite, _ access: Access, at index: Int
+    ) throws -> Int {
+        let (changes, cost) = (access.changeCount, write.work.meter.cost)
+        let view = LMDBHubTransaction(access: access, database: database, work: write.work)
+        if !write.run(view), access.changeCount != changes { throw Culprit(index: index) }
+        return write.work.meter.cost - cost
+    }
+
+    private func end(_ writes: [any QueuedWrite], _ answer: (any QueuedWrite) -> Void) {
+        self.writes.withQueue { queue in
+            for write in writes {
+                queue.waiting.charge(write.work.meter.cost, to: write.work.client)
+            }
+        }
+        writes.forEach(answer)
+    }
+
+    private struct Culprit: Error {
+        let index: Int
+    }
+}
+
+/// A write that waits for its commit.
+private protocol QueuedWrite: AnyObject, Sendable {
+    /// The request that it is of.
+    var work: RequestWork { get }
+    /// Runs it; false where it threw.
+    func run(_ transaction: LMDBHubTransaction) -> Bool
+    /// Answers its caller with what the last run gave.
+    func finish()
+    /// Answers its caller with a failure of the commit.
+    func fail(_ error: any Error)
+}
+
+/// Invariant: once it waits, it is run and answered on the writer thread alone, so that nothing else
+/// touches the result.
+private final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {
+    let work: RequestWork
+    private let body: @Sendable (any HubWriting) throws -> R
+    private let continuation: CheckedContinuation<R, any Error>
+    private var result: Result<R, any Error>?
+
+    init(
+        work: RequestWork, body: @escaping @Sendable (any HubWriting) throws -> R,
+        continuation: CheckedContinuation<R, any Error>
+    ) {
+        self.work = work
+        self.body = body
+        self.continuation = continuation
+    }
+
+    func run(_ transaction: LMDBHubTransaction) -> Bool {
+        let result = Result {
+            // It waited; from here on it has its bound by what it may do, and not by a clock.
+            try work.check()
+            work.unlimit()
+            return try body(transaction)
+        }
+        self.result = result
+        if case .success = result { return true }
+        return false
+    }
+
+    func finish() {
+        guard let result else { preconditionFailure("A write ended before it ran.") }
+        continuation.resume(with: result)
+    }
+
+    func fail(_ error: any Error) { continuation.resume(throwing: error) }
+}
+
+/// A transaction of LMDB, as the hub sees it.
+private struct LMDBHubTransaction: HubWriting {
+    let access: Access
+    let database: Database
+    let work: RequestWork
+
+    func withValue<R>(
+        _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R? {
+        let value = try key.bytes.withUnsafeBytes { try access.get($0, in: database) }
+        try work.countKey(bytes: value?.count ?? 0)
+        return try value.map(body)
+    }
+
+    func scan(
+        _ prefix: HubKey, from start: HubKey?,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try access.withCursor(in: database) { cursor in
+            var found = try (start ?? prefix).bytes.withUnsafeBytes {
+                try cursor.seek(atOrAfter: $0)
+            }
+            while found, cursor.key.starts(with: prefix.bytes) {
+                try work.countKey(bytes: cursor.value.count)
+                guard try body(cursor.key, cursor.value) else { return }
+                found = try cursor.next()
+            }
+        }
+    }
+
+    func scanBackwards(
+        _ prefix: HubKey, before end: HubKey?,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        try access.withCursor(in: database) { cursor in
+            // Behind all keys of the prefix: no key has this many bytes of 0xFF.
+            let filler = [UInt8](repeating: 0xFF, count: HubKey.byteCountMax - prefix.bytes.count)
+            let end = end ?? prefix.adding(filler)
+            _ = try end.bytes.withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
+            var found = try cursor.previous()
+            while found, cursor.key.starts(with: prefix.bytes) {
+                try work.countKey(bytes: cursor.value.count)
+                guard try body(cursor.key, cursor.value) else { return }
+                found = try cursor.previous()
+            }
+        }
+    }
+
+    func put(_ key: HubKey, _ value: [UInt8]) throws {
+        work.countWrite(bytes: value.count)
+        try key.bytes.withUnsafeBytes { key in
+            try value.withUnsafeBytes { try access.put(key, $0, in: database) }
+        }
+    }
+
+    func delete(_ key: HubKey) throws {
+        work.countWrite()
+        _ = try key.bytes.withUnsafeBytes { try access.delete($0, in: database) }
+    }
+}
+
+extension LMDBError: StorageFullError {}

@@ -1,0 +1,29 @@
+import BackstitchHubCore
+import Glibc
+
+/// The right to serve a folder, which one process has at a time. It ends with the process.
+final class ServingLock: Sendable {
+    private static let name = "serving.lock"
+
+    private let descriptor: Int32
+
+    /// - Throws: A failure where the folder is served already.
+    init(directory: String) throws(HubFailure) {
+        let path = directory + "/" + Self.name
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw HubFailure(
+                "The file '\(path)' can't be made: \(String(cString: strerror(errno))).")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let isTaken = errno == EWOULDBLOCK
+            close(descriptor)
+            throw HubFailure(
+                isTaken
+                    ? "Another hub serves the folder '\(directory)'. End that one first."
+                    : "The folder '\(directory)' can't be locked.")
+        }
+    }
+
+    deinit { close(descriptor) }
+}

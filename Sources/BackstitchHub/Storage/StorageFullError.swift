@@ -1,9 +1,0 @@
-import LMDB
-
-/// A failure of the storage that may be one of space.
-protocol StorageFullError: Error {
-    /// Whether there is no space left; nothing was changed then.
-    var isAboutSpace: Bool { get }
-}
-
-extension LMDBError: StorageFullError {}

@@ -1,0 +1,137 @@
+import BackstitchCore
+import CloudKitWire
+import WireCrypto
+
+extension Hub {
+    static let noSpace = WireError(.quotaExceeded, "The space is used up.")
+
+    /// Takes the head of an upload: only what the hub gave an address for may come, and has its space
+    /// from now on, so that nobody else fills the disk.
+    ///
+    /// - Parameter length: The bytes that come; nil where that is not told.
+    /// - Returns: How many bytes may come.
+    func beginUpload(
+        _ request: inout HubRequest, _ target: RequestTarget, length: Int?
+    ) throws -> Int {
+        guard target.path.count == 3, target.path[1] == "1" else { throw Self.nothing }
+        let key = UploadRow.key(token: target.path[2])
+        let row: UploadRow? = try storage.read { try $0.row(key) }
+        guard let row, row.expires > now else { throw Self.nothing }
+        let bytesMax = min(row.bytesMax ?? .max, Int64(configuration.limits.assetBytes))
+        let bytes = length.map { Int64($0) } ?? bytesMax
+        let upload = HubKey(.upload).adding(configuration.clock.secret(32))
+        guard
+            uploads.begin(
+                upload, to: key, bytes: min(bytes, bytesMax), bytesLeft: try bytesLeft(for: key))
+        else { throw Self.noSpace }
+        request.upload = upload
+        return Int(clamping: bytesMax)
+    }
+
+    /// The space of the database that an upload is for; nil for no limit.
+    private func bytesLeft(for address: HubKey) throws -> Int64? {
+        guard let key = uploads.database(of: address) else { return nil }
+        let row: DatabaseRow? = try storage.read { try $0.row(key) }
+        return row.flatMap { configuration.limits.bytesLeft(in: $0, key: key) }
+    }
+
+    /// Keeps what was uploaded to an address.
+    ///
+    /// Of several uploads to one address one is taken.
+    func keepUpload(
+        _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
+    ) async throws -> HubResponse {
+        let key = target.path.count == 3 ? UploadRow.key(token: target.path[2]) : nil
+        let temporary: String
+        defer { if let upload = request.upload { uploads.release(upload) } }
+        let (checksum, byteCount): (String, Int)
+        switch request.body {
+        case .file(let path, let count, let digest):
+            temporary = path
+            (checksum, byteCount) = (digest.hexadecimal, count)
+        case .bytes(let bytes):
+            temporary = assets.incomingPath(configuration.clock.secret(16))
+            try assets.write(bytes, to: temporary)
+            (checksum, byteCount) = (Digest.sha256(bytes).hexadecimal, bytes.count)
+        }
+        defer { assets.discard(temporary) }
+        let now = now
+        guard let key, target.path[1] == "1",
+            let row: UploadRow = try storage.read({ try $0.row(key) }), row.expires > now
+        else { throw Self.nothing }
+        guard byteCount <= configuration.limits.assetBytes else {
+            throw WireError(.quotaExceeded, "The file is too large.")
+        }
+        guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
+        let receipt = configuration.clock.secret(32).hexadecimal
+        let (sweep, end) = (sweep, row.expires + configuration.limits.unusedAssetMilliseconds)
+        // First, so that the file stays for now, and goes where nothing else comes to be noted; and so
+        // that nobody else's comes to the same address.
+        let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
+        let database = uploads.database(of: key)
+        let isTaken = try await storage.write(work) { transaction in
+            guard try transaction.value(key) != nil else { return false }
+            if let database, let owner: DatabaseRow = try transaction.row(database) {
+                let hasSpace = uploads.take(
+                    key, receipt: UploadRow.key(receipt: receipt), upload: upload,
+                    bytes: Int64(byteCount),
+                    bytesLeft: limits.bytesLeft(in: owner, key: database), until: end)
+                guard hasSpace else { throw Self.noSpace }
+            }
+            try transaction.delete(key)
+            try transaction.keepAsset(checksum, until: end)
+            return true
+        }
+        guard isTaken else { throw Self.nothing }
+        // It waits for the disk.
+        try await pool.run(.page, work) { [assets] in
+            try assets.keep(temporary, checksum: checksum)
+        }
+        try await storage.write(work) { transaction in
+            var uploaded = row
+            uploaded.checksum = checksum
+            uploaded.size = Int64(byteCount)
+            try transaction.put(uploaded, at: UploadRow.key(receipt: receipt))
+            try sweep(transaction)
+        }
+        let file = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
+        return .json(UploadedFileResponse(file: file).body())
+    }
+
+    /// Answers with a file, or with the part of it that is asked for.
+    func asset(_ target: RequestTarget, _ request: HubRequest) throws -> HubResponse {
+        let parts = target.path
+        guard parts.count == 6, parts[1] == "1", let path = assets.path(parts[2]) else {
+            throw Self.nothing
+        }
+        let key = try storage.read { try $0.state() }.tokenKey
+        guard
+            AssetAddresses.isValid(
+                parts[2], expires: parts[3], mac: parts[4], key: key, now: now),
+            let byteCount = assets.byteCount(parts[2])
+        else { throw Self.nothing }
+        let tag = "\"\(parts[2])\""
+        var response = HubResponse(
+            status: 200,
+            headers: [
+                HubRequest.Header("Content-Type", "application/octet-stream"),
+                HubRequest.Header("Content-Disposition", "attachment"),
+                HubRequest.Header("Cache-Control", "private, immutable"),
+                HubRequest.Header("Accept-Ranges", "bytes"),
+                HubRequest.Header("ETag", tag),
+            ], body: .file(path: path))
+        switch ByteRange(request, tag: tag, byteCount: byteCount) {
+        case .whole: break
+        case .part(let part):
+            response.status = 206
+            response.body = .filePart(path: path, offset: part.lowerBound, byteCount: part.count)
+            let place = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(byteCount)"
+            response.headers.append(HubRequest.Header("Content-Range", place))
+        case .outside:
+            response = failure(WireError(.badRequest, "The file has \(byteCount) bytes."))
+            response.status = 416
+            response.headers.append(HubRequest.Header("Content-Range", "bytes */\(byteCount)"))
+        }
+        return response
+    }
+}

@@ -1,0 +1,295 @@
+import CloudKitWire
+import WireCrypto
+
+extension Hub {
+    /// Answers a request.
+    ///
+    /// A reply to a write is given after what was written is on disk. A request to the courier is
+    /// answered when there is something to tell, or after a time.
+    public func respond(to request: HubRequest) async -> HubResponse {
+        await respond(to: request, makeWork(for: request))
+    }
+
+    /// What a request costs, in the name of whoever it is of.
+    package func makeWork(for request: HubRequest) -> RequestWork {
+        RequestWork(
+            client: request.client, clock: configuration.clock.steadyMilliseconds)
+    }
+
+    /// Answers a request.
+    package func respond(to request: HubRequest, _ work: RequestWork) async -> HubResponse {
+        if let refusal = request.refusal { return refusal }
+        if let lane = Self.readingLane(of: request) { return await read(lane, request, work) }
+        var call = "other"
+        let response = await respond(to: request, work, &call)
+        // Of an upload that was not kept nothing stays.
+        if case .file(let path, _, _) = request.body { assets.discard(path) }
+        work.countMade(bytes: response.byteCount)
+        return finished(response, of: call, request)
+    }
+
+    /// A response with what all of them have, counted.
+    private func finished(
+        _ response: HubResponse, of call: String, _ request: HubRequest
+    ) -> HubResponse {
+        metrics.countRequest(call, status: response.status)
+        return finished(response, for: request.target).coded(for: request.headers)
+    }
+
+    /// The response with the headers that all have.
+    private func finished(_ response: HubResponse, for target: String) -> HubResponse {
+        var response = response
+        func has(_ name: String) -> Bool { response.headers.contains { $0.name == name } }
+        if !has(WireHeader.requestUUID) {
+            response.headers.append(HubRequest.Header(WireHeader.requestUUID, makeUUID()))
+        }
+        // What is told to one user is kept by nobody on the way.
+        if !has("Cache-Control") {
+            response.headers.append(HubRequest.Header("Cache-Control", "no-store"))
+        }
+        response.headers += [
+            HubRequest.Header("X-Content-Type-Options", "nosniff"),
+            Self.extensions,
+        ]
+        guard HubPage.at(target)?.isForOperators != true else { return response }
+        response.headers += [
+            HubRequest.Header("Access-Control-Allow-Origin", "*"),
+            HubRequest.Header(
+                "Access-Control-Expose-Headers",
+                "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
+        ]
+        return response
+    }
+
+    private static let extensions = HubRequest.Header(
+        WireHeader.extensions, WireExtension.header(WireExtension.allCases))
+
+    /// What a client is told whose request can't be acted upon.
+    func refusal(
+        to error: any Error, of call: String, _ request: HubRequest
+    ) -> HubResponse {
+        finished(failure(error, of: call), of: call, request)
+    }
+
+    /// The answer to a request of a client that has too many under way.
+    package func tooManyRequests(_ request: HubRequest) -> HubResponse {
+        refusal(to: Self.tooManyRequests, of: "other", request)
+    }
+
+    private func respond(
+        to request: HubRequest, _ work: RequestWork, _ call: inout String
+    ) async -> HubResponse {
+        guard let address = request.address else {
+            return failure(WireError(.badRequest, "The address can't be read."))
+        }
+        let target = address.target
+        do {
+            if let page = HubPage.at(request.target) {
+                call = page.name
+                return try await respond(to: request, target, page, work)
+            }
+            let (path, endpoint) = try Self.call(of: address)
+            call = path.endpoint.rawValue
+            if request.method == "OPTIONS" { return Self.preflight(endpoint.methods) }
+            guard endpoint.methods.contains(request.method) else {
+                return notAllowed(endpoint.methods)
+            }
+            work.limit(milliseconds: configuration.limits.requestMilliseconds)
+            let authentication = try authentication(of: request, target, path)
+            guard request.bytes.count <= configuration.limits.bodyBytes else {
+                throw WireError(.quotaExceeded, "The body is too large.")
+            }
+            let arrived = self.call(request, target, path, authentication, work)
+            return try await inTurn(arrived) {
+                try await self.respond(to: arrived, by: endpoint)
+            }
+        } catch {
+            return failure(error, of: call)
+        }
+    }
+
+    private func respond(
+        to request: HubRequest, _ target: RequestTarget, _ page: HubPage, _ work: RequestWork
+    ) async throws -> HubResponse {
+        if request.method == "OPTIONS", !page.isForOperators { return Self.preflight(page.methods) }
+        guard page.methods.contains(request.method) else { return notAllowed(page.methods) }
+        return try await page.answer(self, target, request, work)
+    }
+
+    /// Runs a closure for a call while its body has room, and its user has not too many under way.
+    private func inTurn(
+        _ call: HubCall, _ body: () async throws -> HubResponse
+    ) async throws -> HubResponse {
+        let user = call.clientName
+        guard gate.enter(user, max: configuration.limits.requestsPerUser) else {
+            throw Self.tooManyRequests
+        }
+        defer { gate.leave(user) }
+        return try await parsing.with(bytes: call.body.count, call.work) { try await body() }
+    }
+
+    private static let tooManyRequests = WireError(
+        .throttled, "Too many requests are under way. Wait for their answers.", retryAfter: 1)
+
+    /// The answer at an address that leads to nothing, or that counts no longer.
+    static let nothing = WireError(.notFound, "There is nothing at this address.")
+
+    /// The call at an address.
+    private static func call(
+        of address: RequestAddress
+    ) throws(WireError) -> (WirePath, HubEndpoint) {
+        guard let path = address.path, let endpoint = address.endpoint else { throw nothing }
+        return (path, endpoint)
+    }
+
+    /// Who sends a request: whom its head proved, or its credentials.
+    private func authentication(
+        of request: HubRequest, _ target: RequestTarget, _ path: WirePath
+    ) throws -> Authentication {
+        if let authentication = request.authentication { return authentication }
+        return try authenticate(request, target, path)
+    }
+
+    private func call(
+        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
+        _ authentication: Authentication, _ work: RequestWork
+    ) -> HubCall {
+        HubCall(
+            path: path, authentication: authentication, body: request.bytes,
+            extensions: WireExtension.parse(request.header(WireHeader.extensions)),
+            requestID: request.header(WireHeader.requestID),
+            pushToken: request.header(WireHeader.pushToken),
+            wantsSyncToken: target.query["getCurrentSyncToken"] == "true", work: work,
+            valuesMax: configuration.limits.valuesPerBody)
+    }
+
+    // MARK: Reading
+
+    /// The threads that answer a request that only reads; nil for all others.
+    static func readingLane(of request: HubRequest) -> WorkPool.Lane? {
+        guard let endpoint = request.address?.endpoint, let lane = endpoint.lane,
+            endpoint.methods.contains(request.method)
+        else { return nil }
+        return lane
+    }
+
+    /// Has a request that only reads be answered in its turn.
+    ///
+    /// - Parameter answer: Gets the answer, on any thread; nil where ``respond(to:_:)`` has to be
+    ///   asked.
+    package func submitReading(
+        _ request: HubRequest, _ work: RequestWork,
+        _ answer: @escaping @Sendable (HubResponse?) -> Void
+    ) {
+        guard request.refusal == nil, let lane = Self.readingLane(of: request) else {
+            return answer(nil)
+        }
+        pool.submit(lane, work) { [self] in
+            if let response = readNow(request, work) { return answer(response) }
+            pool.handOver { answer(nil) }
+        } refuse: { [self] in
+            answer(refusal(to: Self.tooBusy, of: "other", request))
+        }
+    }
+
+    static let tooBusy = WireError.busy("The service is busy. Try again later.")
+
+    private func read(
+        _ lane: WorkPool.Lane, _ request: HubRequest, _ work: RequestWork
+    ) async -> HubResponse {
+        do {
+            for _ in 0..<2 {
+                let response = try await pool.run(lane, work) { self.readNow(request, work) }
+                if let response { return response }
+                try await makeDatabase(for: request, work)
+            }
+            throw HubFailure("A database was not made before it was read.")
+        } catch {
+            return refusal(to: error, of: "other", request)
+        }
+    }
+
+    /// Answers a request that only reads; nil where its database has to be made first.
+    private func readNow(_ request: HubRequest, _ work: RequestWork) -> HubResponse? {
+        var name = "other"
+        do {
+            guard let address = request.address else { return nil }
+            let target = address.target
+            let (path, endpoint) = try Self.call(of: address)
+            name = path.endpoint.rawValue
+            work.limit(milliseconds: configuration.limits.readMilliseconds)
+            // Nothing is done for a client that has gone.
+            try work.check()
+            let authentication = try authentication(of: request, target, path)
+            let call = self.call(request, target, path, authentication, work)
+            guard let database = path.database else { return nil }
+            let access = try access(authentication, database)
+            let response: HubResponse
+            switch endpoint.handler {
+            case .readsUsers(let answer):
+                try check(endpoint.right, call.principal, access)
+                response = try answer(self, call)
+            case .reads(let answer):
+                guard try storage.read({ try $0.database(access) }) != nil else { return nil }
+                try check(endpoint.right, call.principal, access)
+                response = try answer(self, call, access)
+            case .writes, .writesDevices: return nil
+            }
+            guard response.byteCount <= configuration.limits.replyBytes else {
+                throw WireError(.limitExceeded, "The reply would be too large. Ask for less.")
+            }
+            work.countMade(bytes: response.byteCount)
+            return finished(response, of: name, request)
+        } catch {
+            return refusal(to: error, of: name, request)
+        }
+    }
+
+    /// Makes the database of a request and its default zone on first use.
+    private func makeDatabase(for request: HubRequest, _ work: RequestWork) async throws {
+        guard let address = request.address else { return }
+        let (target, (path, _)) = (address.target, try Self.call(of: address))
+        guard let database = path.database else { return }
+        try await openDatabase(
+            access(authentication(of: request, target, path), database), work)
+    }
+
+    /// Answers a call that writes.
+    private func respond(to call: HubCall, by endpoint: HubEndpoint) async throws -> HubResponse {
+        switch endpoint.handler {
+        case .writes(let answer):
+            guard let database = call.path.database else { throw Self.nothing }
+            let access = try access(call.authentication, database)
+            try await openDatabase(access, call.work)
+            try check(endpoint.right, call.principal, access)
+            return try await answer(self, call, access)
+        case .writesDevices(let answer): return try await answer(self, call)
+        case .reads, .readsUsers: throw HubFailure("A call that reads came to those that write.")
+        }
+    }
+
+    /// Makes the database and its default zone on first use.
+    private func openDatabase(_ access: DatabaseAccess, _ work: RequestWork) async throws {
+        let isThere = try storage.read { try $0.database(access) != nil }
+        if !isThere { try await storage.write(work) { _ = try $0.openDatabase(access) } }
+    }
+
+    private static func preflight(_ methods: [String]) -> HubResponse {
+        HubResponse(
+            status: 200,
+            headers: [
+                HubRequest.Header(
+                    "Access-Control-Allow-Methods", methods.joined(separator: ", ")),
+                HubRequest.Header("Access-Control-Allow-Headers", "Content-Type, Range"),
+                HubRequest.Header("Access-Control-Max-Age", "600"),
+            ])
+    }
+
+    private func notAllowed(_ methods: [String]) -> HubResponse {
+        let names = methods.joined(separator: ", ")
+        var response = failure(WireError(.badRequest, "This address takes \(names)."))
+        response.status = 405
+        response.headers.append(HubRequest.Header("Allow", names))
+        return response
+    }
+}

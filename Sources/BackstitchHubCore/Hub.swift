@@ -1,0 +1,120 @@
+import CloudKitWire
+import Threading
+
+/// A server of records that speaks CloudKit Web Services.
+///
+/// It answers requests from wherever they come, see ``respond(to:)``; ``HubServer`` brings it onto the
+/// network. Calls are safe from any task, and a reply to a write is given only after what was
+/// written is on disk.
+public final class Hub: Sendable {
+    /// How the hub works.
+    public let configuration: HubConfiguration
+    let storage: any HubStorage
+    let assets: any HubFiles
+    let couriers = CourierBoard()
+    let notifying = NotificationQueue()
+    let metrics = HubMetrics()
+    let keys = KeyCache()
+    let signIns = SignInGate()
+    let readiness = Readiness()
+    /// Reads for requests.
+    let pool: WorkPool
+    /// What bodies in work take up.
+    let parsing: ParseBudget
+    package let gate = RequestGate()
+    let uploads = UploadBook()
+    let ledger = LedgerBook()
+    private let serverURL = Locked("http://127.0.0.1")
+
+    /// Opens a hub over what keeps its rows and its files.
+    package init(
+        storage: any HubStorage, files: any HubFiles, configuration: HubConfiguration,
+        machine: HubMachine = HubMachine()
+    ) async throws {
+        self.storage = storage
+        assets = files
+        self.configuration = configuration
+        pool = WorkPool(configuration.limits, machine)
+        parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
+        let secret = configuration.clock.secret
+        try await storage.write { transaction in
+            // Another version may have written without counting.
+            try AnswerLedger.forgetTotals(transaction)
+            guard try transaction.value(StateRow.key) == nil else {
+                _ = try transaction.state()
+                return
+            }
+            let epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            try transaction.put(StateRow.key, StateRow(epoch: epoch, tokenKey: secret(32)))
+        }
+    }
+
+    /// Ends the hub. Requests must have been answered.
+    public func close() {
+        couriers.releaseAll()
+        pool.stop()
+        storage.close()
+        assets.endServing()
+    }
+
+    /// Takes the hub's data for serving, and removes what a hub that was killed left of uploads.
+    ///
+    /// Two hubs that serve the same would not tell each other's devices of changes. Commands that
+    /// manage users and credentials open the data beside the hub that serves it.
+    ///
+    /// - Throws: A failure that says who else serves it.
+    package func beginServing() throws { try assets.beginServing() }
+
+    /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and
+    /// send what the hub lacks. Do this after the folder was restored from a backup.
+    public func beginEpoch() async throws {
+        let secret = configuration.clock.secret
+        try await storage.write { transaction in
+            var state = try transaction.state()
+            state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            try transaction.put(StateRow.key, state)
+        }
+    }
+
+    /// The time in milliseconds since 1970.
+    var now: Int64 { configuration.clock.milliseconds() }
+
+    /// Removes what is due at this time, in a transaction that writes something else.
+    var sweep: @Sendable (any HubWriting) throws -> Void {
+        let (assets, limits, now) = (assets, configuration.limits, now)
+        return { transaction in
+            try ExpirySweep(transaction: transaction, assets: assets, limits: limits, now: now)
+                .run()
+        }
+    }
+
+    /// The start of the addresses in replies.
+    var baseURL: String { configuration.publicURL ?? serverURL.withLock { $0 } }
+
+    /// Notes the address that the hub's server listens at.
+    package func setServerURL(_ url: String) { serverURL.withLock { $0 = url } }
+
+    /// Milliseconds of a clock that is never set, for how long something takes.
+    var steadyNow: Int64 { configuration.clock.steadyMilliseconds() }
+
+    /// Ends long polls that waited long enough. Call it now and then.
+    package func tick() {
+        let now = steadyNow
+        couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
+        readiness.tick(now: now)
+        couriers.forget(before: now - configuration.limits.absentCourierMilliseconds)
+    }
+
+    /// Ends all long polls: the server ends.
+    package func releaseWaiters() { couriers.releaseAll() }
+
+    /// Counts a request that the server itself refused.
+    package func countRefusal(status: Int) { metrics.countRequest("refused", status: status) }
+
+    /// Has what waits for a thread or for its turn to write be told to come back later: the hub ends.
+    package func refuseWork() {
+        pool.stop()
+        storage.refuseWrites()
+        parsing.refuseAll()
+    }
+}

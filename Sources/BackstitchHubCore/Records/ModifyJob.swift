@@ -1,0 +1,67 @@
+import CloudKitWire
+
+/// A `records/modify` as it runs in a transaction: all of it takes effect, or what failed leaves no
+/// trace.
+struct ModifyJob: Sendable {
+    enum Outcome: Sendable {
+        case done(body: [UInt8], changes: [Hub.Change])
+        /// The request came before; this was the answer.
+        case repeated(body: [UInt8])
+    }
+
+    let request: ModifyRecordsRequest
+    let access: DatabaseAccess
+    let author: String
+    /// Milliseconds since 1970.
+    let now: Int64
+    let limits: HubLimits
+    let assets: any HubFiles
+    /// Keeps the answer for the case that the request comes again.
+    let ledger: AnswerLedger
+
+    /// Runs the request.
+    ///
+    /// - Parameter encode: Makes the body of the answer; a short one has records without fields.
+    func run(
+        _ transaction: any HubWriting,
+        encode: (ModifyPlan, StateRow, _ isShort: Bool) -> [UInt8]
+    ) throws -> Outcome {
+        if let body = try ledger.knownAnswer(transaction) { return .repeated(body: body) }
+        var database = try transaction.openDatabase(access)
+        try transaction.countBytes(of: &database, access)
+        var zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+        let state = try transaction.state()
+        let planner = ModifyPlanner(
+            view: StoredZoneView(transaction: transaction, zone: zone.number, now: now),
+            context: ModifyContext(
+                zoneID: access.wireID(zone.zoneName), isPublic: access.isPublic, user: author,
+                now: now, tagSuffix: state.tagSuffix, sequence: zone.sequence, limits: limits,
+                bytesLeft: limits.bytesLeft(in: database, isPublic: access.isPublic)))
+        // The reference makes requests to custom zones atomic unless they say otherwise.
+        let isAtomic = !zone.isDefault && (request.isAtomic ?? true)
+        let plan = try planner.plan(request.operations, isAtomic: isAtomic)
+        if !plan.writes.isEmpty {
+            let growth = try plan.growth()
+            zone.bytes = (zone.bytes ?? 0) + growth
+            database.bytes = (database.bytes ?? 0) + growth
+            try ZoneWriter(transaction: transaction, now: now, limits: limits, assets: assets)
+                .write(plan, to: &zone)
+            try transaction.noteChange(of: &zone, in: &database, access)
+        }
+        let body = encode(plan, state, false)
+        try ledger.keep(body, short: { encode(plan, state, true) }, transaction)
+        return .done(body: body, changes: plan.writes.map(Hub.Change.init))
+    }
+}
+
+extension Hub.Change {
+    /// What a write means to those who want to know of changes.
+    init(_ write: ModifyPlan.Write) {
+        if write.after.isDeleted {
+            kind = .deleted
+        } else {
+            kind = write.before?.isDeleted == false ? .updated : .created
+        }
+        record = write.after
+    }
+}

@@ -1,0 +1,89 @@
+import CloudKitWire
+
+/// Removes rows whose time is over, and files that nothing refers to any more.
+///
+/// Each such row has an entry in a table that is sorted by time. Writes look at what is due in passing,
+/// so that a hub that nobody writes to does nothing.
+struct ExpirySweep {
+    /// The most entries that a write looks at, beside two for each that it adds.
+    private static let entriesMax = 32
+
+    let transaction: any HubWriting
+    let assets: any HubFiles
+    let limits: HubLimits
+    /// Milliseconds since 1970.
+    let now: Int64
+
+    /// Removes what is due.
+    func run() throws {
+        let table = HubKey(.expiry)
+        let most = Self.entriesMax + 2 * transaction.work.expiries
+        var due: [(entry: HubKey, row: HubKey)] = []
+        try transaction.scan(table, from: nil) { key, _ in
+            guard key.number(behind: table) <= UInt64(max(0, now)) else { return false }
+            let start = table.bytes.count + MemoryLayout<UInt64>.size
+            due.append((HubKey(bytes: key), HubKey(bytes: .init(rebasing: key[start...]))))
+            return due.count < most
+        }
+        for (entry, row) in due {
+            try transaction.delete(entry)
+            try look(at: row)
+        }
+    }
+
+    private func look(at key: HubKey) throws {
+        switch key.table {
+        case .upload:
+            guard let row: UploadRow = try transaction.row(key) else { return }
+            if row.expires <= now { try transaction.delete(key) }
+        case .webToken:
+            guard let row: WebTokenRow = try transaction.row(key) else { return }
+            let end = row.expires + limits.endedSessionMilliseconds
+            if end <= now { try transaction.delete(key) }
+        case .asset: try lookAtAsset(key)
+        default: break
+        }
+    }
+
+    /// Removes a file that no record holds. It goes before its row: after a power cut in between the
+    /// row is still there, and nothing needs the file.
+    private func lookAtAsset(_ key: HubKey) throws {
+        guard let row: AssetRow = try transaction.row(key), row.references <= 0,
+            row.keepUntil <= now
+        else { return }
+        let checksum = String(decoding: key.bytes.dropFirst(), as: UTF8.self)
+        guard assets.remove(checksum) else {
+            return try transaction.noteExpiry(of: key, at: now + limits.unusedAssetMilliseconds)
+        }
+        try transaction.delete(key)
+    }
+}
+
+extension HubWriting {
+    /// Has a row looked at once a time has come.
+    func noteExpiry(of key: HubKey, at end: Int64) throws {
+        work.expiries += 1
+        try put(HubKey(.expiry).adding(UInt64(max(0, end))).adding(key.bytes), [])
+    }
+
+    /// Keeps a file until a time at least.
+    func keepAsset(_ checksum: String, until end: Int64) throws {
+        let key = AssetRow.key(checksum: checksum)
+        var row: AssetRow = try row(key) ?? AssetRow()
+        guard end > row.keepUntil else { return }
+        row.keepUntil = end
+        try put(key, row)
+        try noteExpiry(of: key, at: end)
+    }
+
+    /// Writes an address or a receipt of an upload, which goes by itself.
+    func put(_ row: UploadRow, at key: HubKey) throws {
+        try put(key, row)
+        try noteExpiry(of: key, at: row.expires)
+    }
+}
+
+extension HubKey {
+    /// The table of the key; nil where it is none of this version.
+    fileprivate var table: Table? { bytes.first.flatMap(Table.init) }
+}
