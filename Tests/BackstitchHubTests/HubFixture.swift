@@ -22,7 +22,10 @@ final class HubFixture: Sendable {
     /// The folder of files.
     let folder: URL
 
-    init(limits: HubLimits = HubLimits(), seed: UInt64 = 1) async throws {
+    /// - Parameter storage: Where rows are kept; in the storage that the environment names unless given.
+    init(
+        limits: HubLimits = HubLimits(), seed: UInt64 = 1, storage: (any HubStorage)? = nil
+    ) async throws {
         folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("hub-\(UUID().uuidString)")
         let time = Locked<Int64>(1_700_000_000_000)
@@ -45,13 +48,21 @@ final class HubFixture: Sendable {
                     return steady.now
                 }
             })
-        hub = try await Hub.temporary(assetFolder: folder.path, configuration: configuration)
+        hub = try await Hub(
+            storage: storage ?? Self.storage(), files: FolderFiles(folder: folder.path),
+            configuration: configuration, machine: .system)
         try await hub.makeContainer(Self.container, environment: "development")
         apiToken = try await hub.makeAPIToken(Self.container, environment: "development")
         ada = try await hub.signIn(
             "Ada", container: Self.container, environment: "development",
             emailAddress: "ada@example.com")
         bob = try await hub.signIn("Bob", container: Self.container, environment: "development")
+    }
+
+    /// LMDB, or the reference if `BACKSTITCH_HUB_STORAGE` is "memory".
+    private static func storage() throws -> any HubStorage {
+        let name = ProcessInfo.processInfo.environment["BACKSTITCH_HUB_STORAGE"]
+        return name == "memory" ? MemoryHubStorage() : try LMDBHubStorage.temporary()
     }
 
     deinit {

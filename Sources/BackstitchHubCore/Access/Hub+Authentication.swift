@@ -38,12 +38,31 @@ extension Hub {
         throw Self.failed
     }
 
+    /// The keys of the credentials that a request names.
+    private static func credentialKeys(of request: HubRequest, _ target: RequestTarget) -> [HubKey]
+    {
+        if let id = request.header(WireHeader.keyID) {
+            return id.utf8.count <= 128 ? [ServerKeyRow.key(id: id)] : []
+        }
+        return (target.query["ckAPIToken"].map { [APITokenRow.key($0)] } ?? [])
+            + (webToken(of: target).map { [WebTokenRow.key($0)] } ?? [])
+    }
+
+    private static func webToken(of target: RequestTarget) -> String? {
+        let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"]
+        // Clients often leave the plus signs of a token as they are, which then read as blanks.
+        return text?.replacing(" ", with: "+")
+    }
+
     private func authentication(
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
         _ transaction: any HubReading
     ) throws -> Authentication? {
         guard ServiceNames.isRecordName(path.container) else { return nil }
         let key = RealmRow.key(container: path.container, environment: path.environment)
+        transaction.expect {
+            Self.credentialKeys(of: request, target).map { .key($0) } + [.key(key)]
+        }
         guard let realm: RealmRow = try transaction.row(key) else { return nil }
         if let keyID = request.header(WireHeader.keyID) {
             guard let (user, signed) = try signer(keyID, request, realm, transaction) else {
@@ -55,11 +74,9 @@ extension Hub {
             let row: APITokenRow = try transaction.row(APITokenRow.key(token)),
             row.realm == realm.number
         else { return nil }
-        guard let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"] else {
+        guard let webToken = Self.webToken(of: target) else {
             return Authentication(realm: realm, principal: .anonymous)
         }
-        // Clients often leave the plus signs of a token as they are, which then read as blanks.
-        let webToken = text.replacing(" ", with: "+")
         guard let row: WebTokenRow = try transaction.row(WebTokenRow.key(webToken)),
             row.realm == realm.number
         else { return nil }

@@ -14,6 +14,23 @@ extension HubReading {
     /// The database; nil where nothing was ever asked of it.
     func database(_ access: DatabaseAccess) throws -> DatabaseRow? { try row(access.key) }
 
+    /// Tells that a zone is read next, with what the hub knows of itself, and what is read besides.
+    func expect(
+        zone id: WireZoneID, _ access: DatabaseAccess, _ others: () throws -> [KeyQuery] = { [] }
+    ) throws {
+        try expect { try others() + [.key(StateRow.key), .key(access.key)] }
+        try expect(zones: [id], access)
+    }
+
+    /// Tells that zones of a database are read next whose row is known to be expected.
+    func expect(zones ids: [WireZoneID], _ access: DatabaseAccess) throws {
+        try expect {
+            guard let database = try database(access) else { return [] }
+            return ids.filter(\.isValid)
+                .map { .key(ZoneRow.key(database: database.number, $0.zoneName)) }
+        }
+    }
+
     /// A zone that is there.
     ///
     /// - Throws: `ZONE_NOT_FOUND`, also for zones of other users.

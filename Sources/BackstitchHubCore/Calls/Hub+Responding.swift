@@ -230,7 +230,7 @@ extension Hub {
                 try check(endpoint.right, call.principal, access)
                 response = try answer(self, call)
             case .reads(let answer):
-                guard try storage.read({ try $0.database(access) }) != nil else { return nil }
+                guard try hasDatabase(access) else { return nil }
                 try check(endpoint.right, call.principal, access)
                 response = try answer(self, call, access)
             case .writes, .writesDevices: return nil
@@ -268,10 +268,18 @@ extension Hub {
         }
     }
 
+    private func hasDatabase(_ access: DatabaseAccess) throws -> Bool {
+        try storage.read { transaction in
+            transaction.expect { [.key(access.key)] }
+            return try transaction.database(access) != nil
+        }
+    }
+
     /// Makes the database and its default zone on first use.
     private func openDatabase(_ access: DatabaseAccess, _ work: RequestWork) async throws {
-        let isThere = try storage.read { try $0.database(access) != nil }
-        if !isThere { try await storage.write(work) { _ = try $0.openDatabase(access) } }
+        if try !hasDatabase(access) {
+            try await storage.write(work) { _ = try $0.openDatabase(access) }
+        }
     }
 
     private static func preflight(_ methods: [String]) -> HubResponse {

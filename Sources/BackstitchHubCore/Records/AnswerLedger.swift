@@ -48,6 +48,13 @@ struct AnswerLedger: Sendable {
     /// Older answers to named requests of the user, which make room for this one.
     let ended: [HubKey]
 
+    /// What is read of the ledger, as far as nothing has to go.
+    var expected: [KeyQuery] {
+        guard !entries.isEmpty else { return [] }
+        return entries.map { .key($0.key) } + Kind.allCases.map { .key($0.totalKey) }
+            + ended.map { .key($0) } + [.first(1, of: HubKey(.ledgerTime))]
+    }
+
     /// The key of the answer by its name; nil where the request has none.
     var nameKey: HubKey? { entries.first { $0.kind == .name }?.key }
 

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// A `records/modify` as it runs in a transaction: all of it takes effect, or what failed leaves no
@@ -26,10 +27,19 @@ struct ModifyJob: Sendable {
         _ transaction: any HubWriting,
         encode: (ModifyPlan, StateRow, _ isShort: Bool) -> [UInt8]
     ) throws -> Outcome {
+        let zoneID = request.zoneID ?? WireZoneID()
+        try transaction.expect(zone: zoneID, access) {
+            ledger.expected + ZoneWriter.expected + ExpirySweep.expected
+        }
         if let body = try ledger.knownAnswer(transaction) { return .repeated(body: body) }
         var database = try transaction.openDatabase(access)
         try transaction.countBytes(of: &database, access)
-        var zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+        var zone = try transaction.zone(zoneID, access)
+        transaction.expect {
+            request.operations.compactMap(\.record.recordName).filter(ServiceNames.isRecordName)
+                .map { .key(StoredRecord.key(zone: zone.number, $0)) }
+                + ZoneWriter.expected(of: zone)
+        }
         let state = try transaction.state()
         let planner = ModifyPlanner(
             view: StoredZoneView(transaction: transaction, zone: zone.number, now: now),

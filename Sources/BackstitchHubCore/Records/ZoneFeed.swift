@@ -31,6 +31,13 @@ struct ZoneFeed {
     /// - Complexity: O(*n*) in the records of the page.
     func visit(after position: UInt64, _ limits: PageLimits, _ visit: Visit) throws -> PageEnd {
         var page = Page(self, limits)
+        transaction.expect {
+            // One more, which tells that there are more.
+            let start = page.prefix.adding(position + 1)
+            return [
+                .first(limits.count + 1, of: page.prefix, from: start, namesUnder: page.records)
+            ]
+        }
         try transaction.scan(page.prefix, from: page.prefix.adding(position + 1)) {
             try page.take($0, $1, visit)
         }
@@ -52,7 +59,7 @@ struct ZoneFeed {
     /// A page as it fills.
     private struct Page {
         let prefix: HubKey
-        private let records: HubKey
+        let records: HubKey
         private let transaction: any HubReading
         private let limits: PageLimits
         private var count = 0

@@ -14,6 +14,15 @@ struct ZoneWriter {
     let limits: HubLimits
     let assets: any HubFiles
 
+    /// What is read to see whether deleted zones left something.
+    static let expected: [KeyQuery] = [.first(1, of: HubKey(.endedZone))]
+
+    /// What is read to see whether tombstones of a zone are old: mostly the first one is not.
+    static func expected(of zone: ZoneRow) -> [KeyQuery] {
+        let records = HubKey(.record).adding(zone.number)
+        return [.first(1, of: HubKey(.tombstone).adding(zone.number), namesUnder: records)]
+    }
+
     /// Writes all changes of a plan, and moves the zone's position on.
     func write(_ plan: ModifyPlan, to zone: inout ZoneRow) throws {
         for write in plan.writes { try self.write(write, zone.number) }

@@ -46,6 +46,12 @@ package protocol HubReading {
     /// Counts what is done with what is read.
     var work: RequestWork { get }
 
+    /// Tells what is read next, so that it can be fetched in one round trip. What was not told can be
+    /// read as well, and only takes longer.
+    ///
+    /// - Parameter queries: Called if the storage makes use of it.
+    func expect(_ queries: () throws -> [KeyQuery]) rethrows
+
     /// Runs a closure on the value of a key; nil where there is none. The bytes are valid inside of
     /// the closure only.
     func withValue<R>(
@@ -70,6 +76,9 @@ package protocol HubReading {
 }
 
 extension HubReading {
+    /// Nothing has to be told where everything is in memory, or a page away.
+    package func expect(_ queries: () throws -> [KeyQuery]) rethrows {}
+
     /// The value of a key.
     func value(_ key: HubKey) throws -> [UInt8]? { try withValue(key) { Array($0) } }
 }

@@ -12,6 +12,7 @@ extension Hub {
     ) throws -> HubResponse {
         let count = try pageCount(resultsLimit, call)
         return try storage.read(call.work) { transaction in
+            transaction.expect { [.key(StateRow.key), .key(access.key)] }
             guard let database = try transaction.database(access) else {
                 throw HubFailure("A database was not made before it was read.")
             }
@@ -42,6 +43,13 @@ extension Hub {
         let prefix = HubKey(.databaseFeed).adding(database.number)
         var zones: [ZoneRow] = []
         var moreComing = false
+        transaction.expect {
+            let rows = HubKey(.zone).adding(database.number)
+            return [
+                .first(
+                    count + 1, of: prefix, from: prefix.adding(position + 1), namesUnder: rows)
+            ]
+        }
         try transaction.scan(prefix, from: prefix.adding(position + 1)) { _, value in
             let name = String(decoding: value, as: UTF8.self)
             guard zones.count < count else {

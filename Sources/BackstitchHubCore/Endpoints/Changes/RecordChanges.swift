@@ -6,6 +6,7 @@ extension Hub {
         _ feed: ZoneFeedRequest, _ call: HubCall, _ access: DatabaseAccess
     ) throws -> HubResponse {
         return try storage.read(call.work) { transaction in
+            try transaction.expect(zone: feed.zoneID, access)
             let addresses = try addresses(transaction)
             let start = try pageStart(
                 of: feed, bytes: configuration.limits.pageBytes, call, access, transaction)

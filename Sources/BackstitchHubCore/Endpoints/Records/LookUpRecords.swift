@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 extension Hub {
@@ -9,7 +10,13 @@ extension Hub {
         try checkCount(request.records.count)
         let pageBytes = configuration.limits.pageBytes
         return try storage.read(call.work) { transaction in
-            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            let id = request.zoneID ?? WireZoneID()
+            try transaction.expect(zone: id, access)
+            let zone = try transaction.zone(id, access)
+            transaction.expect {
+                request.records.filter { ServiceNames.isRecordName($0.recordName) }
+                    .map { .key(StoredRecord.key(zone: zone.number, $0.recordName)) }
+            }
             let addresses = try addresses(transaction)
             let optionKeys = request.options.desiredKeys.map(Set.init)
             return try .object(numbersAsStrings: request.options.numbersAsStrings) { json in

@@ -4,7 +4,15 @@ extension Hub {
     /// All zones: `zones/list`.
     func listZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
         try storage.read(call.work) { transaction in
-            let zones = try transaction.database(access).map { try transaction.zones($0) } ?? []
+            transaction.expect { [.key(StateRow.key), .key(access.key)] }
+            let database = try transaction.database(access)
+            transaction.expect {
+                let most = configuration.limits.zonesPerDatabase
+                return database.map {
+                    [.first(most + 1, of: HubKey(.zone).adding($0.number))]
+                } ?? []
+            }
+            let zones = try database.map { try transaction.zones($0) } ?? []
             let state = try transaction.state()
             let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
             return .json(ZonesResponse(zones: items).body())

@@ -8,6 +8,9 @@ struct ExpirySweep {
     /// The most entries that a write looks at, beside two for each that it adds.
     private static let entriesMax = 32
 
+    /// What is read to see whether something is due: mostly the first entry is not.
+    static let expected: [KeyQuery] = [.first(1, of: HubKey(.expiry))]
+
     let transaction: any HubWriting
     let assets: any HubFiles
     let limits: HubLimits
