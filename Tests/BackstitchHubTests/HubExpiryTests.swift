@@ -20,9 +20,8 @@ struct HubExpiryTests {
 
     /// Uploads the content for a record.
     private func upload(_ record: String = "a") async throws -> WireAsset {
-        let places = AssetsRequest(
-            places: [WireAssetPlace(recordName: record, fieldName: "f")], zoneID: WireZoneID("z"),
-            isUpload: true)
+        let places = UploadRequest(
+            places: [WireAssetPlace(recordName: record, fieldName: "f")], zoneID: WireZoneID("z"))
         let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, places)
         let url = try #require(uploads.tokens.first).url
         let response = await fixture.hub.respond(
@@ -112,9 +111,8 @@ struct HubExpiryTests {
     func rereferenced() async throws {
         try await create("a", upload())
         fixture.advance(milliseconds: Self.day)
-        let places = AssetsRequest(
-            places: [WireAssetPlace(recordName: "a", fieldName: "f")], zoneID: WireZoneID("z"),
-            isUpload: false)
+        let places = RereferenceRequest(
+            places: [WireAssetPlace(recordName: "a", fieldName: "f")], zoneID: WireZoneID("z"))
         let reply: AssetsResponse = try await fixture.call(.rereferenceAssets, places)
         let asset = try #require(reply.assets.first?.value)
         _ = try await fixture.modify(.init(.forceDelete, WireRecord(recordName: "a")))
@@ -143,7 +141,7 @@ struct HubExpiryTests {
             let places = (0..<200).map { WireAssetPlace(recordName: "r\($0)", fieldName: "f") }
             let _: UploadTokensResponse = try await fixture.call(
                 .uploadAssets,
-                AssetsRequest(places: places, zoneID: WireZoneID("z"), isUpload: true))
+                UploadRequest(places: places, zoneID: WireZoneID("z")))
         }
         for _ in 0..<5 { try await giveOut() }
         #expect(try rows(.upload) == 1_000)

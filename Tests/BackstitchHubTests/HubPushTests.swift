@@ -114,7 +114,7 @@ struct HubPushTests {
         let place = WireAssetPlace(recordName: "a", fieldName: "photo")
         for _ in 0..<40 {
             let _: UploadTokensResponse = try await fixture.call(
-                .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+                .uploadAssets, UploadRequest(places: [place]))
             fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
         }
         let count = try fixture.hub.storage.read { transaction in
@@ -178,7 +178,7 @@ struct HubPushTests {
         let place = WireAssetPlace(recordName: "a", fieldName: "photo")
         let uploads: UploadTokensResponse = try await fixture.call(
             .uploadAssets,
-            AssetsRequest(places: [place], zoneID: WireZoneID("z"), isUpload: true))
+            UploadRequest(places: [place], zoneID: WireZoneID("z")))
         let address = try #require(uploads.tokens.first?.url)
         func request(_ method: String, _ url: String, _ body: [UInt8] = []) async -> HubResponse {
             let target = String(url.dropFirst("http://127.0.0.1".count))
@@ -213,8 +213,25 @@ struct HubPushTests {
         #expect(await request("GET", url).status == 404)
         let kept: AssetsResponse = try await fixture.call(
             .rereferenceAssets,
-            AssetsRequest(places: [place], zoneID: WireZoneID("z"), isUpload: false))
+            RereferenceRequest(places: [place], zoneID: WireZoneID("z")))
         #expect(kept.assets.first?.value?.receipt != nil)
+    }
+
+    @Test("an upload is no rereference, and the other way round")
+    func bodiesOfFiles() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        let place = WireAssetPlace(recordName: "r", recordType: "Note", fieldName: "f")
+        await #expect(throws: WireError.self) {
+            let _: AssetsResponse = try await fixture.call(
+                .rereferenceAssets, UploadRequest(places: [place], zoneID: WireZoneID("z")),
+                mayBeWrong: true)
+        }
+        await #expect(throws: WireError.self) {
+            let _: UploadTokensResponse = try await fixture.call(
+                .uploadAssets, RereferenceRequest(places: [place], zoneID: WireZoneID("z")),
+                mayBeWrong: true)
+        }
     }
 
     @Test("health and metrics tell how the hub is, and no secrets")

@@ -80,8 +80,8 @@ struct HubQuotaTests {
     func files() async throws {
         let fixture = try await Self.fixture(bytes: 1_000)
         let place = WireAssetPlace(recordName: "a", fieldName: "f")
-        let request = AssetsRequest(
-            places: [place, place], zoneID: WireZoneID("z"), isUpload: true)
+        let request = UploadRequest(
+            places: [place, place], zoneID: WireZoneID("z"))
         let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, request)
         func send(_ index: Int, _ count: Int) async throws -> (Int, WireAsset?) {
             let url = uploads.tokens[index].url

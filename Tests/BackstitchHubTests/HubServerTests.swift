@@ -62,7 +62,7 @@ struct HubServerTests {
         let server = try HubServer(fixture.hub)
         let place = WireAssetPlace(recordName: "a", fieldName: "f")
         let uploads: UploadTokensResponse = try await fixture.call(
-            .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+            .uploadAssets, UploadRequest(places: [place]))
         let upload = try #require(uploads.tokens.first).url.dropFirst(server.url.count)
         for path in ["/x", String(upload)] {
             let request = "POST \(path) HTTP/1.1\r\n\(Self.host)Content-Length: 50\r\n\r\nhello"

@@ -122,12 +122,11 @@ struct RoundTripTests {
         #expect(try reread(lookup) == lookup)
         let users = LookupUsersRequest(infos: [.init(emailAddress: "a@b"), .init(phoneNumber: "1")])
         #expect(try reread(users) == users)
-        for isUpload in [true, false] {
-            let assets = AssetsRequest(
-                places: [.init(recordName: "r", recordType: "T", fieldName: "f")],
-                zoneID: WireZoneID(), isUpload: isUpload)
-            #expect(try reread(assets) == assets)
-        }
+        let place = WireAssetPlace(recordName: "r", recordType: "T", fieldName: "f")
+        let upload = UploadRequest(places: [place], zoneID: WireZoneID())
+        #expect(try reread(upload) == upload)
+        let kept = RereferenceRequest(places: [place], zoneID: WireZoneID())
+        #expect(try reread(kept) == kept)
         let token = PushTokenRequest(apnsEnvironment: "development", apnsToken: "t")
         #expect(try reread(token) == token)
     }

@@ -55,10 +55,10 @@ extension HubEndpoint {
             Hub.lookUpUsers),
         .listUsers(.lookupContacts, reply: "UsersReply", .page, Hub.lookUpContacts),
         .write(
-            .uploadAssets, .body(AssetsRequest.self, as: "UploadRequest"), reply: "UploadReply",
+            .uploadAssets, .body(UploadRequest.self), reply: "UploadReply",
             Hub.uploadAssets),
         .write(
-            .rereferenceAssets, .body(AssetsRequest.self, as: "RereferenceRequest"),
+            .rereferenceAssets, .body(RereferenceRequest.self),
             reply: "RereferenceReply", Hub.rereferenceAssets),
         .writeDevices(
             .createToken, .body(PushTokenRequest.self), reply: "PushTokenReply",

@@ -23,31 +23,44 @@ package struct WireAssetPlace: Hashable, Sendable, WireBody {
     }
 }
 
-/// The body of `assets/upload` (`tokens`) and of `assets/rereference` (`assets`).
-package struct AssetsRequest: Hashable, Sendable, WireBody {
+/// The body of `assets/upload`.
+package struct UploadRequest: Hashable, Sendable, WireBody {
     package var places: [WireAssetPlace]
     package var zoneID: WireZoneID?
-    /// Whether the places are to be uploaded to.
-    package var isUpload: Bool
 
-    package init(places: [WireAssetPlace], zoneID: WireZoneID? = nil, isUpload: Bool) {
+    package init(places: [WireAssetPlace], zoneID: WireZoneID? = nil) {
         self.places = places
         self.zoneID = zoneID
-        self.isUpload = isUpload
     }
 
     package init(json: JSONObject) throws(WireFormatError) {
         zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
-        if let tokens = try json.objects("tokens", WireAssetPlace.init(json:)) {
-            (places, isUpload) = (tokens, true)
-        } else {
-            places = try json.requiredObjects("assets", WireAssetPlace.init(json:))
-            isUpload = false
-        }
+        places = try json.requiredObjects("tokens", WireAssetPlace.init(json:))
     }
 
     package func write(to json: inout JSONWriter) {
         json.member("zoneID", zoneID)
-        json.member(isUpload ? "tokens" : "assets", bodies: places)
+        json.member("tokens", bodies: places)
+    }
+}
+
+/// The body of `assets/rereference`.
+package struct RereferenceRequest: Hashable, Sendable, WireBody {
+    package var places: [WireAssetPlace]
+    package var zoneID: WireZoneID?
+
+    package init(places: [WireAssetPlace], zoneID: WireZoneID? = nil) {
+        self.places = places
+        self.zoneID = zoneID
+    }
+
+    package init(json: JSONObject) throws(WireFormatError) {
+        zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
+        places = try json.requiredObjects("assets", WireAssetPlace.init(json:))
+    }
+
+    package func write(to json: inout JSONWriter) {
+        json.member("zoneID", zoneID)
+        json.member("assets", bodies: places)
     }
 }

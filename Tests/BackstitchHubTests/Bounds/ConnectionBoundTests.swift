@@ -188,7 +188,7 @@ struct ConnectionBoundTests {
         let fixture = try await HubFixture()
         let place = WireAssetPlace(recordName: "a", fieldName: "f")
         let uploads: UploadTokensResponse = try await fixture.call(
-            .uploadAssets, AssetsRequest(places: [place], isUpload: true))
+            .uploadAssets, UploadRequest(places: [place]))
         let upload = Self.post(HostileWorld.path(try #require(uploads.tokens.first).url), "content")
         let gate = fixture.hub.gate
         let name = HubRequest.addressName(of: NetworkAddress(Self.attacker))

@@ -145,9 +145,8 @@ struct HostileWorld: Sendable {
         tokens += [file.receipt, saved.records.first?.value?.recordChangeTag].compactMap { $0 }
         checksums += [file.fileChecksum].compactMap { $0 }
         try await collect(as: fixture.bob, zone: "z", type: "T")
-        let places = AssetsRequest(
-            places: [WireAssetPlace(recordName: "b0", fieldName: "f")], zoneID: WireZoneID("z"),
-            isUpload: true)
+        let places = UploadRequest(
+            places: [WireAssetPlace(recordName: "b0", fieldName: "f")], zoneID: WireZoneID("z"))
         let uploads: UploadTokensResponse = try await fixture.call(
             .uploadAssets, places, as: fixture.bob)
         bobUpload = uploads.tokens.first.map { Self.path($0.url) } ?? ""
@@ -170,9 +169,9 @@ struct HostileWorld: Sendable {
     private func upload(
         _ bytes: [UInt8], as user: Hub.SignedInUser, _ zone: String, _ field: String
     ) async throws -> WireAsset {
-        let places = AssetsRequest(
+        let places = UploadRequest(
             places: [WireAssetPlace(recordName: "hidden", fieldName: field)],
-            zoneID: WireZoneID(zone), isUpload: true)
+            zoneID: WireZoneID(zone))
         let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, places, as: user)
         let url = try #require(uploads.tokens.first).url
         let response = await fixture.hub.respond(

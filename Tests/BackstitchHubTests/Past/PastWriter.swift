@@ -45,7 +45,7 @@ struct PastWriter {
         let place = WireAssetPlace(recordName: "photo", fieldName: "image")
         let uploads: UploadTokensResponse = try await past.call(
             .uploadAssets,
-            AssetsRequest(places: [place, place], zoneID: WireZoneID("B"), isUpload: true), api, bob
+            UploadRequest(places: [place, place], zoneID: WireZoneID("B")), api, bob
         )
         let sent = HubRequest(
             method: "POST", target: HostileWorld.path(uploads.tokens[0].url),

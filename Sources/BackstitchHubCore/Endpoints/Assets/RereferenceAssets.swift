@@ -6,7 +6,7 @@ extension Hub {
     /// Gives out receipts for files that records hold, so that others can hold them too:
     /// `assets/rereference`.
     func rereferenceAssets(
-        _ request: AssetsRequest, _ call: HubCall, _ access: DatabaseAccess
+        _ request: RereferenceRequest, _ call: HubCall, _ access: DatabaseAccess
     ) async throws -> HubResponse {
         _ = try author(of: access)
         try checkCount(request.places.count)

@@ -6,10 +6,9 @@ import WireCrypto
 extension Hub {
     /// Gives out addresses for uploads: `assets/upload`.
     func uploadAssets(
-        _ request: AssetsRequest, _ call: HubCall, _ access: DatabaseAccess
+        _ request: UploadRequest, _ call: HubCall, _ access: DatabaseAccess
     ) async throws -> HubResponse {
         _ = try author(of: access)
-        guard request.isUpload else { throw WireError(.badRequest, "The key 'tokens' is missing.") }
         try checkCount(request.places.count)
         let expires = now + configuration.limits.addressMilliseconds
         let places = try request.places.map { place in
