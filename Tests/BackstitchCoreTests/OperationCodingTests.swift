@@ -75,7 +75,8 @@ import Testing
                 default: .delete(before: Self.fields)
                 }
             #expect(
-                try OperationStep(view) == OperationStep(sequence: 9, clock: 77, change: change))
+                try OperationStep(view)
+                    == OperationStep(sequence: 9, clock: 77, change: change, isFromService: true))
         }
     }
 

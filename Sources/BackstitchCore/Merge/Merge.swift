@@ -289,7 +289,9 @@ package struct Merge: Sendable {
         for step in local.unsynced {
             fold.add(step)
             current = step.change.applied(to: current)
-            if hasStayed, !step.isLocalOnly {
+            if hasStayed, step.isFromService {
+                shared = current
+            } else if hasStayed, !step.isLocalOnly {
                 // What began here to stay is pushed as a whole with its first edit.
                 shared = shared == nil ? current : step.change.applied(to: shared)
             }

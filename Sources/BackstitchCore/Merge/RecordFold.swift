@@ -125,14 +125,18 @@ package struct OperationStep: Equatable, Sendable {
     package var change: Change
     /// Whether the service was not to hear of it.
     package var isLocalOnly: Bool
+    /// Whether it made the record what the service had.
+    package var isFromService: Bool
 
     package init(
-        sequence: UInt64, clock: UInt64 = 0, change: Change, isLocalOnly: Bool = false
+        sequence: UInt64, clock: UInt64 = 0, change: Change, isLocalOnly: Bool = false,
+        isFromService: Bool = false
     ) {
         self.sequence = sequence
         self.clock = clock
         self.change = change
         self.isLocalOnly = isLocalOnly
+        self.isFromService = isFromService
     }
 
     /// Decodes a stored operation that changes content; not the baseline of a tombstone.
@@ -140,6 +144,7 @@ package struct OperationStep: Equatable, Sendable {
         sequence = operation.sequence
         clock = operation.clock
         isLocalOnly = operation.origin == .localOnly
+        isFromService = operation.origin == .remote
         do throws(FieldError) {
             switch operation.kind {
             // Before a baseline there is nothing, as before an insert.
