@@ -42,10 +42,10 @@ public macro Entity(_ name: String? = nil) =
 ///
 /// - Parameters:
 ///   - options: What ``AttributeOption`` has.
-///   - originalName: The attribute's first name, where the property was renamed. The field on the
+///   - originalName: The attribute's first name, if the property was renamed. The field on the
 ///     service and in stores keeps that name, so that older versions of the app and other devices
 ///     go on. It stays the first name through later renames.
-///   - serviceName: The name of the field on the service and in stores, where it is not the
+///   - serviceName: The name of the field on the service and in stores, if it is not the
 ///     attribute's own. It stays when the property is renamed, so it needs no `originalName`.
 @attached(peer)
 public macro Attribute(

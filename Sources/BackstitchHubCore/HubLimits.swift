@@ -57,7 +57,7 @@ public struct HubLimits: Hashable, Sendable {
     public var requestMilliseconds = 30_000
     /// The most requests that wait for a thread.
     public var waitingReads = 4_096
-    /// The most of them that are of one user, or of one address where nobody is signed in.
+    /// The most of them that are of one user, or of one address if nobody is signed in.
     public var waitingReadsPerClient = 256
     /// The most requests of one user that are under way.
     public var requestsPerUser = 64
@@ -66,7 +66,7 @@ public struct HubLimits: Hashable, Sendable {
 
     /// The most bytes of the body of a call other than `records/modify`.
     public var callBodyBytes = 1 << 20
-    /// The most bytes of a body where nobody is signed in.
+    /// The most bytes of a body if nobody is signed in.
     public var anonymousBodyBytes = 256 << 10
     /// The most values in the JSON of a body, those of lists included.
     public var valuesPerBody = 1_000_000
@@ -122,6 +122,6 @@ public struct HubLimits: Hashable, Sendable {
     /// How long notifications are held for a device that does not ask, in milliseconds.
     public var absentCourierMilliseconds: Int64 = 10 * 60 * 1_000
 
-    /// The defaults, which are CloudKit's where those are known.
+    /// The defaults, which are CloudKit's if those are known.
     public init() {}
 }

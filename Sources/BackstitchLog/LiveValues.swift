@@ -36,7 +36,7 @@ public enum LiveValues {
     /// A random number from 0 up to 1.
     public static func random() -> Double { Double.random(in: 0..<1) }
 
-    /// Waits; ends at once where the task is cancelled.
+    /// Waits; ends at once if the task is cancelled.
     package static func pause(milliseconds: Int64) async {
         try? await Task.sleep(for: .milliseconds(milliseconds))
     }

@@ -2,11 +2,11 @@ import SwiftSyntax
 
 /// A stored attribute as the source declares it.
 struct AttributeDeclaration {
-    /// The property's name as the source writes it, with backticks where it has them.
+    /// The property's name as the source writes it, with backticks if it has them.
     var identifier: String
     /// The name in the schema.
     var name: String
-    /// The name as an argument label, where only few words need backticks.
+    /// The name as an argument label, if only few words need backticks.
     var label: String {
         let isWord = name.allSatisfy { $0 == "_" || $0.isLetter || $0.isNumber }
         return isWord && !["var", "let", "inout"].contains(name) ? name : identifier
@@ -14,9 +14,9 @@ struct AttributeDeclaration {
 
     /// The type as the source writes it, or the type of the literal that the property starts with.
     var type: String
-    /// The first name, where the property was renamed, as a literal.
+    /// The first name, if the property was renamed, as a literal.
     var originalName: String?
-    /// The name of its field on the service, where that is another one, as a literal.
+    /// The name of its field on the service, if that is another one, as a literal.
     var serviceName: String?
     /// For a value that is stored as JSON: the type without `?`.
     var codedType: String?
@@ -32,7 +32,7 @@ struct AttributeDeclaration {
     var isDefaultLiteral = false
     /// The names of the options.
     var options: [String] = []
-    /// The delete rule's source, where one is given.
+    /// The delete rule's source, if one is given.
     var deleteRule: String?
 }
 

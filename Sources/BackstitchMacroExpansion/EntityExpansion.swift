@@ -3,7 +3,7 @@ import SwiftSyntaxBuilder
 
 /// The members that make a struct an entity.
 ///
-/// They stand in the struct's body, where types and initial values mean what they mean in its
+/// They stand in the struct's body, if types and initial values mean what they mean in its
 /// declaration. Only an initialiser would take the memberwise one away, so a struct that has none
 /// of its own gets that in an extension.
 struct EntityExpansion {

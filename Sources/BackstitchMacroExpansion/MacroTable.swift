@@ -1,6 +1,6 @@
 package import SwiftSyntaxMacros
 
-/// The macro of the type name that its declaration gives; nil where there is none.
+/// The macro of the type name that its declaration gives; nil if there is none.
 package func backstitchMacro(named typeName: String) -> (any Macro.Type)? {
     switch typeName {
     case "EntityMacro": EntityMacro.self

@@ -49,9 +49,9 @@ public struct Diagnosis: Hashable, Sendable {
     public internal(set) var operations = 0
     /// The number of rows that were checked.
     public internal(set) var rows = 0
-    /// What a repair keeps and what it can't; nil where none helps.
+    /// What a repair keeps and what it can't; nil if none helps.
     public internal(set) var salvage: SalvageReport?
-    /// The process that is stopped in the middle of a write, as by SIGSTOP or a debugger; nil where
+    /// The process that is stopped in the middle of a write, as by SIGSTOP or a debugger; nil if
     /// there is none, and where this process has the store open. All writes to the store wait until it
     /// goes on or ends; reads don't. The files are not damaged by that.
     public internal(set) var stoppedWriter: Int32?

@@ -2,9 +2,9 @@
 public struct RepairReport: Hashable, Sendable {
     /// What was wrong.
     public let diagnosis: Diagnosis
-    /// What was kept; nil where nothing had to be done, or opening the store was all.
+    /// What was kept; nil if nothing had to be done, or opening the store was all.
     public let salvage: SalvageReport?
-    /// Where the damaged files are, as they were; nil where nothing had to be done. Beside them are
+    /// Where the damaged files are, as they were; nil if nothing had to be done. Beside them are
     /// `report.json` and `set-aside.jsonl`, a line for each operation that could not be used.
     public let keptAt: String?
 

@@ -31,7 +31,7 @@ extension SalvageBuilder {
 
         /// The catalog, or one of those that lie about.
         ///
-        /// - Throws: `damaged` where there is none.
+        /// - Throws: `damaged` if there is none.
         func catalog(or loose: [[UInt8]]) throws -> Catalog {
             let stored = [values[MetaName.catalog], values[MetaName.catalogCopy]]
             for bytes in stored.compactMap({ $0 }) + loose.reversed() {
@@ -43,7 +43,7 @@ extension SalvageBuilder {
                     + "store from a backup.")
         }
 
-        /// How far the log was compacted; nil where that can't be read.
+        /// How far the log was compacted; nil if that can't be read.
         var bounds: CompactionBounds? {
             guard let bytes = values[MetaName.compaction] else {
                 return damaged.contains(MetaName.compaction) ? nil : CompactionBounds()
@@ -54,7 +54,7 @@ extension SalvageBuilder {
 
     /// Writes what does not follow from the log.
     ///
-    /// - Parameter end: Up to where operations may be missing; nil where nothing changes that.
+    /// - Parameter end: Up to where operations may be missing; nil if nothing changes that.
     func putMeta(compactedThrough end: UInt64?) throws {
         report.metaDropped = meta.damaged
         try target.putMeta(

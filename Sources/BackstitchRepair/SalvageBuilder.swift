@@ -6,7 +6,7 @@ import LMDB
 
 /// Makes a store from what is intact of a damaged one.
 ///
-/// The new log has the operations that follow from one another, and baselines where a row or an older
+/// The new log has the operations that follow from one another, and baselines if a row or an older
 /// state stands in for operations that are lost. The tables are made from it like any others.
 final class SalvageBuilder {
     /// What is known of the damage.
@@ -45,7 +45,7 @@ final class SalvageBuilder {
     var lastKept: UInt64 = 0
     var output = ByteBuffer(capacity: 4096)
 
-    /// - Throws: `damaged` where no catalog is left.
+    /// - Throws: `damaged` if no catalog is left.
     static func make(
         _ source: Access, _ places: [Database], to target: Access, _ databases: Databases,
         _ extent: Extent, setAside: @escaping SetAside
@@ -155,7 +155,7 @@ final class SalvageBuilder {
     /// Appends operations that say which records are to be fetched again, and at least one, so that no
     /// sequence is given twice.
     ///
-    /// - Returns: whether there is one; false where no record is left.
+    /// - Returns: whether there is one; false if no record is left.
     private func appendRepair(behind end: UInt64) throws -> Bool {
         var sequence = end
         var clock = try clock(before: .max)
@@ -191,7 +191,7 @@ final class SalvageBuilder {
         return true
     }
 
-    /// Leaves the log empty where no record is left, for nothing could say which sequence was last.
+    /// Leaves the log empty if no record is left, for nothing could say which sequence was last.
     private func setAllAside() throws {
         try reader.visitStoredOperations(from: 0) { sequence, bytes in
             try setAside(sequence, bytes, "no record is left")

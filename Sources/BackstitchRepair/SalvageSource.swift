@@ -26,7 +26,7 @@ struct SalvageSource {
     private(set) var lastSequence: UInt64 = 0
     /// Catalogs on pages that nothing refers to.
     private(set) var looseCatalogs: [[UInt8]] = []
-    /// What is damaged in the log, by sequence where that is known.
+    /// What is damaged in the log, by sequence if that is known.
     private(set) var areRowsWhole = true
     /// Up to where operations of loose pages count: later ones may never have been committed.
     private var looseMax: UInt64 = 0

@@ -8,9 +8,10 @@ extension Store {
     /// Puts a store in order whose files are damaged, and keeps the damaged ones.
     ///
     /// A new data file is made from what is intact, verified, and put in the place of the damaged one
-    /// at once; if anything fails, nothing is changed. Where only tables are damaged, nothing is lost.
-    /// Where operations are, rows stand in for them; unsynced edits that survive stay unsynced, and the
-    /// next sync fetches everything from the service. A store that is in order is left as it is.
+    /// at once; if anything fails, nothing is changed. If only tables are damaged, nothing is lost.
+    /// If operations are damaged, rows stand in for them; unsynced edits that survive stay unsynced,
+    /// and the next sync fetches everything from the service. A store that is in order is left as it
+    /// is.
     ///
     /// No process may have the store open, and none can open it meanwhile.
     ///
@@ -19,8 +20,8 @@ extension Store {
     ///   - milliseconds: The time since 1970, for the name of the folder that keeps the damaged files:
     ///     the store's path, `.damaged-` and the time.
     ///   - progress: Called now and then, on another thread.
-    /// - Throws: `busy` where the store is open; `damaged` where its catalog is lost, so that only a
-    ///   backup helps; `invalidTarget` where something is at the path for the damaged files;
+    /// - Throws: `busy` if the store is open; `damaged` if its catalog is lost, so that only a
+    ///   backup helps; `invalidTarget` if something is at the path for the damaged files;
     ///   `notAStore`, `newerFormat`, `inaccessible`, `full` or `io`.
     public static func repair(
         at directory: String, milliseconds: Int64, configuration: StoreConfiguration = .init(),

@@ -42,7 +42,7 @@ extension SimulationFailure: CustomStringConvertible {
 public struct SimulationResult: Sendable {
     /// The seed.
     public internal(set) var seed: UInt64
-    /// Why it failed; nil where it did not.
+    /// Why it failed; nil if it did not.
     public internal(set) var failure: SimulationFailure?
     /// The sync rounds of all devices.
     public internal(set) var rounds = 0

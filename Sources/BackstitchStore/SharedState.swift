@@ -36,10 +36,10 @@ final class SharedState: Sendable {
         Dictionary(schema.entities.map { ($0.name, $0) }) { first, _ in first }
     }
 
-    /// The state of an open file; made by taking over the schema where the file was not open.
+    /// The state of an open file; made by taking over the schema if the file was not open.
     ///
-    /// - Parameter schema: Nil where the store is opened without its Swift types.
-    /// - Throws: `openOtherwise` where it is open with another schema, or what `adopt` throws.
+    /// - Parameter schema: Nil if the store is opened without its Swift types.
+    /// - Throws: `openOtherwise` if it is open with another schema, or what `adopt` throws.
     static func of(
         _ environment: Environment, _ databases: Databases, schema: Schema?,
         adopt: () throws -> Catalog

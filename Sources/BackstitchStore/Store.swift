@@ -238,7 +238,7 @@ public final class Store: Sendable {
     ///
     /// Each gets its own result. One that throws leaves no trace: if it had written anything, the LMDB
     /// transaction is aborted and the others run again, as ``CommitPlan`` says. That costs nothing while
-    /// writes succeed, where a child transaction each would cost an allocation of two megabytes.
+    /// writes succeed, if a child transaction each would cost an allocation of two megabytes.
     private func commit(_ first: WriteJob) {
         var jobs = [first]
         while jobs.count < WriteQueue.jobsMax, let job = writes.another() { jobs.append(job) }
@@ -360,7 +360,7 @@ public final class Store: Sendable {
         return compaction
     }
 
-    /// Why commits don't compact the log any more, though the configuration wants it; nil where they
+    /// Why commits don't compact the log any more, though the configuration wants it; nil if they
     /// do. Run ``verify(progress:)``, and open the store again once it is in order.
     public var compactionFailure: StoreError? { compactionInPassing.withLock(\.failure) }
 

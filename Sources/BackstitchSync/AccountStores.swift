@@ -25,9 +25,9 @@ public struct AccountStores: Hashable, Sendable {
         return (folder == "/" ? "" : folder) + "/" + SHA256.hexadecimal(of: Array(user.utf8))
     }
 
-    /// Opens a user's store, and makes it where there is none.
+    /// Opens a user's store, which is made if it does not exist.
     ///
-    /// - Throws: `inaccessible` where the folder can't be made; what `Store.init(at:schema:)` throws.
+    /// - Throws: `inaccessible` if the folder can't be made; what `Store.init(at:schema:)` throws.
     public func open(
         user: String, schema: Schema, configuration: StoreConfiguration = .init()
     ) throws -> Store {

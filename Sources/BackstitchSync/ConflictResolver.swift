@@ -9,7 +9,7 @@ public struct RecordConflict: Sendable {
     public let entity: String
     /// The record's name.
     public let recordName: RecordName
-    /// The version that both sides started from; nil where each made the record by itself.
+    /// The version that both sides started from; nil if each made the record by itself.
     public let base: [String: Value]?
     /// The local version.
     public let local: [String: Value]?
@@ -18,7 +18,7 @@ public struct RecordConflict: Sendable {
     /// When the last local operation was made, by this device's clock, in milliseconds since 1970.
     public let localMilliseconds: Int64
     /// When the service's version was saved, by the service's clock, in milliseconds since 1970;
-    /// nil where it was deleted.
+    /// nil if it was deleted.
     public let serverMilliseconds: Int64?
 
     /// The attributes that differ between the base and the local version.
@@ -42,7 +42,7 @@ public enum ConflictResolution: Hashable, Sendable {
     /// The local version stands.
     case client
     /// These values stand, by attribute name, `null` for none. The rest is the service's version,
-    /// or the local one where the service deleted the record.
+    /// or the local one if the service deleted the record.
     case fields([String: Value])
     /// Both stand: see ``ConflictPolicy/keepBoth``.
     case keepBoth

@@ -10,7 +10,7 @@ public struct SyncConfiguration: Sendable {
     /// refuse to exchange (`invalidConfiguration`); ``SyncEngine/move(to:adoptsUser:)`` takes the
     /// records to another zone.
     public var zoneName: String
-    /// The name of the subscription to the zone's changes; where none is given, it follows the zone's.
+    /// The name of the subscription to the zone's changes; if none is given, it follows the zone's.
     public var subscriptionID: String {
         get { givenSubscriptionID ?? Self.subscriptionID(of: zoneName) }
         set { givenSubscriptionID = newValue }
@@ -18,12 +18,12 @@ public struct SyncConfiguration: Sendable {
     private var givenSubscriptionID: String?
     /// Who wins when a record was changed on both sides, for the store, entities and fields.
     public var conflictRules: ConflictRules
-    /// Who wins where an entity has no rule of its own; part of ``conflictRules``.
+    /// Who wins if an entity has no rule of its own; part of ``conflictRules``.
     public var conflictPolicy: ConflictPolicy {
         get { conflictRules.policy }
         set { conflictRules.policy = newValue }
     }
-    /// Decides where the rules say ``ConflictPolicy/resolver``, which without one is refused.
+    /// Decides if the rules say ``ConflictPolicy/resolver``, which without one is refused.
     public var conflictResolver: ConflictResolver?
     /// How long a resolver may take for a record, in milliseconds; nil for as long as it likes.
     public var resolverMilliseconds: Int64?
@@ -32,7 +32,7 @@ public struct SyncConfiguration: Sendable {
     /// How long a local write waits for others before its round, in milliseconds.
     public var debounceMilliseconds: Int64
     /// How long after a round the next one begins by itself, in milliseconds; nil is never. Of use
-    /// where the service sends no notifications.
+    /// if the service sends no notifications.
     public var pollMilliseconds: Int64?
     /// How long after a refusal that lasts, as for a full account or a missing sign-in, the engine
     /// tries again by itself, in milliseconds.
@@ -47,11 +47,11 @@ public struct SyncConfiguration: Sendable {
     /// The most records that are folded at once, but for those of one transaction.
     public var recordsPerPass: Int
     /// The bytes of memory that folded records may take, roughly, 16 MiB: a push takes them in
-    /// passes. A record that is larger goes alone. Where one transaction is larger than that, its
+    /// passes. A record that is larger goes alone. If one transaction is larger than that, its
     /// records go in several passes, and one that refers to a record of a later pass is created
     /// without the reference, which follows.
     public var bytesPerPass: Int
-    /// Which records are exchanged. Where it is not everything, an engine's first round looks
+    /// Which records are exchanged. If it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
     public var selection: SyncSelection
     /// The time and chance that the engine uses.
@@ -91,6 +91,6 @@ public struct SyncConfiguration: Sendable {
         self.clock = clock
     }
 
-    /// The name of a zone's subscription where none is given.
+    /// The name of a zone's subscription if none is given.
     static func subscriptionID(of zoneName: String) -> String { "\(zoneName)-changes" }
 }

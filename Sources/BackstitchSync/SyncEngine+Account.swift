@@ -10,7 +10,7 @@ extension SyncEngine {
     /// ``pendingRecords(limit:)`` and ``parked()`` tell what that is; `Store.exportOutbox(to:)` and
     /// `Store.exportParked(to:)` write it down. Give the other user a store of their own, as
     /// ``AccountStores`` does, or hand them this one with ``move(to:adoptsUser:)``.
-    /// - Throws: `StoreError` where the store can't be read.
+    /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func boundUser() throws -> String? {
         try store.read { try $0.reader.boundUser() }
     }
@@ -19,9 +19,9 @@ extension SyncEngine {
     /// before this one synchronised the store with several zones.
     ///
     /// An engine whose configuration names another zone exchanges nothing, with an error
-    /// `invalidConfiguration`, and so does any where there are several; ``move(to:adoptsUser:)`` takes
+    /// `invalidConfiguration`, and so does any if there are several; ``move(to:adoptsUser:)`` takes
     /// the records to another zone, or says which one counts.
-    /// - Throws: `StoreError` where the store can't be read.
+    /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func boundZone() throws -> String? {
         let claims = try store.read { try $0.reader.zoneClaims() }
         return claims.bound.count == 1 ? claims.bound.first : nil

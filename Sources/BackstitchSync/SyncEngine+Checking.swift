@@ -31,7 +31,7 @@ extension SyncEngine {
 }
 
 extension SyncConfiguration {
-    /// What makes the configuration one that can't work, and what to do; nil where nothing does.
+    /// What makes the configuration one that can't work, and what to do; nil if nothing does.
     var violation: String? {
         if let violation = Self.violation(ofZoneName: zoneName) { return violation }
         if !ServiceNames.isRecordName(subscriptionID) {
@@ -60,7 +60,7 @@ extension SyncConfiguration {
 }
 
 extension ConflictRules {
-    /// Where the rules ask for a resolver; nil where they don't.
+    /// Which rule asks for a resolver; nil if they don't.
     fileprivate var firstResolver: String? {
         if policy.innermost == .resolver { return "the store" }
         return entities.filter { $0.value.policy?.innermost == .resolver }.keys.min()

@@ -7,7 +7,7 @@ extension SyncEngine {
     ///
     /// - Parameter records: Some of ``parked()``.
     /// - Returns: the number of records that were parked.
-    /// - Throws: `StoreError` where the store fails.
+    /// - Throws: `StoreError` if the store fails.
     @discardableResult
     public func discardParked(_ records: [ParkedRecord]) async throws -> Int {
         try await store.withLogWriter { context in

@@ -6,9 +6,9 @@ extension SyncEngine {
     ///
     /// Records that are here, or that were never here, are left to pulls.
     /// - Returns: the number of records that came back. One that the service has no more does not.
-    /// - Throws: `stopped`; `invalidConfiguration` where the store belongs to another zone; `standby`
-    ///   while another engine synchronises the store; `offline`; `unreachable` where the service did
-    ///   not answer for all of them, what came before it stays; `CancellationError`; `StoreError` where
+    /// - Throws: `stopped`; `invalidConfiguration` if the store belongs to another zone; `standby`
+    ///   while another engine synchronises the store; `offline`; `unreachable` if the service did
+    ///   not answer for all of them, what came before it stays; `CancellationError`; `StoreError` if
     ///   the store fails.
     @discardableResult
     public func fetchAgain<Model: Entity>(_ ids: [EntityID<Model>]) async throws -> Int {
@@ -34,7 +34,7 @@ extension SyncEngine {
     /// - Parameter takesOlder: Whether a version counts that is older than the one that was here.
     /// - Returns: the number of records that came back, and the names of those that may still be
     ///   evicted. One that was not found is among them: a replica that lags behind may not know it.
-    /// - Throws: `ServiceError` where the service did not answer for all of them.
+    /// - Throws: `ServiceError` if the service did not answer for all of them.
     func fetchAgain(
         _ names: [String], from zoneName: String, takesOlder: Bool = false
     ) async throws -> (count: Int, left: [String]) {

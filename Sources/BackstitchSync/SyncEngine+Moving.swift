@@ -8,8 +8,8 @@ extension SyncEngine {
     ///
     /// The old zone stays as it is: nothing is deleted or changed in it, and what other devices still
     /// write to it does not come here any more. So synchronise before, and move the other devices too.
-    /// Deletes that the old zone was not told of yet are not told to it, but to the new one where that
-    /// has the record. Where the new zone has records already, they come here; where both have a
+    /// Deletes that the old zone was not told of yet are not told to it, but to the new one if that
+    /// has the record. If the new zone has records already, they come here; if both have a
     /// record, the values here win, and what is lost by that is in ``conflicts(matching:limit:)``.
     /// Nothing is deleted here. Evicted records are fetched from the old zone first, because nobody
     /// else has them. Parked records are tried again.
@@ -22,15 +22,15 @@ extension SyncEngine {
     /// with the new name carries it through, or another call. Other writers wait for some thousand
     /// records at most. ``SyncEngineEvent/moving(records:total:)`` tells how far it has come.
     ///
-    /// Where the store is bound to this zone and user already, this is a round like any other.
+    /// If the store is bound to this zone and user already, this is a round like any other.
     ///
     /// - Parameters:
-    ///   - zoneName: The zone, which is made where it does not exist.
+    ///   - zoneName: The zone, which is made if it does not exist.
     ///   - adoptsUser: Whether a store that belongs to another user becomes the one's who is signed
     ///     in now. All its records are uploaded for that user.
     /// - Returns: what the round did that uploads.
-    /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name; `standby` where another
-    ///   process synchronises the store; `blocked` where another user is signed in, or none. Where the
+    /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name; `standby` if another
+    ///   process synchronises the store; `blocked` if another user is signed in, or none. If the
     ///   round that uploads ends early, the store is moved all the same, and later rounds upload.
     /// - Complexity: O(*n*) in the records of the store, and their upload.
     @discardableResult
@@ -60,7 +60,7 @@ extension SyncEngine {
     /// Makes sure that the store belongs to the engine's zone, and carries a move there through.
     ///
     /// - Returns: what kept a move from that; the next round tries again.
-    /// - Throws: `invalidConfiguration` where the store belongs to another zone.
+    /// - Throws: `invalidConfiguration` if the store belongs to another zone.
     func settleZone() async throws -> ServiceError? {
         try checkZone()
         let target = try store.read { try $0.reader.zoneClaims() }.target

@@ -5,7 +5,7 @@ import Threading
 extension SyncEngine {
     /// Notes which fields and entities are exchanged from now on.
     ///
-    /// Where these are more than before, everything is fetched once more: what was left out so far
+    /// If these are more than before, everything is fetched once more: what was left out so far
     /// is in no later page. What another selection held back is looked for again.
     func noteExchange() async throws {
         let name = zoneName

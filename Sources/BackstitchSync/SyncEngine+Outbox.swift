@@ -16,7 +16,7 @@ extension SyncEngine {
     ///
     /// Reads the log from the oldest unsynced operation on, up to the limit.
     /// - Parameter limit: The most records to list.
-    /// - Throws: `StoreError` where the store can't be read.
+    /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pendingRecords(limit: Int = 1_000) throws -> [PendingRecord] {
         let names = inFlight.withLock { $0 }
         return try store.read { try $0.reader.outboxRecords(limit: limit) }.map {
@@ -51,7 +51,7 @@ extension SyncEngine {
     ///
     /// A started engine goes on trying after a failure, and this waits with it; cancel the task to give
     /// up.
-    /// - Throws: ``SyncError`` where the round fails and the engine was not started; `stopped`;
+    /// - Throws: ``SyncError`` if the round fails and the engine was not started; `stopped`;
     ///   `CancellationError`.
     public func waitUntilCaughtUp() async throws {
         try checkGoesOn()

@@ -79,7 +79,7 @@ extension SyncEngine {
             try $0.reader.zoneState(zoneName).isSetUp
         }
         if isSetUp {
-            // The zone was made before. Where it is gone, somebody wanted that, and the pull tells.
+            // The zone was made before. If it is gone, somebody wanted that, and the pull tells.
             hasCheckedAccount = true
             return .done
         }

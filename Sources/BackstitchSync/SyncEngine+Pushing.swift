@@ -67,7 +67,7 @@ extension SyncEngine {
         }
     }
 
-    /// The modification that brings a change to the service; nil where there is nothing to bring.
+    /// The modification that brings a change to the service; nil if there is nothing to bring.
     private static func item(
         _ change: PendingChange, _ catalog: CatalogSnapshot
     ) -> PushItem? {

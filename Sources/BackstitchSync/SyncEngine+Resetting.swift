@@ -5,7 +5,7 @@ import BackstitchStore
 /// Whose version counts when everything is compared anew.
 public enum ResyncSource: String, Hashable, Sendable, CaseIterable {
     /// Everything is fetched again. Records without unsynced edits become what the service has, or end
-    /// where it has none; for edited ones the conflict policy decides as ever.
+    /// if it has none; for edited ones the conflict policy decides as ever.
     case server
     /// Everything here is uploaded again and wins over what the service has; what is lost of that is
     /// in the conflict journal. What only the service has is pulled, and deleted nowhere.
@@ -18,7 +18,7 @@ extension SyncEngine {
     /// What is here stays, and so do unsynced edits. The engine is suspended as after the user deleted
     /// the zone, until ``resume(after:)`` says what becomes of the local records. Other devices that
     /// sync meanwhile make the zone again with what they have.
-    /// - Throws: ``SyncError``; the engine is then as it was. Where it is stopped meanwhile, the zone may
+    /// - Throws: ``SyncError``; the engine is then as it was. If it is stopped meanwhile, the zone may
     ///   be deleted or not, and the next engine is suspended. `CancellationError`.
     public func destroyZone() async throws {
         try await alone { engine in
@@ -45,7 +45,7 @@ extension SyncEngine {
     ///   ones too, stay as they are and are pushed as ever. Without it they go as well, and what is
     ///   lost stays in ``conflicts(limit:)``.
     /// - Returns: what the round that fetches did.
-    /// - Throws: ``SyncError``, `CancellationError`. Where the service can't be reached, the records are gone already and
+    /// - Throws: ``SyncError``, `CancellationError`. If the service can't be reached, the records are gone already and
     ///   come with the next round that reaches it.
     @discardableResult
     public func resetLocal(keepsUnsynced: Bool = true) async throws -> SyncReport {
@@ -63,7 +63,7 @@ extension SyncEngine {
     /// Deletes the zone on the service and uploads everything here to a new one.
     ///
     /// What only the service has is lost; sync before, to have it here. Once begun it is carried
-    /// through: where the service can't be reached, the next round goes on with it.
+    /// through: if the service can't be reached, the next round goes on with it.
     /// - Returns: what the round that uploads did.
     /// - Throws: ``SyncError``.
     @discardableResult
@@ -98,7 +98,7 @@ extension SyncEngine {
 
     // MARK: Steps
 
-    /// The state of the zone, where it is the store's, and the user too.
+    /// The state of the zone, if it is the store's, and the user too.
     private func requiredState() async throws -> ZoneState {
         if let error = try await settleZone() { throw error }
         try checkCalled()
@@ -113,12 +113,12 @@ extension SyncEngine {
         do {
             try await service.deleteZone(zone)
         } catch {
-            // Where it is gone already, that is what was wanted.
+            // If it is gone already, that is what was wanted.
             if !error.endsZone { throw error }
         }
     }
 
-    /// Deletes the zone and forgets it, where that was begun.
+    /// Deletes the zone and forgets it, if that was begun.
     ///
     /// - Returns: what kept it from that; the next round tries again.
     func finishRemoteReset() async throws -> ServiceError? {

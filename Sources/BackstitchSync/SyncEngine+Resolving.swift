@@ -13,7 +13,7 @@ extension SyncEngine {
     /// application decided about them.
     private static let askingRoundsMax = 4
 
-    /// Merges in one transaction. Where the application has to decide, it is asked in between.
+    /// Merges in one transaction. If the application has to decide, it is asked in between.
     func merge(
         _ body:
             @escaping @Sendable (LogWriter, ConflictSettings, inout MergeResults) throws ->

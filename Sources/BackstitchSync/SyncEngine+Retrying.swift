@@ -4,7 +4,7 @@ import BackstitchStore
 extension SyncEngine {
     /// Waits for the next attempt after a failure.
     ///
-    /// - Returns: when that is; nil where the engine does not go on by itself.
+    /// - Returns: when that is; nil if the engine does not go on by itself.
     func retry(after error: ServiceError) async -> Int64? {
         let wait = backoff.failed(error, random: configuration.clock.random())
         let deadline = RetryDeadline(
@@ -20,7 +20,7 @@ extension SyncEngine {
     /// Lets a started engine ask again after a refusal that lasts: nobody may tell it that the cause
     /// is gone, and nothing may ever be saved again.
     ///
-    /// - Returns: when that is; nil where the engine does not go on by itself.
+    /// - Returns: when that is; nil if the engine does not go on by itself.
     func retryBlocked(after error: ServiceError) -> Int64? {
         guard isStarted, !isStopped else { return nil }
         let wait = Backoff.askedMilliseconds(error) ?? configuration.blockedRetryMilliseconds

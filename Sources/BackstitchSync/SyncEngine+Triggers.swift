@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchStore
 
 extension SyncEngine {
-    /// Takes a push notification: where it speaks of the engine's zone, a round begins at once, or
+    /// Takes a push notification: if it speaks of the engine's zone, a round begins at once, or
     /// another one behind the round that is under way.
     ///
     /// After a failure the round begins when that has been waited for.
@@ -81,7 +81,7 @@ extension SyncEngine {
         do {
             _ = try await run(next.trigger)
         } catch {
-            // Reported as an event, and tried again where that helps.
+            // Reported as an event, and tried again if that helps.
         }
     }
 }

@@ -16,9 +16,9 @@ extension SyncEngine {
     ///
     /// Costs the same whatever waits: each commit keeps the counts up. Of entities that the
     /// configuration's selection narrows by a predicate, ``OutboxCounts/examinedMax`` operations are
-    /// looked at. Where another version of the program wrote last, which does not count, all
+    /// looked at. If another version of the program wrote last, which does not count, all
     /// records are read until the commits of this one, a thousand records each, have counted again.
-    /// - Throws: `StoreError` where the store can't be read.
+    /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
         try store.read { transaction in
             let reader = transaction.reader
@@ -32,7 +32,7 @@ extension SyncEngine {
     ///
     /// A record leaves the list when it is edited, when ``retryParked(_:)`` is called for it, or
     /// when a policy decides for the service's version.
-    /// - Throws: `StoreError` where the store can't be read.
+    /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func parked() throws -> [ParkedRecord] {
         try store.read { try $0.reader.parkedRecords() }
     }
@@ -42,7 +42,7 @@ extension SyncEngine {
     /// - Parameters:
     ///   - filter: Which conflicts.
     ///   - limit: The most conflicts to read.
-    /// - Throws: `StoreError` where the store can't be read.
+    /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func conflicts(
         matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
     ) throws -> [Conflict] {
@@ -53,7 +53,7 @@ extension SyncEngine {
     ///
     /// - Parameter records: Some of ``parked()``; nil is all of them.
     /// - Returns: the number of records that were parked.
-    /// - Throws: `StoreError` where the store fails.
+    /// - Throws: `StoreError` if the store fails.
     @discardableResult
     public func retryParked(_ records: [ParkedRecord]? = nil) async throws -> Int {
         try await store.withLogWriter { context in
@@ -71,9 +71,9 @@ extension SyncEngine {
     /// Goes on after the zone was deleted by its user or by ``destroyZone()``, or purged; the next
     /// round makes it again.
     ///
-    /// Does nothing where the engine is not suspended.
+    /// Does nothing if the engine is not suspended.
     /// - Returns: whether it was suspended.
-    /// - Throws: `invalidConfiguration` where the store belongs to another zone; `StoreError` where
+    /// - Throws: `invalidConfiguration` if the store belongs to another zone; `StoreError` if
     ///   the store fails. The engine stays suspended then.
     @discardableResult
     public func resume(after decision: ZoneLossDecision) async throws -> Bool {

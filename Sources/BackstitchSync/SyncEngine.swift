@@ -73,7 +73,7 @@ public actor SyncEngine {
     var listener: Task<Void, Never>?
     var timer: RoundTimer?
 
-    /// When the engine goes on by itself; nil where nothing makes it.
+    /// When the engine goes on by itself; nil if nothing makes it.
     package var nextAttemptMilliseconds: Int64? { timer?.dueMilliseconds }
 
     /// An engine for a store and a service; it does nothing until it is asked to.
@@ -95,7 +95,7 @@ public actor SyncEngine {
         hub.finish()
     }
 
-    /// The zone that the records were moved to by this engine; nil where they were not.
+    /// The zone that the records were moved to by this engine; nil if they were not.
     nonisolated let movedTo = Locked<String?>(nil)
 
     /// The name of the zone that the engine exchanges with: the configuration's, or the one that
@@ -130,9 +130,9 @@ public actor SyncEngine {
     /// ``events`` tells. Nor is another engine that synchronises the store: this one takes over when
     /// that ends. After a failure of an earlier run that is still to be waited for, the first round begins behind that.
     /// An engine whose store is closed ends, as by ``stop()``.
-    /// - Throws: `invalidConfiguration` where the configuration can't work with the store, which no
-    ///   later try changes; `store` where the store failed; `stopped` after ``stop()``, and where the
-    ///   store was closed; `CancellationError` where the task is cancelled, and the engine goes on by
+    /// - Throws: `invalidConfiguration` if the configuration can't work with the store, which no
+    ///   later try changes; `store` if the store failed; `stopped` after ``stop()``, and where the
+    ///   store was closed; `CancellationError` if the task is cancelled, and the engine goes on by
     ///   itself.
     public func start() async throws {
         try checkGoesOn()
@@ -154,7 +154,7 @@ public actor SyncEngine {
         }
     }
 
-    /// Runs one full round now, or joins the next one where one is under way.
+    /// Runs one full round now, or joins the next one if one is under way.
     ///
     /// Waits for nothing, not even for the time that a failed round asked for.
     ///
@@ -163,7 +163,7 @@ public actor SyncEngine {
     /// by the next round; until then no other request begins. The round then ends early, unless the
     /// engine was started and would run it anyway.
     /// - Returns: what the round did.
-    /// - Throws: ``SyncError`` where it ended early; what was not exchanged stays pending. `offline`
+    /// - Throws: ``SyncError`` if it ended early; what was not exchanged stays pending. `offline`
     ///   while the application says that there is no network, `standby` while another engine
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
@@ -196,7 +196,7 @@ public actor SyncEngine {
         turn = nil
     }
 
-    /// - Throws: why the engine has ended, where it has.
+    /// - Throws: why the engine has ended, if it has.
     func checkGoesOn() throws {
         if let ending { throw ending }
     }
@@ -313,7 +313,7 @@ public actor SyncEngine {
         while let work { await work.value }
     }
 
-    /// - Throws: where no further request is to begin.
+    /// - Throws: if no further request is to begin.
     func checkCalled() throws {
         try checkGoesOn()
         try Task.checkCancellation()
@@ -346,7 +346,7 @@ public actor SyncEngine {
         }
     }
 
-    /// Performs a round; from the start where the application began anew meanwhile.
+    /// Performs a round; from the start if the application began anew meanwhile.
     private func performWhole() async throws -> RoundOutcome {
         do {
             return try await perform()
@@ -402,7 +402,7 @@ public actor SyncEngine {
 
     // MARK: The turn
 
-    /// Takes the engine's turn where it has none, and looks at what the next requests are made from.
+    /// Takes the engine's turn if it has none, and looks at what the next requests are made from.
     ///
     /// - Returns: whether this engine may exchange.
     private func takeTurn() async throws -> Bool {
@@ -422,16 +422,16 @@ public actor SyncEngine {
 
     /// Makes the next requests from what the store has of a zone.
     ///
-    /// - Throws: `SyncBasis.Outdated` where the engine's turn is over.
+    /// - Throws: `SyncBasis.Outdated` if the engine's turn is over.
     func base(on zone: String) async throws {
         guard let turn else { throw SyncBasis.Outdated() }
         basis = try await store.syncBasis(of: turn, zone: zone, after: basis)
     }
 
-    /// Stores what a reply told, or what was decided from it, where the store is still the one that
+    /// Stores what a reply told, or what was decided from it, if the store is still the one that
     /// the request was made from. Everything that rounds store goes this way.
     ///
-    /// - Throws: `SyncBasis.Outdated` where it is not, and nothing was stored.
+    /// - Throws: `SyncBasis.Outdated` if it is not, and nothing was stored.
     func write<Result: Sendable>(
         _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> Result {

@@ -37,9 +37,9 @@ public struct SyncError: Error, Hashable, Sendable {
     public let code: Code
     /// What went wrong and what to do.
     public let message: String
-    /// What the service said, where it did.
+    /// What the service said, if it did.
     public let serviceError: ServiceError?
-    /// When the engine tries again, in milliseconds since 1970; nil where it does not by itself.
+    /// When the engine tries again, in milliseconds since 1970; nil if it does not by itself.
     public let retryMilliseconds: Int64?
 
     init(

@@ -36,7 +36,7 @@ public struct SyncConflict: Hashable, Sendable {
     public let recordName: RecordName
     /// The policy that decided.
     public let policy: ConflictPolicy
-    /// The record that has the local version: a new one where both were kept, or the one that this
+    /// The record that has the local version: a new one if both were kept, or the one that this
     /// one became one with, because a unique attribute had the same value.
     public let copy: RecordName?
 }

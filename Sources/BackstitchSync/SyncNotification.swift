@@ -11,14 +11,14 @@ public import Foundation
 /// `fet` tells of a zone, `met` of a database, `qry` of a record that a query found. A notification is
 /// a hint: any part but `ck` may be missing, and whole ones get lost.
 public struct SyncNotification: Hashable, Sendable {
-    /// The container, where the notification names it.
+    /// The container, if the notification names it.
     public let containerID: String?
-    /// The subscription, where the notification names it.
+    /// The subscription, if the notification names it.
     public let subscriptionID: String?
-    /// The zone, where the notification names it.
+    /// The zone, if the notification names it.
     public let zone: ZoneID?
 
-    /// A notification from its JSON text; nil where it is none of a service in CloudKit's shape.
+    /// A notification from its JSON text; nil if it is none of a service in CloudKit's shape.
     public init?(json: Data) {
         guard let object = try? JSONSerialization.jsonObject(with: json) as? [String: Any] else {
             return nil
@@ -26,7 +26,7 @@ public struct SyncNotification: Hashable, Sendable {
         self.init(userInfo: object)
     }
 
-    /// A notification from its payload, as the system hands it to an application; nil where it is none
+    /// A notification from its payload, as the system hands it to an application; nil if it is none
     /// of a service in CloudKit's shape.
     public init?(userInfo: [AnyHashable: Any]) {
         guard let payload = userInfo["ck"] as? [String: Any] else { return nil }

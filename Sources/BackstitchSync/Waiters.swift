@@ -2,7 +2,7 @@ import BackstitchStore
 
 /// Who waits for an operation to be settled, for a round to end, or for what the engine does.
 struct Waiters {
-    /// Resumed with the report, where it was a round.
+    /// Resumed with the report, if it was a round.
     typealias Call = CheckedContinuation<SyncReport?, any Error>
 
     private var next: Int
@@ -40,7 +40,7 @@ struct Waiters {
         rounds[number] = (round, continuation)
     }
 
-    /// Adds a call for what runs; or for the next round, where it joins.
+    /// Adds a call for what runs; or for the next round, if it joins.
     mutating func add(_ number: Int, joins: Bool, _ call: Call) {
         if joins { joined[number] = call } else { served[number] = call }
     }

@@ -18,7 +18,7 @@ public struct CloudKitConfiguration: Sendable {
     public var credentials: CloudKitCredentials
     /// A file of certificate authorities in PEM that are trusted instead of the system's.
     public var certificateFile: String?
-    /// Whether tokens may go to other machines without encryption, where anybody on the way reads them.
+    /// Whether tokens may go to other machines without encryption, if anybody on the way reads them.
     /// Those of this machine's loopback may always be reached by `http`.
     public var allowsPlainHTTP = false
     /// How long a request may take, in milliseconds.
@@ -41,7 +41,7 @@ public struct CloudKitConfiguration: Sendable {
 }
 
 extension CloudKitConfiguration {
-    /// What makes the configuration one that no request can be made with, and what to do; nil where
+    /// What makes the configuration one that no request can be made with, and what to do; nil if
     /// nothing does.
     package var violation: String? {
         let parts = URLComponents(string: url)

@@ -6,7 +6,7 @@ import WireCrypto
 
 /// Sends the calls of one client, with its credentials.
 final class CloudKitConnection: Sendable {
-    /// How often a request with a name is sent in all where no reply arrives.
+    /// How often a request with a name is sent in all if no reply arrives.
     private static let attemptsMax = 3
 
     let configuration: CloudKitConfiguration
@@ -108,7 +108,7 @@ final class CloudKitConnection: Sendable {
         return reply
     }
 
-    /// Sends a request, again where that does no harm and no reply arrived.
+    /// Sends a request, again if that does no harm and no reply arrived.
     private func exchange(
         _ path: WirePath, _ body: [UInt8], _ requestID: String?
     ) async throws(ServiceError) -> HTTPReply {
@@ -127,7 +127,7 @@ final class CloudKitConnection: Sendable {
         }
     }
 
-    /// Waits for the next notification; its body is empty where none came in time.
+    /// Waits for the next notification; its body is empty if none came in time.
     func poll(_ url: String) async throws(ServiceError) -> HTTPReply {
         guard configuration.allowsPlainHTTP || Self.isConfidential(url) else {
             throw ServiceError(

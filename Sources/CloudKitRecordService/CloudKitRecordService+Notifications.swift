@@ -19,8 +19,8 @@ extension CloudKitRecordService {
     ///
     /// - Parameters:
     ///   - sleep: Waits for milliseconds after a failure.
-    ///   - change: Called with the zone that changed; nil where it is not known.
-    /// - Throws: `notAuthenticated` or `permissionDenied` where the credentials open no courier.
+    ///   - change: Called with the zone that changed; nil if it is not known.
+    /// - Throws: `notAuthenticated` or `permissionDenied` if the credentials open no courier.
     public func followChanges(
         sleep: @Sendable (Int64) async throws -> Void,
         _ change: @Sendable (ZoneID?) async -> Void
@@ -60,7 +60,7 @@ extension CloudKitRecordService {
         }
     }
 
-    /// Has this client's subscriptions told to its token, which is made where there is none, and gives
+    /// Has this client's subscriptions told to its token, which is made if there is none, and gives
     /// the address to ask.
     private func openCourier() async throws(ServiceError) -> String {
         let environment = connection.configuration.environment

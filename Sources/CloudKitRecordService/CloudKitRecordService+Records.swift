@@ -6,7 +6,7 @@ extension CloudKitRecordService {
     /// Applies operations to the records of one zone, see `RecordService`.
     ///
     /// Records over the limit of bytes are refused here, and not sent. Conflicts come with the record
-    /// as the service has it: it is looked up where the reply lacks it.
+    /// as the service has it: it is looked up if the reply lacks it.
     public func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {

@@ -5,7 +5,7 @@ import CloudKitWire
 /// A service that speaks CloudKit Web Services over HTTPS: Apple's, or a hub.
 ///
 /// Requests go through libcurl, which keeps connections and compresses replies. What a hub does beyond
-/// CloudKit is used where the hub announces it.
+/// CloudKit is used if the hub announces it.
 ///
 /// ```swift
 /// let token = WebAuthToken(saved) { save($0) }
@@ -22,8 +22,8 @@ public final class CloudKitRecordService: RecordService {
 
     /// A client.
     ///
-    /// - Throws: `invalidRequest` where no request could be made with the configuration;
-    ///   `notAuthenticated` where the private key can't be read; `serviceUnavailable` where libcurl
+    /// - Throws: `invalidRequest` if no request could be made with the configuration;
+    ///   `notAuthenticated` if the private key can't be read; `serviceUnavailable` if libcurl
     ///   can't be started.
     public convenience init(_ configuration: CloudKitConfiguration) throws(ServiceError) {
         let client: CurlClient

@@ -4,7 +4,7 @@ package enum WireExtension: String, Hashable, Sendable, CaseIterable {
     case serverRecord = "server-record"
     /// A `records/modify` with ``WireHeader/requestID`` that comes again gets the first answer.
     case requestID = "request-id"
-    /// Pages may have more than 200 records, where `resultsLimit` asks for them.
+    /// Pages may have more than 200 records, if `resultsLimit` asks for them.
     case largePages = "large-pages"
 
     /// The extensions that a header names, separated by commas; others are ignored.

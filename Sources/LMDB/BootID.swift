@@ -17,7 +17,7 @@ package struct BootID: Hashable, Sendable {
         self.low = low
     }
 
-    /// The running system's, from `/proc/sys/kernel/random/boot_id` (random(4)); `nil` where that
+    /// The running system's, from `/proc/sys/kernel/random/boot_id` (random(4)); `nil` if that
     /// can't be read.
     package static let current: BootID? = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)

@@ -3,10 +3,10 @@ import Threading
 
 /// Tells of commits of all processes, a few milliseconds after they were made.
 ///
-/// A thread waits for the system to say that the data file was written to (inotify(7)). Where that
+/// A thread waits for the system to say that the data file was written to (inotify(7)). If that
 /// can't be had, because the user's watches are used up, it wakes up on its own often enough.
 package final class CommitWatch: Sendable {
-    /// How long the thread sleeps where the system doesn't wake it.
+    /// How long the thread sleeps if the system doesn't wake it.
     static let pollMilliseconds: Int32 = 20
     /// Commits that follow each other faster are reported together.
     static let pauseMicroseconds: UInt32 = 2_000

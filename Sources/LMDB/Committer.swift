@@ -5,7 +5,7 @@ import Threading
 /// Commits LMDB's transactions, and tells a write that was cut short from a device that fails.
 ///
 /// LMDB writes pages to the file, syncs it, and writes the meta page, which makes the commit count.
-/// Where the system takes only a part of the pages, as it does when the disk gets full in the middle,
+/// If the system takes only a part of the pages, as it does when the disk gets full in the middle,
 /// LMDB gives up with `EIO`, which is also what a failing sync gives. They are not the same: no sync
 /// failed, and the pages that were written are used by nothing. `errno` tells them apart. It is set to
 /// zero before, and no function ever does that, so that it is zero afterwards only if no call to the

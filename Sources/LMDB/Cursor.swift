@@ -2,7 +2,7 @@ public import CLMDB
 
 /// A position in the order of keys of one database.
 ///
-/// It stands on an entry, before the first one (where a new cursor is), behind the last one, or
+/// It stands on an entry, before the first one (if a new cursor is), behind the last one, or
 /// where an entry was deleted. A move that returns `false` leaves it at the end it ran into, so
 /// that moving on returns `false` again and moving back finds the entry at that end. Writes
 /// through ``Access`` keep the position, but invalidate ``key`` and ``value`` until the next move.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A data file, read with `pread` and not through a map, where a missing page kills the process.
+/// A data file, read with `pread` and not through a map, if a missing page kills the process.
 ///
 /// The layout (lmdb 0.9, 64 bits, little-endian). Every page begins with a header of 16 bytes:
 ///

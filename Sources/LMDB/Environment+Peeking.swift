@@ -9,7 +9,7 @@ extension Environment {
     /// and checked, so that no file can do harm.
     ///
     /// - Parameter visitsAllPages: Checks all pages in use if there is no lock file, so that nobody
-    ///   writes. Where there is one, use ``checkPages()`` after opening.
+    ///   writes. If there is one, use ``checkPages()`` after opening.
     /// - Returns: the value; `nil` if the key or the database isn't there.
     /// - Throws: `busy` if this process has the file open, or if writers never pause; for the
     ///   folder and the file what ``open(at:options:)`` throws.

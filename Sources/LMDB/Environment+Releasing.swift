@@ -7,12 +7,12 @@ extension Environment {
     /// The file keeps its length, with holes in it; a page in a hole gets a block again when a commit
     /// uses it. Nothing is committed. Writers of all processes wait for one step; readers don't.
     ///
-    /// A page is given back only where the next commit could write anything to it: no snapshot of a
+    /// A page is given back only if the next commit could write anything to it: no snapshot of a
     /// living reader has it, nor has the last commit or the one before, nor the base of a redo file.
     /// So whatever a crash leaves of it, or of its zeros, is never read.
     ///
     /// - Parameter below: Pages from this number on are left alone; nil for none.
-    /// - Throws: As ``write(_:)``; `other` where the file system fails.
+    /// - Throws: As ``write(_:)``; `other` if the file system fails.
     /// - Complexity: O(*n*) in the free pages.
     package func releaseFreePages(
         below: Int? = nil, budget: PageReleaseBudget = PageReleaseBudget()

@@ -16,7 +16,7 @@ extension Environment {
     ///   - kept: Where the old files go: a folder on the same disk, without such files.
     ///   - fill: Makes an environment in the folder that it gets, and closes it. If it throws, nothing
     ///     is changed.
-    /// - Throws: `busy` where the environment is open; `other` if `kept` has a data file;
+    /// - Throws: `busy` if the environment is open; `other` if `kept` has a data file;
     ///   `readOnlyDirectory`, `permissionDenied`, `diskFull` or `io`; what `fill` throws.
     package static func replaceData(
         in directory: String, keepingOldIn kept: String, fill: (String) throws -> Void

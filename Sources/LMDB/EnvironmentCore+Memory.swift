@@ -45,7 +45,7 @@ extension EnvironmentCore {
 
 /// What the process has mapped where.
 enum MemoryMap {
-    /// The mapping that an address is in, as `/proc/self/maps` lists it; nil where that can't be read.
+    /// The mapping that an address is in, as `/proc/self/maps` lists it; nil if that can't be read.
     static func range(around address: UInt) -> UnsafeMutableRawBufferPointer? {
         guard let file = fopen("/proc/self/maps", "re") else { return nil }
         defer { fclose(file) }

@@ -10,7 +10,7 @@ extension EnvironmentCore {
         case diskFull(LMDBError)
     }
 
-    /// Runs a closure in a write transaction, again after the map had to grow, and once more where the
+    /// Runs a closure in a write transaction, again after the map had to grow, and once more if the
     /// disk is full and the redo file has something to give.
     func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
         try checkProcess()

@@ -20,7 +20,7 @@ final class EnvironmentCore: @unchecked Sendable {
     let process = ProcessIdentity.current
     let databases: [String: Database]
     let committer = Committer()
-    /// `nil` where nothing is written, or where no file is to last.
+    /// `nil` if nothing is written, or where no file is to last.
     let redo: Redo?
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
     var isWriting = false

@@ -17,14 +17,14 @@ package struct EnvironmentOptions: Sendable, Hashable {
     /// If the lock file can't be written either, reads aren't protected from writers in other
     /// processes, which then must not write.
     package var isReadOnly = false
-    /// Makes commits of durability `full` with one sync of the file `redo` beside the data file, where
+    /// Makes commits of durability `full` with one sync of the file `redo` beside the data file, if
     /// LMDB needs two of scattered pages.
     package var usesRedoFile = false
-    /// The running system. Where it isn't known, the redo file isn't used.
+    /// The running system. If it isn't known, the redo file isn't used.
     package var boot = BootID.current
     /// Creates the folder and the data file if they are missing.
     package var createsIfMissing = true
-    /// Opens on a file system that is shared between machines, where locks and maps don't work
+    /// Opens on a file system that is shared between machines, if locks and maps don't work
     /// reliably. Two machines that do this at the same time destroy the file.
     package var allowsNetworkFileSystem = false
 

@@ -12,7 +12,7 @@ struct FileHoles {
     let path: String
     let pageBytes: Int
 
-    /// Makes holes of runs of pages, from the last run on, where there are none yet.
+    /// Makes holes of runs of pages, from the last run on, if there are none yet.
     ///
     /// Of the free pages that LMDB has looked up it uses the lowest first, so that the highest are
     /// likely to stay unused for longest.

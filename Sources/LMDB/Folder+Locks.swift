@@ -8,7 +8,7 @@ extension Folder {
     /// Gives the lock file all of its blocks.
     ///
     /// LMDB maps it with holes. A reader that took a slot in one on a full disk would be killed by
-    /// SIGBUS. Where there is no space even now, it is opened with the holes all the same.
+    /// SIGBUS. If there is no space even now, it is opened with the holes all the same.
     ///
     /// To be called only while this process does not have the file open: closing it gives the locks of
     /// the process back.

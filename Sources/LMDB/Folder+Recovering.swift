@@ -2,7 +2,7 @@ import CLMDB
 import Glibc
 
 extension Folder {
-    /// Brings the data file up to the last commit where a power cut left that in the redo file only.
+    /// Brings the data file up to the last commit if a power cut left that in the redo file only.
     ///
     /// Does nothing if the data file is whole. To be called before the data file is used, while no
     /// environment of this process has it open. If it fails, or the power is cut meanwhile, the

@@ -1,7 +1,7 @@
 import Synchronization
 import Threading
 
-/// Marked points between two steps where another thread may come in between.
+/// Marked points between two steps if another thread may come in between.
 ///
 /// Tests of races wait there for moments, so that orders happen that are rare otherwise. In a release
 /// build a point is no code at all.

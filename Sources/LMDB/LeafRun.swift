@@ -67,7 +67,7 @@ struct LeafRun: Equatable {
         leaves.count - pagesNeeded >= 2 && pagesNeeded * 4 <= leaves.count * 3
     }
 
-    /// The first entry that moves; nil where none does.
+    /// The first entry that moves; nil if none does.
     var firstKey: [UInt8]? { leaves.count > 1 ? leaves[1].firstKey : nil }
 
     /// The number of entries that move.
@@ -89,7 +89,7 @@ extension PageWalk {
     /// - Parameters:
     ///   - key: Nil for the first key.
     ///   - pagesMax: The most leaf pages.
-    /// - Returns: none where the database has one page at most.
+    /// - Returns: none if the database has one page at most.
     mutating func leaves(
         from key: [UInt8]?, in tree: MetaPage.Tree, pagesMax: Int
     ) throws(LMDBError) -> LeafWindow {

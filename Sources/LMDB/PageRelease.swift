@@ -18,7 +18,7 @@ package struct PageRelease: Hashable, Sendable {
     package var bytes = 0
     /// The free pages that the next commit may use, with and without blocks.
     package var reusablePages = 0
-    /// Where the next step goes on: with pages below this one. Nil where nothing is left to do.
+    /// Where the next step goes on: with pages below this one. Nil if nothing is left to do.
     package var next: Int?
     /// Whether the file system can take pages out of the middle of a file.
     package var isSupported = true

@@ -2,7 +2,7 @@ import CLMDB
 import Glibc
 import Threading
 
-/// Commits with one sync of a small file, where LMDB needs two of scattered pages.
+/// Commits with one sync of a small file, if LMDB needs two of scattered pages.
 ///
 /// LMDB writes a commit to the data file without syncing it, after what the commit changed is in
 /// the redo file and on disk. Every so often the data file is synced as a whole; the commit that it
@@ -110,7 +110,7 @@ extension Redo {
         }
     }
 
-    /// Commits by the redo file, or as LMDB does where that is not possible.
+    /// Commits by the redo file, or as LMDB does if that is not possible.
     ///
     /// - Parameters:
     ///   - changes: What the transaction changed; `nil` if that was not recorded.
@@ -199,7 +199,7 @@ extension Redo {
         return true
     }
 
-    /// The file with all of its blocks; `nil` where it can't have them now, so that commits do without
+    /// The file with all of its blocks; `nil` if it can't have them now, so that commits do without
     /// until there was another run of them.
     private func usableFile() -> RedoFile? {
         do throws(LMDBError) {

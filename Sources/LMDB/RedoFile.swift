@@ -48,7 +48,7 @@ final class RedoFile: Sendable {
             do throws(LMDBError) {
                 try write([UInt8](repeating: 0, count: Self.byteCount - present), at: present)
             } catch {
-                // Others need the blocks more. A longer file does no harm where this fails too.
+                // Others need the blocks more. A longer file does no harm if this fails too.
                 _ = ftruncate(descriptor, present)
                 throw error
             }
@@ -165,7 +165,7 @@ final class RedoFile: Sendable {
         bytes.withUnsafeBytes { write($0, at: offset, to: descriptor) }
     }
 
-    /// Writes all of some bytes, however many calls that takes; where it fails, `errno` says why.
+    /// Writes all of some bytes, however many calls that takes; if it fails, `errno` says why.
     static func write(
         _ bytes: UnsafeRawBufferPointer, at offset: Int, to descriptor: Int32
     ) -> Bool {

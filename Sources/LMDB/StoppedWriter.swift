@@ -17,7 +17,7 @@ package struct StoppedWriter: Hashable, Sendable {
         static let byteCount = 128
     }
 
-    /// Looks for it; `nil` where there is none, or where that can't be told.
+    /// Looks for it; `nil` if there is none, or if that can't be told.
     ///
     /// - Parameter lockPath: The lock file, which this process must not have open: closing a file gives
     ///   all locks of the process on it back.
@@ -64,7 +64,7 @@ package struct StoppedWriter: Hashable, Sendable {
 
 extension Environment {
     /// The process that stands still in the middle of a write to the environment in a folder; `nil`
-    /// where there is none, where this process has it open, and where it can't be told.
+    /// if there is none, if this process has it open, and if it can't be told.
     package static func stoppedWriter(at directory: String) -> StoppedWriter? {
         let folder = Folder(path: directory)
         let found = try? EnvironmentRegistry.shared.whileClosed(folder) {

@@ -1,4 +1,4 @@
-/// Decides which writes of a group run next, where some fail after they have changed something. They
+/// Decides which writes of a group run next, if some fail after they have changed something. They
 /// are named by their places in the group.
 ///
 /// Such a failure ends the transaction, and the writes before it have to run again. They run with

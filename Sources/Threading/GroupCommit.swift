@@ -9,7 +9,7 @@ package protocol JobQueue: SendableMetatype {
 /// Lets jobs share commits: those that come while a commit is under way share the next one.
 ///
 /// Commits are made on one thread, one after another. Which jobs share one decides whoever commits, by
-/// taking more with ``another()``; ``CommitPlan`` says which of them run again where one has failed.
+/// taking more with ``another()``; ``CommitPlan`` says which of them run again if one has failed.
 package final class GroupCommit<Queue: JobQueue>: Sendable {
     private struct State {
         var queue: Queue

@@ -4,7 +4,7 @@ import Glibc
 /// protects.
 ///
 /// The state belongs to whoever has the monitor, which holds it from ``enter()`` to ``leave()``.
-/// Where nobody waits, ``Locked`` is enough and keeps the state itself.
+/// If nobody waits, ``Locked`` is enough and keeps the state itself.
 package final class Monitor: @unchecked Sendable {  // Both are made to be shared by threads.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

@@ -23,7 +23,7 @@ package final class SigningKey: @unchecked Sendable {
 
     /// Reads a key from PEM: a private one, or a public one.
     ///
-    /// - Throws: `KeyError` where it is none, or not on P-256.
+    /// - Throws: `KeyError` if it is none, or not on P-256.
     package convenience init(pem: String) throws(KeyError) {
         let isPrivate = pem.contains("PRIVATE KEY-----")
         let bytes = Array(pem.utf8)
@@ -95,7 +95,7 @@ package final class SigningKey: @unchecked Sendable {
             && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     }
 
-    /// The private key in PEM; the public one where it is no more.
+    /// The private key in PEM; the public one if it is no more.
     package var pem: String {
         guard let bio = BIO_new(BIO_s_mem()) else { return "" }
         defer { BIO_free(bio) }

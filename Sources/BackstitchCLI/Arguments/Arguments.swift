@@ -6,7 +6,7 @@ struct Arguments: Equatable {
 
     /// Reads arguments: `--name value`, `--name=value`, and behind `--` operands only.
     ///
-    /// Returns nil where the help is asked for.
+    /// Returns nil if the help is asked for.
     init?(_ words: [String], syntax: Syntax) throws(UsageError) {
         var rest = words[...]
         var takesOptions = true
@@ -62,13 +62,13 @@ struct Arguments: Equatable {
     /// Whether an option is given.
     func has(_ option: Syntax.Option) -> Bool { values[option.name] != nil }
 
-    /// The value of an option; nil where it is not given.
+    /// The value of an option; nil if it is not given.
     func text(_ option: Syntax.Option) -> String? { values[option.name]?.last }
 
     /// The values of an option that may be given several times.
     func texts(_ option: Syntax.Option) -> [String] { values[option.name] ?? [] }
 
-    /// The value of an option as a whole number of at least 1; nil where it is not given.
+    /// The value of an option as a whole number of at least 1; nil if it is not given.
     func number<Number: FixedWidthInteger>(
         _ option: Syntax.Option, as type: Number.Type = Number.self
     ) throws(UsageError) -> Number? {

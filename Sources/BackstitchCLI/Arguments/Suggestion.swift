@@ -1,6 +1,6 @@
 /// Suggests the known word that is most like a misspelt one.
 enum Suggestion {
-    /// A sentence that names the word nearest to a misspelt one; empty where none is near.
+    /// A sentence that names the word nearest to a misspelt one; empty if none is near.
     static func text(_ word: String, among known: [String]) -> String {
         let near = known.map { (name: $0, distance: distance(word, $0)) }
             .filter { $0.distance <= max(1, min(2, word.count / 3)) }

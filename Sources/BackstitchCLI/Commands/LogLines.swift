@@ -39,7 +39,7 @@ enum LogLines {
         }
     }
 
-    /// A value, cut where it is long.
+    /// A value, cut if it is long.
     static func text(_ value: Value?) -> String {
         switch value {
         case nil, .null: "none"

@@ -103,7 +103,7 @@ struct SimulateCommand: Command {
         return summary.failures.isEmpty ? .success : .negative
     }
 
-    /// The short script of the first failure, where that is asked for.
+    /// The short script of the first failure, if that is asked for.
     private func shrink(
         _ work: SimulateArguments, _ summary: SimulationSummary, _ console: Console
     ) async -> SimulationShrinker.Shrunk? {

@@ -6,12 +6,12 @@ final class InputFile {
 
     private let descriptor: Int32
     private let path: String
-    /// The size in bytes; nil where that is not known.
+    /// The size in bytes; nil if that is not known.
     let size: Int?
 
     /// Opens a file; `-` is standard input.
     ///
-    /// - Parameter option: The option that names it, where one does.
+    /// - Parameter option: The option that names it, if one does.
     init(_ path: String, of option: Syntax.Option? = nil) throws {
         self.path = path
         if path == "-" {

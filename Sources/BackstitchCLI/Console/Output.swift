@@ -20,7 +20,7 @@ final class Output: Sendable {
     /// Whether the reader went away or writing failed; what is written from then on is dropped.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Why writing failed; nil where it did not, or where only the reader went away.
+    /// Why writing failed; nil if it did not, or where only the reader went away.
     var failure: String? { state.withLock { $0.failure } }
 
     /// Writes text and ends the line.

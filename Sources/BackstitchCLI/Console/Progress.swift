@@ -1,6 +1,6 @@
 import Threading
 
-/// A bar on standard error for work that takes longer than a moment; none where that is piped.
+/// A bar on standard error for work that takes longer than a moment; none if that is piped.
 ///
 /// Call ``update(done:total:)`` as often as you like, from any thread, and ``finish()`` at the end.
 final class Progress: Sendable {

@@ -62,7 +62,7 @@ extension Int {
 extension Date {
     /// The time in UTC, to the millisecond.
     var utc: String {
-        // The style cuts what is below a millisecond, where rounding may have put it.
+        // The style cuts what is below a millisecond, if rounding may have put it.
         addingTimeInterval(0.0005).formatted(
             Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }

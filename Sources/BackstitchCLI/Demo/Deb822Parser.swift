@@ -21,7 +21,7 @@ struct Deb822Parser {
     private var lineNumber = 0
     private var stanza: Deb822Stanza?
     private var seen: Set<String> = []
-    /// The field that the next continuation belongs to; nil where it is not wanted.
+    /// The field that the next continuation belongs to; nil if it is not wanted.
     private var current: String?
     private var isDropping = false
     private var isLineTooLong = false
@@ -110,7 +110,7 @@ struct Deb822Parser {
         return nil
     }
 
-    /// The rest of the line from a position; nil where it is not UTF-8.
+    /// The rest of the line from a position; nil if it is not UTF-8.
     private func text(from start: Int) -> String? {
         line.withUnsafeBytes { String(utf8: UnsafeRawBufferPointer(rebasing: $0[start...])) }
     }

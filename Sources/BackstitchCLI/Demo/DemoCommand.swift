@@ -88,7 +88,7 @@ struct DemoCommand: Command {
 
     // MARK: The data
 
-    /// Reads the index that was asked for; nil where the machine has none.
+    /// Reads the index that was asked for; nil if the machine has none.
     private func read(_ path: String?, _ console: Console) throws -> IndexReader? {
         let reader = try DemoInput.read(path, console) { problem in
             console.complain(

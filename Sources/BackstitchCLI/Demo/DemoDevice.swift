@@ -15,7 +15,7 @@ protocol DemoDevice: AnyObject {
 
     /// Does what is asked.
     ///
-    /// - Parameter progress: Is told how much is done, and of how much; 0 where nobody knows.
+    /// - Parameter progress: Is told how much is done, and of how much; 0 if nobody knows.
     func perform(
         _ order: DemoOrder, progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) async throws -> DemoAnswer

@@ -5,7 +5,7 @@ enum DemoInput {
     /// The list of countries.
     case countries
 
-    /// Reads a package index; nil where the machine has none.
+    /// Reads a package index; nil if the machine has none.
     static func read(
         _ path: String?, _ console: Console, report: @escaping (Deb822Problem) -> Void
     ) throws -> IndexReader? {

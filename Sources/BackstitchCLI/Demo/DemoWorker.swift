@@ -19,7 +19,7 @@ final class DemoWorker<Record: DemoRecord> {
 
     /// - Parameters:
     ///   - data: What ``DemoOrder/save`` saves.
-    ///   - die: Ends the device; where it returns or throws, nothing that the device goes on to do
+    ///   - die: Ends the device; if it returns or throws, nothing that the device goes on to do
     ///     may count.
     init(
         _ author: String, at path: String, schema: Schema, service: any RecordService,

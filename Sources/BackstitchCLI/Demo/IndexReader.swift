@@ -31,7 +31,7 @@ struct IndexReader {
         try read(descriptor, path) { progress($0, total) }
     }
 
-    /// Reads what `apt-cache dumpavail` prints; nothing where there is no such program.
+    /// Reads what `apt-cache dumpavail` prints; nothing if there is no such program.
     mutating func readMachine(progress: (_ done: Int, _ total: Int) -> Void) throws {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin"
         let program = path.split(separator: ":").lazy.map { $0 + "/apt-cache" }.first {

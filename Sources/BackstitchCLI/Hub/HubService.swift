@@ -57,7 +57,7 @@ struct HubService {
                 + "LimitNOFILE of systemd).")
     }
 
-    /// Opens the hub; one in memory where there is no folder, which `--dev` allows.
+    /// Opens the hub; one in memory if there is no folder, which `--dev` allows.
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
         configuration.publicURL = arguments.text(HubCommand.publicURL)

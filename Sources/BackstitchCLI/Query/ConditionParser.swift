@@ -16,7 +16,7 @@ struct ConditionParser {
     static let lengthMax = 65_536
     /// The most parentheses and negations inside one another.
     static let depthMax = 50
-    /// The name of a record, where no attribute has that name.
+    /// The name of a record, if no attribute has that name.
     static let recordName = "recordName"
 
     private let tokens: [ConditionToken]

@@ -15,9 +15,9 @@ final class FailureFile: Sendable {
     /// The file that was asked for, open from the start: what fails may be for lack of descriptors.
     private let kept: Int32?
 
-    /// A file at a path, which is made with the first failure, or at once where it was asked for.
+    /// A file at a path, which is made with the first failure, or at once if it was asked for.
     ///
-    /// - Throws: ``Refusal`` where a file that was asked for can't be written.
+    /// - Throws: ``Refusal`` if a file that was asked for can't be written.
     init(_ path: String?, _ console: Console) throws {
         self.path = path ?? Self.defaultPath
         self.console = console
@@ -39,7 +39,7 @@ final class FailureFile: Sendable {
         Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
     }
 
-    /// Adds a failure at the end of the file. Where that fails it is told once, and the run goes on.
+    /// Adds a failure at the end of the file. If that fails it is told once, and the run goes on.
     func add(_ failure: SimulationFailure, replay: String) {
         let text = "\(failure)\n  run it again: \(replay)\n\n"
         guard let reason = append(text) else { return }
@@ -54,7 +54,7 @@ final class FailureFile: Sendable {
 
     /// Adds text to the file and puts it on disk.
     ///
-    /// - Returns: why that was not done; nil where it was.
+    /// - Returns: why that was not done; nil if it was.
     private func append(_ text: String) -> String? {
         let descriptor = kept ?? Self.open(path)
         guard descriptor >= 0 else { return String(cString: strerror(errno)) }

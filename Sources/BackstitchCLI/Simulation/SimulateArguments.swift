@@ -96,7 +96,7 @@ struct SimulateArguments {
         return summary
     }
 
-    /// The number that fresh seeds follow from; nil where they were chosen.
+    /// The number that fresh seeds follow from; nil if they were chosen.
     var start: UInt64? {
         if case .fresh(let seeds) = seeds { seeds.start } else { nil }
     }

@@ -30,7 +30,7 @@ package struct FieldError: Error, Hashable, Sendable {
     }
 
     package let reason: Reason
-    /// The position of the attribute in the declaration, or -1 where it is not known.
+    /// The position of the attribute in the declaration, or -1 if it is not known.
     package let index: Int
 
     @usableFromInline

@@ -1,7 +1,7 @@
 /// Reads the attributes of one value from the body of a row.
 ///
 /// Generated code reads attributes in declaration order, which the reader follows without a search
-/// where the row is in that order too. A reader is valid inside the read that it was made for.
+/// if the row is in that order too. A reader is valid inside the read that it was made for.
 public struct FieldReader: ~Copyable {
     @usableFromInline let fields: PackedFields
     @usableFromInline let layout: FieldLayout
@@ -29,7 +29,7 @@ public struct FieldReader: ~Copyable {
         return try Attribute(field: field)
     }
 
-    /// Reads the attribute at a position of the declaration, or its default where the row has none.
+    /// Reads the attribute at a position of the declaration, or its default if the row has none.
     @inlinable
     public mutating func read<Attribute: AttributeValue>(
         _ type: Attribute.Type, at index: Int, default value: @autoclosure () -> Attribute
@@ -38,7 +38,7 @@ public struct FieldReader: ~Copyable {
         return try Attribute(field: field)
     }
 
-    /// The stored value of the attribute at a position of the declaration; nil where none is there.
+    /// The stored value of the attribute at a position of the declaration; nil if none is there.
     @inlinable @inline(__always)
     mutating func storedField(at index: Int) throws(FieldError) -> FieldValue? {
         precondition(index < layout.fields.count, "A codec read an attribute that it lacks.")

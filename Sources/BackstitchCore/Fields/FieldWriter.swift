@@ -147,7 +147,7 @@ public struct FieldWriter: ~Copyable {
         try write(reference: reference, of: field(at: index))
     }
 
-    /// Writes a place or a list; throws where it or an element of it can't be stored.
+    /// Writes a place or a list; throws if it or an element of it can't be stored.
     @usableFromInline
     package mutating func write(value: Value, at index: Int) throws(FieldError) {
         guard value.isStorable else { throw FieldError(.outOfRange, index: index) }

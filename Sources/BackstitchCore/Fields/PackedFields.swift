@@ -16,7 +16,7 @@ package struct PackedFields {
     @usableFromInline let entrySize: Int
     @usableFromInline let dataStart: Int
 
-    /// A view of `bytes`, or nil where their directory does not fit.
+    /// A view of `bytes`, or nil if their directory does not fit.
     ///
     /// Only sizes are checked here, in constant time; each value's bounds are checked when read.
     @inlinable
@@ -43,7 +43,7 @@ package struct PackedFields {
             : Int(bytes.little(UInt32.self, at: offset))
     }
 
-    /// The value at a position of the directory; damaged where its bounds don't fit.
+    /// The value at a position of the directory; damaged if its bounds don't fit.
     @inlinable
     package func value(at position: Int) throws(FieldError) -> FieldValue {
         var start = position == 0 ? 0 : end(at: position - 1)
@@ -85,7 +85,7 @@ package struct PackedFields {
         return nil
     }
 
-    /// The value of a field, or nil where the row has none.
+    /// The value of a field, or nil if the row has none.
     @inlinable
     package func value(of field: FieldID) throws(FieldError) -> FieldValue? {
         guard let position = position(of: field) else { return nil }

@@ -1,5 +1,5 @@
 extension String {
-    /// The text that bytes spell; nil where they are not UTF-8.
+    /// The text that bytes spell; nil if they are not UTF-8.
     ///
     /// Decoding repairs what is not UTF-8, which changes its bytes; comparing them afterwards is
     /// many times faster than `init(validating:as:)`, which goes byte by byte.

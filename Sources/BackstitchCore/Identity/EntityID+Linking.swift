@@ -11,7 +11,7 @@ extension EntityID where Model: Entity {
     /// try transaction.delete(Membership.ID(linking: ada.id, to: team.id))
     /// ```
     ///
-    /// The name holds the entity's name and those of both ends, in their order; where that is more
+    /// The name holds the entity's name and those of both ends, in their order; if that is more
     /// than a record name may have, a hash of 128 bits stands for the ends.
     public init<From: Entity, To: Entity>(linking from: EntityID<From>, to: EntityID<To>) {
         let first = from.key.name.description

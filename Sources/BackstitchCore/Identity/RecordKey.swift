@@ -57,7 +57,7 @@ public struct RecordKey: Hashable, Sendable {
         }
     }
 
-    /// Reads a stored key from the start of `bytes`; nil where they hold none.
+    /// Reads a stored key from the start of `bytes`; nil if they hold none.
     @inlinable
     package init?(reading bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 3 else { return nil }
@@ -107,7 +107,7 @@ extension RecordKey: Comparable {
 }
 
 extension RecordKey: CustomStringConvertible {
-    /// The record name, with the zone slot in front where it is not the store's own.
+    /// The record name, with the zone slot in front if it is not the store's own.
     public var description: String {
         zone == 0 ? name.description : "\(zone)/\(name)"
     }

@@ -13,7 +13,7 @@ public enum RecordName: Hashable, Sendable {
     /// The longest text name, in bytes of UTF-8.
     @inlinable public static var byteCountMax: Int { 255 }
 
-    /// The record name for a string, which becomes `uuid` where it is a canonical UUID.
+    /// The record name for a string, which becomes `uuid` if it is a canonical UUID.
     ///
     /// The limits of a name are not checked here but when a record is saved.
     public init(_ string: String) {

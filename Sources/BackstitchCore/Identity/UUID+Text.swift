@@ -9,7 +9,7 @@ extension UUID {
 
     private static let dash = UInt8(ascii: "-")
 
-    /// The UUID whose ``canonicalText`` it is, or nil where there is none.
+    /// The UUID whose ``canonicalText`` it is, or nil if there is none.
     init?(canonicalText text: String) {
         guard text.utf8.count == Self.textByteCount else { return nil }
         var text = text

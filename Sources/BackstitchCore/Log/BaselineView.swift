@@ -2,14 +2,14 @@
 ///
 /// | bytes | meaning |
 /// |---|---|
-/// | 4 | byte count of what follows; 0 where the record is not parked |
+/// | 4 | byte count of what follows; 0 if the record is not parked |
 /// | 8, n | sequence of the operation that parked it, big-endian; the reason |
 /// | rest | the row |
 package struct BaselineView {
     package let row: RowView
     /// The operation that parked the record, and why.
     package let park: (sequence: UInt64, reason: UnsafeRawBufferPointer)?
-    /// The value of the record's entry among the parked ones; nil where there is none.
+    /// The value of the record's entry among the parked ones; nil if there is none.
     package let parkBytes: UnsafeRawBufferPointer?
 
     package init?(_ bytes: UnsafeRawBufferPointer) {

@@ -12,7 +12,7 @@ package enum LogicalClock {
     /// started, and says nothing about how far the last operation is ahead.
     package static let plausibleMilliseconds: Int64 = 1_577_836_800_000
 
-    /// The clock of the operation that follows one with a clock; 0 where none went before.
+    /// The clock of the operation that follows one with a clock; 0 if none went before.
     package static func next(after last: UInt64, wallMilliseconds: Int64) -> UInt64 {
         let wall = min(max(0, wallMilliseconds), millisecondsMax)
         let next = max(last < .max ? last + 1 : last, UInt64(wall) << 16)

@@ -123,7 +123,7 @@ package struct OperationView {
         }
     }
 
-    /// What a baseline carries; nil where it can't be read.
+    /// What a baseline carries; nil if it can't be read.
     package var baseline: BaselineView? { BaselineView(payload) }
 
     /// Whether it is the baseline of a record whose end the service did not know then: it stands for

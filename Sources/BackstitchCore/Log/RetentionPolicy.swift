@@ -16,7 +16,7 @@ public enum RetentionPolicy: Hashable, Sendable {
     /// The most days that a policy can name.
     public static let daysMax = 36_500
 
-    /// What is wrong with the policy and what to do; nil where it is possible.
+    /// What is wrong with the policy and what to do; nil if it is possible.
     package var violation: String? {
         guard case .keepUnsynced(let days) = self, !(0...Self.daysMax).contains(days) else {
             return nil
@@ -25,7 +25,7 @@ public enum RetentionPolicy: Hashable, Sendable {
             + "\(days). Choose another number."
     }
 
-    /// The time before which operations may go, in milliseconds since 1970; nil where none may.
+    /// The time before which operations may go, in milliseconds since 1970; nil if none may.
     package func cutoff(at milliseconds: Int64) -> Int64? {
         switch self {
         case .keepAll: nil

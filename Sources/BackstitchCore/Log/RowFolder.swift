@@ -3,7 +3,7 @@ package struct FoldedRow: Equatable, Sendable {
     package var header: RowHeader
     /// The packed fields; none for a tombstone.
     package var body: [UInt8]
-    /// The operation that parked the record and its reason; nil where it is not parked.
+    /// The operation that parked the record and its reason; nil if it is not parked.
     package private(set) var park: Park?
 
     package struct Park: Equatable, Sendable {
@@ -54,8 +54,8 @@ package struct RowFolder: ~Copyable {
 
     /// Applies the next operation of a record to its row; nil stands for no row.
     ///
-    /// - Throws: `RowContradiction` or `OperationDamage` where the operation does not fit,
-    ///   `FieldError` where fields are damaged.
+    /// - Throws: `RowContradiction` or `OperationDamage` if the operation does not fit,
+    ///   `FieldError` if fields are damaged.
     package mutating func apply(
         _ operation: OperationView, to row: inout FoldedRow?
     ) throws {

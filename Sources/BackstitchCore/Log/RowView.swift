@@ -55,7 +55,7 @@ package struct RowView {
     @usableFromInline let bodyStart: Int
     @usableFromInline let bodyEnd: Int
 
-    /// A view of a row, or nil where the bytes are none. The checksum is not compared.
+    /// A view of a row, or nil if the bytes are none. The checksum is not compared.
     @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedByteCount else { return nil }
@@ -108,7 +108,7 @@ package struct RowView {
     package var isDirty: Bool { lastSequence > syncedSequence }
     package var modifiedMilliseconds: Int64 { bytes.little(Int64.self, at: 20) }
 
-    /// The change tag of the base; empty where the service is not known to have the record.
+    /// The change tag of the base; empty if the service is not known to have the record.
     package var changeTag: String {
         String(decoding: bytes.part(Self.fixedByteCount..<bodyStart), as: UTF8.self)
     }

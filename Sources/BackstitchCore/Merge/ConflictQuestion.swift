@@ -1,10 +1,10 @@
 /// A conflict that only the application can settle.
 package struct ConflictQuestion: Equatable, Sendable {
-    /// The version that both sides started from; nil where the record did not exist.
+    /// The version that both sides started from; nil if the record did not exist.
     package var base: Fields?
-    /// The local version; nil where the record was deleted here.
+    /// The local version; nil if the record was deleted here.
     package var local: Fields?
-    /// The service's version; nil where the record was deleted there.
+    /// The service's version; nil if the record was deleted there.
     package var server: Fields?
     /// The clock of the last local operation, milliseconds since 1970.
     package var localMilliseconds: Int64
@@ -16,7 +16,7 @@ package struct ConflictQuestion: Equatable, Sendable {
 package enum ConflictAnswer: Equatable, Sendable {
     case server
     case client
-    /// These values are laid over the service's version, or over the local one where the service
+    /// These values are laid over the service's version, or over the local one if the service
     /// has none.
     case fields(Fields)
     case keepBoth
@@ -27,7 +27,7 @@ package enum ConflictAnswer: Equatable, Sendable {
 package struct ConflictKey: Hashable, Sendable {
     package var entity: EntityNumber
     package var record: RecordKey
-    /// The change tag of the service's version; empty where the record was deleted there.
+    /// The change tag of the service's version; empty if the record was deleted there.
     package var changeTag: String
     /// The last local operation.
     package var localSequence: UInt64

@@ -11,7 +11,7 @@ package struct ConflictReport: Equatable, Sendable {
     package var server: Fields?
     /// What both sides agree on in the end.
     package var outcome: Fields?
-    /// The record that has the local version: a new one where both were kept, or the one that stays
+    /// The record that has the local version: a new one if both were kept, or the one that stays
     /// where this one ended as a duplicate.
     package var copy: RecordName?
 

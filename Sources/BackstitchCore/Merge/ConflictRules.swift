@@ -8,7 +8,7 @@ public enum DeletePolicy: String, Hashable, Sendable, CaseIterable, Codable {
     case editWins
 }
 
-/// Who wins where both sides changed one field to different values.
+/// Who wins if both sides changed one field to different values.
 public enum FieldConflictPolicy: String, Hashable, Sendable, CaseIterable, Codable {
     /// The service's value.
     case serverWins
@@ -24,10 +24,10 @@ public struct EntityConflictRules: Hashable, Sendable {
     public var policy: ConflictPolicy?
     /// Who wins between a delete and an edit; nil for what holds for the store.
     public var deletePolicy: DeletePolicy?
-    /// Who wins in a field, by attribute name, where the policy is a merge.
+    /// Who wins in a field, by attribute name, if the policy is a merge.
     public var fields: [String: FieldConflictPolicy]
 
-    /// Rules that differ from the store's where they say something.
+    /// Rules that differ from the store's if they say something.
     public init(
         policy: ConflictPolicy? = nil, deletePolicy: DeletePolicy? = nil,
         fields: [String: FieldConflictPolicy] = [:]
@@ -40,9 +40,9 @@ public struct EntityConflictRules: Hashable, Sendable {
 
 /// Who wins, for a whole store.
 public struct ConflictRules: Hashable, Sendable {
-    /// Who wins where the entity has no rule of its own.
+    /// Who wins if the entity has no rule of its own.
     public var policy: ConflictPolicy
-    /// Who wins between a delete and an edit where the entity has no rule of its own.
+    /// Who wins between a delete and an edit if the entity has no rule of its own.
     public var deletePolicy: DeletePolicy
     /// What differs, by the name of the entity.
     public var entities: [String: EntityConflictRules]

@@ -43,7 +43,7 @@ package struct Fields: Sendable {
         return (low, low < entries.count && entries[low].field == field)
     }
 
-    /// The value of a field: nil where it is absent, `null` where it is explicitly null.
+    /// The value of a field: nil if it is absent, `null` if it is explicitly null.
     ///
     /// Setting nil makes the field absent.
     package subscript(field: FieldID) -> Value? {
@@ -62,7 +62,7 @@ package struct Fields: Sendable {
         }
     }
 
-    /// The value of a field, null where it is absent.
+    /// The value of a field, null if it is absent.
     package func value(_ field: FieldID) -> Value { self[field] ?? .null }
 
     /// Sets the fields that `other` has and leaves the rest.

@@ -3,15 +3,15 @@ import XXHash
 
 /// The versions of a record that met, and neither follows from the other.
 struct ConflictSides {
-    /// The service's version; nil where the record was deleted there.
+    /// The service's version; nil if the record was deleted there.
     var version: ServerVersion?
-    /// The fields that both sides started from; nil where the record did not exist.
+    /// The fields that both sides started from; nil if the record did not exist.
     var base: Fields?
-    /// The local fields; nil where the record was deleted here.
+    /// The local fields; nil if the record was deleted here.
     var mine: Fields?
-    /// The service's fields; nil where the record was deleted there.
+    /// The service's fields; nil if the record was deleted there.
     var theirs: Fields?
-    /// The fields that were cleared here, where there is no base to tell.
+    /// The fields that were cleared here, if there is no base to tell.
     var cleared: Set<FieldID> = []
     /// The local operations up to this are on the service.
     var through: UInt64
@@ -44,7 +44,7 @@ struct ConflictSides {
 }
 
 extension Merge {
-    /// Decides for a record that was deleted here, where the service lost the record before it heard
+    /// Decides for a record that was deleted here, if the service lost the record before it heard
     /// of that and then got one of its name again.
     ///
     /// - Parameter before: What the record was when it was deleted.
@@ -81,7 +81,7 @@ extension Merge {
         var isLossy = true
     }
 
-    /// Decides; nil where the application has to.
+    /// Decides; nil if the application has to.
     private func decide(_ sides: ConflictSides) -> Decision? {
         let isEdited = sides.mine != nil
         if !isEdited || sides.theirs == nil {
@@ -189,7 +189,7 @@ extension Merge {
 }
 
 extension FieldConflictPolicy {
-    /// The policy of a field where a whole record has one; nil where that decides of whole records.
+    /// The policy of a field if a whole record has one; nil if that decides of whole records.
     fileprivate init?(_ policy: ConflictPolicy) {
         switch policy {
         case .serverWins: self = .serverWins

@@ -19,9 +19,9 @@ package struct ServerVersion: Equatable, Sendable {
 
 /// What this device knows of a record.
 package struct LocalState: Equatable, Sendable {
-    /// The current fields; nil where the record does not exist here.
+    /// The current fields; nil if the record does not exist here.
     package var fields: Fields?
-    /// The base's version; nil where the service was never known to have the record.
+    /// The base's version; nil if the service was never known to have the record.
     package var version: ServerVersion?
     /// The operations that the service does not have yet, in order.
     package var unsynced: [OperationStep]
@@ -44,7 +44,7 @@ package struct LocalState: Equatable, Sendable {
 
 /// What a merge appends to the log.
 package struct MergePlan: Equatable, Sendable {
-    /// The first step: where the base moves.
+    /// The first step: if the base moves.
     package enum Remote: Equatable, Sendable {
         /// It does not move.
         case nothing
@@ -66,9 +66,9 @@ package struct MergePlan: Equatable, Sendable {
 
     package var remote: Remote
     package var rebase: Rebase
-    /// What the journal keeps where a value of one side is lost.
+    /// What the journal keeps if a value of one side is lost.
     package var conflict: ConflictReport?
-    /// The local version where it becomes a new record; the report has its name.
+    /// The local version if it becomes a new record; the report has its name.
     package var copy: Fields?
     /// Why the record is parked as it is, with the base that it has.
     package var parkingReason: String?
@@ -96,7 +96,7 @@ package struct Merge: Sendable {
     package var knownFields: Set<FieldID>
     /// The fields that a create may leave out at first, because they close a circle of references.
     package var deferrableFields: Set<FieldID>
-    /// Whether two values are the same on the service, where some types lose precision.
+    /// Whether two values are the same on the service, if some types lose precision.
     package var areSame: @Sendable (FieldID, Value, Value) -> Bool
 
     package init(
@@ -113,7 +113,7 @@ package struct Merge: Sendable {
     /// Decides for one record.
     ///
     /// - Parameter isAuthoritative: Whether the service has said that the known version is not its
-    ///   own, or is read anew as a whole: then its version counts even where it is older, as after
+    ///   own, or is read anew as a whole: then its version counts even if it is older, as after
     ///   a restore from a backup.
     package func plan(
         local: LocalState, server: ServerState, isAuthoritative: Bool = false
@@ -208,7 +208,7 @@ package struct Merge: Sendable {
         return seen.withoutNulls
     }
 
-    /// Whether the service holds what it heard of a local state, where it has to be found out anew
+    /// Whether the service holds what it heard of a local state, if it has to be found out anew
     /// what that was.
     private func isShared(_ server: Fields, _ state: PrefixState) -> Bool {
         guard state.fields != nil, let shared = state.shared else { return false }
@@ -266,7 +266,7 @@ package struct Merge: Sendable {
     private struct PrefixState {
         /// The sequence of the last of them; 0 for the base.
         var sequence: UInt64
-        /// All fields; nil where the record does not exist.
+        /// All fields; nil if the record does not exist.
         var fields: Fields?
         /// The fields that they changed, with their values.
         var changed: Fields

@@ -9,10 +9,10 @@ extension RecordFold {
         case delete
     }
 
-    /// Decides how the operations are undone; nil where the record is not any more what they left.
+    /// Decides how the operations are undone; nil if the record is not any more what they left.
     ///
     /// Of an update only the fields count that it changed.
-    /// - Parameter current: The record's fields now; nil where it does not exist.
+    /// - Parameter current: The record's fields now; nil if it does not exist.
     package func undo(from current: Fields?) -> Undo? {
         switch (baseExists, exists) {
         case (false, false): return .nothing

@@ -15,7 +15,7 @@ package struct RecordFold: Equatable, Sendable {
     /// The values after the last operation of the fields that changed, explicit nulls included; for
     /// a record that did not exist before, all its fields.
     package private(set) var changed = Fields()
-    /// The sequences of the first and the last operation; 0 where there is none.
+    /// The sequences of the first and the last operation; 0 if there is none.
     package private(set) var firstSequence: UInt64 = 0
     package private(set) var lastSequence: UInt64 = 0
     /// The clock of the last operation.
@@ -95,7 +95,7 @@ package struct OperationStep: Equatable, Sendable {
         case update(before: Fields, after: Fields)
         case delete(before: Fields)
 
-        /// The record as it was before; nil where it did not exist.
+        /// The record as it was before; nil if it did not exist.
         package func undone(from after: Fields?) -> Fields? {
             switch self {
             case .insert: return nil
@@ -107,7 +107,7 @@ package struct OperationStep: Equatable, Sendable {
             }
         }
 
-        /// The record as it is afterwards; nil where it does not exist.
+        /// The record as it is afterwards; nil if it does not exist.
         package func applied(to before: Fields?) -> Fields? {
             switch self {
             case .insert(let fields): return fields

@@ -24,7 +24,7 @@ extension PositionKey {
             }
         }
 
-        /// How many digits follow a head; nil where it is none.
+        /// How many digits follow a head; nil if it is none.
         static func count(ofHead head: UInt8) -> Int? {
             switch head {
             case ..<firstUpper: nil

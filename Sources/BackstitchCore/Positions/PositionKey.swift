@@ -23,7 +23,7 @@ public enum PositionKey {
     ///   - jitter: A random number, such as `.random(in: 0 ... .max)`; two devices that choose the
     ///     same place get the same key once in some 14 million times, and records with one key are
     ///     sorted by their names.
-    /// - Throws: ``PositionError`` where one of the keys is none, or they are in the wrong order.
+    /// - Throws: ``PositionError`` if one of the keys is none, or they are in the wrong order.
     public static func between(
         _ lower: String?, _ upper: String?, jitter: UInt64
     ) throws(PositionError) -> String {

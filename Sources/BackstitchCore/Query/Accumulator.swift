@@ -85,7 +85,7 @@ final class Accumulator {
 
     /// What was calculated.
     ///
-    /// - Throws: ``QueryError`` with code `arithmeticOverflow` where a sum leaves its type.
+    /// - Throws: ``QueryError`` with code `arithmeticOverflow` if a sum leaves its type.
     func result() throws -> Value {
         switch function {
         case .count: return .int64(Int64(count))

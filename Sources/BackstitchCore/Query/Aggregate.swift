@@ -59,7 +59,7 @@ extension Aggregate {
         Self(.minimum, keyPath) { try Result(value: $0) }
     }
 
-    /// The value of an optional attribute that sorts first; nil where there is none.
+    /// The value of an optional attribute that sorts first; nil if there is none.
     public static func minimum<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute?> & Sendable
     ) -> Self where Result == Attribute? {
@@ -73,7 +73,7 @@ extension Aggregate {
         Self(.maximum, keyPath) { try Result(value: $0) }
     }
 
-    /// The value of an optional attribute that sorts last; nil where there is none.
+    /// The value of an optional attribute that sorts last; nil if there is none.
     public static func maximum<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute?> & Sendable
     ) -> Self where Result == Attribute? {
@@ -82,7 +82,7 @@ extension Aggregate {
 }
 
 /// The attributes that the records of a group have in common: of any type, lists and ``Location``
-/// included. Values are the same where `==` of a predicate says so, and nil is a value too.
+/// included. Values are the same if `==` of a predicate says so, and nil is a value too.
 public struct GroupKeys<Model: Entity, each Key: AttributeValue>: Sendable {
     private let keyPaths: [any PartialKeyPath<Model> & Sendable]
 

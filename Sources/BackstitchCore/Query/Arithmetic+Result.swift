@@ -1,9 +1,9 @@
 import Foundation
 
 extension Arithmetic {
-    /// The result of a calculation in a type, null where an operand is null.
+    /// The result of a calculation in a type, null if an operand is null.
     ///
-    /// - Throws: ``QueryError`` with code `arithmeticOverflow` where Swift would trap.
+    /// - Throws: ``QueryError`` with code `arithmeticOverflow` if Swift would trap.
     func result(_ left: Value, _ right: Value, as type: AttributeType) throws -> Value {
         switch (left, right, type) {
         case (.int64(let left), .int64(let right), .int16):

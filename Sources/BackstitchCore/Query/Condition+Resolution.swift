@@ -84,7 +84,7 @@ extension AttributeType {
 }
 
 extension Value {
-    /// The value as an attribute of `type` has it; throws where it is none of that type.
+    /// The value as an attribute of `type` has it; throws if it is none of that type.
     fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> Value {
         guard let type else { return self }
         guard let value = converted(to: type) else {
@@ -101,7 +101,7 @@ extension Value {
 }
 
 extension Operand {
-    /// The name of the attribute that the operand is or is made of, where it is just one.
+    /// The name of the attribute that the operand is or is made of, if it is just one.
     fileprivate var subject: String? {
         switch self {
         case .attribute(let name): name

@@ -120,7 +120,7 @@ extension Condition {
         }
     }
 
-    /// The values one of which the operand must equal, where the condition is nothing else.
+    /// The values one of which the operand must equal, if the condition is nothing else.
     package var alternatives: (Operand, [Value])? {
         switch self {
         case .comparison(let operand, .equal, .constant(let value)): (operand, [value])

@@ -1,5 +1,5 @@
 extension Condition {
-    /// The condition with `operand!` taken as `operand`, where that is known not to be null.
+    /// The condition with `operand!` taken as `operand`, if that is known not to be null.
     func unwrapping(_ operand: Operand) -> Condition {
         mapOperands { $0.unwrapping(operand) }
     }

@@ -17,6 +17,6 @@ package indirect enum Condition: Hashable, Sendable {
     case not(Condition)
     /// Whether the operand is true; null is not.
     case test(Operand)
-    /// The second condition where the first holds, else the third.
+    /// The second condition if the first holds, else the third.
     case conditional(Condition, Condition, Condition)
 }

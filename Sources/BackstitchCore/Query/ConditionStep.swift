@@ -9,7 +9,7 @@ struct ConditionStep: BitwiseCopyable, Sendable {
         case reference, bytes, uuid
         /// ASCII text by bytes; other text by ``text``.
         case ascii
-        /// A text of the constants, compared as a string where bytes don't tell.
+        /// A text of the constants, compared as a string if bytes don't tell.
         case text
         case contains, prefix
         /// Whether the field is null.
@@ -61,7 +61,7 @@ struct ConditionStep: BitwiseCopyable, Sendable {
     var outcomes: Outcomes = []
     var type = AttributeType.int64
     var field: UInt16 = 0
-    /// The step after this one where it holds, and where it does not; or how the run ends.
+    /// The step after this one if it holds, and where it does not; or how the run ends.
     var onTrue = Self.accept
     var onFalse = Self.reject
     /// The number to compare with, by its bits.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A decimal that rows are compared with: by whole numbers where both have few digits.
+/// A decimal that rows are compared with: by whole numbers if both have few digits.
 struct DecimalConstant: Sendable {
     /// A number as a whole number and the count of its digits behind the point.
     struct Scaled: Sendable {
@@ -32,7 +32,7 @@ struct DecimalConstant: Sendable {
             if isNegative { number = -number }
         }
 
-        /// The number with more digits behind the point; nil where it becomes too large.
+        /// The number with more digits behind the point; nil if it becomes too large.
         @inline(__always)
         func number(scale wanted: Int) -> Int64? {
             var result = number

@@ -12,7 +12,7 @@ extension Entity {
 }
 
 extension AnyKeyPath {
-    /// What a message calls it: the key path as written, or words where the compiler keeps no name.
+    /// What a message calls it: the key path as written, or words if the compiler keeps no name.
     var shownName: String {
         let text = "\(self)"
         return text.contains("<computed") ? "A computed property" : text

@@ -25,7 +25,7 @@ package struct AttributeBinding: Hashable, Sendable {
 }
 
 extension AttributeBinding {
-    /// Throws where values of the attribute have no order.
+    /// Throws if values of the attribute have no order.
     ///
     /// - Parameter purpose: What a query does with the attribute, to stand before its name.
     func requireOrder(to purpose: String, in entity: EntityBinding) throws(QueryError) {
@@ -63,7 +63,7 @@ package struct EntityBinding: Hashable, Sendable {
             uniqueKeysWithValues: attributes.enumerated().map { ($1.name, $0) })
     }
 
-    /// The attribute of a name; throws where there is none.
+    /// The attribute of a name; throws if there is none.
     package func attribute(named name: String) throws(QueryError) -> AttributeBinding {
         guard let position = positions[name] else {
             throw QueryError(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Stored values as keys and conditions see them: nil where the value does not fit the type.
+/// Stored values as keys and conditions see them: nil if the value does not fit the type.
 extension FieldValue {
     @inline(__always)
     var storedInt64: Int64? {

@@ -87,7 +87,7 @@ package struct KeyRange: Hashable, Sendable {
 }
 
 extension [UInt8] {
-    /// The first bytes that sort after everything that starts with these; nil where all are 255.
+    /// The first bytes that sort after everything that starts with these; nil if all are 255.
     package var successor: [UInt8]? {
         guard let last = lastIndex(where: { $0 != 0xFF }) else { return nil }
         var result = Array(self[...last])

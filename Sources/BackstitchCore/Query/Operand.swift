@@ -11,15 +11,15 @@ package indirect enum Operand: Hashable, Sendable {
     case recordKey
     /// The truth of a condition.
     case condition(Condition)
-    /// The first operand, or the second where the first is null: `??`.
+    /// The first operand, or the second if the first is null: `??`.
     case coalesce(Operand, Operand)
-    /// The operand, or an error where it is null: `!`.
+    /// The operand, or an error if it is null: `!`.
     case unwrapped(Operand)
-    /// The second operand, or null where the first is null: optional chaining.
+    /// The second operand, or null if the first is null: optional chaining.
     case chained(Operand, Operand)
     /// One of two operands, depending on a condition.
     case conditional(Condition, Operand, Operand)
-    /// A calculation in the given type; null where an operand is.
+    /// A calculation in the given type; null if an operand is.
     case arithmetic(Arithmetic, Operand, Operand, AttributeType)
     /// The number of characters of a text, or of bytes of data.
     case count(Operand)

@@ -13,7 +13,7 @@ extension AttributeBinding {
     /// So groups come in a fixed order for these too: lists element by element, places from south to
     /// north.
     ///
-    /// - Throws: `FieldError` where the value's bounds are damaged.
+    /// - Throws: `FieldError` if the value's bounds are damaged.
     func appendIdentity(
         of fields: PackedFields, to output: inout ByteBuffer
     ) throws(FieldError) {

@@ -1,6 +1,6 @@
 extension OrderedKey {
     /// The bytes that the encoded value at the start of `bytes` takes, so that what follows it, a
-    /// record key, can be found; nil where the bytes hold no value of the type.
+    /// record key, can be found; nil if the bytes hold no value of the type.
     ///
     /// The value is one with the limits of an index, not one that was encoded whole.
     package static func byteCount(

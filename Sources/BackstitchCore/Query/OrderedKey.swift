@@ -43,7 +43,7 @@ package enum OrderedKey {
 
     /// Appends a stored value as an attribute of `type`; nil is null.
     ///
-    /// The caller passes the default of the attribute where a row lacks it, so that a key holds
+    /// The caller passes the default of the attribute if a row lacks it, so that a key holds
     /// the value that readers see.
     ///
     /// - Parameter textBytesMax: The bytes after which text is cut; `Int.max` keeps it whole.

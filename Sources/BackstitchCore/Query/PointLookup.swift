@@ -11,7 +11,7 @@ package struct PointLookup {
 }
 
 extension Query {
-    /// The query as a lookup; nil where it asks for anything else.
+    /// The query as a lookup; nil if it asks for anything else.
     ///
     /// - Parameter forms: What was learned from queries of the same type.
     package func pointLookup(_ forms: inout PointLookupForms) -> PointLookup? {
@@ -121,7 +121,7 @@ extension PredicateExpressions.Value: CapturedAttributeValue where Output: Attri
 
 extension QueryPlan {
     /// The plan for a lookup, the same that planning its conditions would give, but for what is
-    /// told about it; nil where no index answers it alone.
+    /// told about it; nil if no index answers it alone.
     package init?(
         _ lookup: PointLookup, of field: FieldID, limit: Int?, offset: Int,
         in entity: EntityBinding

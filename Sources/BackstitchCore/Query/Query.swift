@@ -45,7 +45,7 @@ public struct Query<Model: Entity>: Sendable {
 
     /// The query with its answer sorted by an attribute, after what it is sorted by already.
     ///
-    /// Nil comes first, or last where the order is reversed. Records that are equal in all that is
+    /// Nil comes first, or last if the order is reversed. Records that are equal in all that is
     /// given are in the order of their record keys, so the answer is always the same. A key path
     /// that is no stored attribute, nor `id`, and one to a list or a ``Location``, which have no
     /// order, fail when the query is run.

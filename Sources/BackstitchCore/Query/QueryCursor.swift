@@ -36,7 +36,7 @@ public struct QueryCursor: Hashable, Sendable, Codable {
         return [UInt8](buffer.bytes)
     }
 
-    /// Reads the stored form; nil where the bytes are none of this version.
+    /// Reads the stored form; nil if the bytes are none of this version.
     package init?(bytes: [UInt8]) {
         let parsed: QueryCursor? = bytes.withUnsafeBytes { bytes in
             let end = bytes.count - 8
@@ -64,7 +64,7 @@ public struct QueryCursor: Hashable, Sendable, Codable {
         self = parsed
     }
 
-    /// Reads a cursor; throws `dataCorrupted` where it is damaged or of another version.
+    /// Reads a cursor; throws `dataCorrupted` if it is damaged or of another version.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)

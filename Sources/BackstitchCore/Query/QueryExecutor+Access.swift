@@ -2,7 +2,7 @@ extension QueryExecutor {
     /// Visits the rows that match, in the order of the access.
     ///
     /// - Parameters:
-    ///   - needsBody: Whether rows are read even where no condition asks for them.
+    ///   - needsBody: Whether rows are read even if no condition asks for them.
     ///   - visit: Gets the value part of the index key, or no bytes without an index, the record
     ///     key, and the packed fields if they were read.
     static func matches<Source: RowSource & ~Copyable>(
@@ -27,7 +27,7 @@ extension QueryExecutor {
         let entity = plan.entity.number
         let noBytes = UnsafeRawBufferPointer(start: nil, count: 0)
         let readsRows = needsBody || runner != nil
-        /// Reads the row behind a key where that is needed, and visits it if it matches.
+        /// Reads the row behind a key if that is needed, and visits it if it matches.
         func match(
             _ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer
         ) throws -> Bool {

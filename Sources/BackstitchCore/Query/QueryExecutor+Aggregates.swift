@@ -54,7 +54,7 @@ extension QueryExecutor {
         }
     }
 
-    /// Visits the rows of an answer, in its order where that decides which they are.
+    /// Visits the rows of an answer, in its order if that decides which they are.
     private static func visitAnswer<Source: RowSource & ~Copyable>(
         of query: RecordQuery, in entity: EntityBinding, on source: borrowing Source,
         _ visit: (UnsafeRawBufferPointer) throws -> Void

@@ -1,7 +1,7 @@
 extension QueryExecutor {
     /// Visits the matches of an index in order, sorting those whose index value is the same.
     ///
-    /// They have to be sorted where there are more steps, where the index is read backwards and so
+    /// They have to be sorted if there are more steps, if the index is read backwards and so
     /// gives them with descending record keys, and where the value was cut. A group is kept in
     /// memory up to what offset and limit ask for.
     static func grouped<Source: RowSource & ~Copyable>(
@@ -52,7 +52,7 @@ extension QueryExecutor {
 }
 
 extension QueryPosition {
-    /// The last bytes that are left out of the group of an index value; nil where none are.
+    /// The last bytes that are left out of the group of an index value; nil if none are.
     fileprivate func start(in value: UnsafeRawBufferPointer, isCut: Bool) -> [UInt8]? {
         guard indexValue.withUnsafeBytes({ value.order($0) }) == 0 else { return nil }
         return isCut ? ordered : orderedAfterFirst

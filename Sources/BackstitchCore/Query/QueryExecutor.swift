@@ -44,7 +44,7 @@ package enum QueryExecutor {
         return max(0, count - plan.offset)
     }
 
-    /// Visits the answer in order; rows are at hand where they had to be read anyway.
+    /// Visits the answer in order; rows are at hand if they had to be read anyway.
     private static func ordered<Source: RowSource & ~Copyable>(
         _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Bool

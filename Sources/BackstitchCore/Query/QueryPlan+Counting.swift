@@ -1,5 +1,5 @@
 extension QueryPlan.Access {
-    /// The number of entries that the access reads, or `bound` where there are as many or more.
+    /// The number of entries that the access reads, or `bound` if there are as many or more.
     func entryCount<Source: RowSource & ~Copyable>(
         upTo bound: Int, of entity: EntityNumber, on source: borrowing Source
     ) throws -> Int {

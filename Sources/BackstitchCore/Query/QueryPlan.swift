@@ -37,7 +37,7 @@ package struct QueryPlan: Sendable {
 
     package let entity: EntityBinding
     package let access: Access
-    /// What is asked of each row, or nil where every row that is read matches.
+    /// What is asked of each row, or nil if every row that is read matches.
     package let filter: Condition?
     package let test: BoundCondition?
     package let steps: [Step]
@@ -49,7 +49,7 @@ package struct QueryPlan: Sendable {
     /// The conditions that the access answers, for the explanation.
     let answered: [Condition]
 
-    /// The entries that the access is known or likely to read; nil where nothing was counted.
+    /// The entries that the access is known or likely to read; nil if nothing was counted.
     package let estimate: Int?
 
     /// Plans a query of an entity by its form.

@@ -25,7 +25,7 @@ extension QueryPlanner {
         return result
     }
 
-    /// The alternatives of a condition, each by its own access, where all of them have one.
+    /// The alternatives of a condition, each by its own access, if all of them have one.
     private func union(of condition: Condition, at position: Int) -> Candidate? {
         guard case .any(let parts) = condition else { return nil }
         var sources: [KeySource] = []
@@ -73,7 +73,7 @@ extension QueryPlanner {
             positions: [position], exactPositions: isExact ? [position] : [])
     }
 
-    /// The indexed attribute that a condition is about, where it is a range of the index.
+    /// The indexed attribute that a condition is about, if it is a range of the index.
     private func indexedAttribute(in condition: Condition) -> AttributeBinding? {
         let operand: Operand
         switch condition {

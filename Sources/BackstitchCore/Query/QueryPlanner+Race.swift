@@ -1,10 +1,10 @@
 /// Choosing by counting: candidates are counted side by side up to a bound that grows until one of
 /// them ends below it. What that costs is a small part of what reading that one costs.
 extension QueryPlanner {
-    /// Counts the entries of an access; gives the bound where there are as many or more.
+    /// Counts the entries of an access; gives the bound if there are as many or more.
     typealias Counting = (_ access: QueryPlan.Access, _ bound: Int) throws -> Int
 
-    /// The best candidate by count, with that count; nil where a scan is likely to be faster.
+    /// The best candidate by count, with that count; nil if a scan is likely to be faster.
     func raced(
         _ candidates: [Candidate], by count: Counting
     ) throws -> (best: Candidate, count: Int)? {

@@ -1,11 +1,11 @@
 /// Chooses where the rows of an answer come from.
 ///
-/// Where it can count, it takes the access with the fewest entries, or a scan where that is likely
+/// If it can count, it takes the access with the fewest entries, or a scan if that is likely
 /// to be faster (`QueryPlanner+Race`). Without, and among accesses that are all large, the choice
 /// follows the form of the conditions. In this order: one record or a list of them by key, one
 /// value of an index or reference, several values, a range with both ends, a range with one end. A
-/// range with one end gives way to the index of the first sort key where a limit ends the reading
-/// early, and a scan does where no order is asked for.
+/// range with one end gives way to the index of the first sort key if a limit ends the reading
+/// early, and a scan does if no order is asked for.
 struct QueryPlanner {
     struct Choice {
         var access: QueryPlan.Access
@@ -14,7 +14,7 @@ struct QueryPlanner {
         var answered: [Condition] = []
         /// The conditions that each row is still asked for.
         var rest: [Condition]
-        /// The entries that the access is known or likely to read; nil where nothing was counted.
+        /// The entries that the access is known or likely to read; nil if nothing was counted.
         var estimate: Int?
     }
 
@@ -77,7 +77,7 @@ struct QueryPlanner {
         guard let first = bestByRank(candidates), isWorthCounting(first, among: candidates) else {
             return choice(among: candidates)
         }
-        // Where most rows match, they are read in order: a limit is reached soon then.
+        // If most rows match, they are read in order: a limit is reached soon then.
         guard let (best, found) = try raced(candidates, by: count) else { return unrestricted() }
         if yieldsToOrder(best), !isShort(found) { return unrestricted() }
         let isInOrder = limit != nil && isOfFirstStep(best.access)

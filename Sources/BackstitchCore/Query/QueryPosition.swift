@@ -21,7 +21,7 @@ package struct QueryPosition: Hashable, Sendable {
 
     /// The place behind a record of an answer.
     ///
-    /// - Throws: `FieldError` where a value's bounds are damaged.
+    /// - Throws: `FieldError` if a value's bounds are damaged.
     init(
         behind key: UnsafeRawBufferPointer, _ fields: PackedFields, steps: [QueryPlan.Step]
     ) throws(FieldError) {
@@ -78,13 +78,13 @@ extension QueryPlan {
     /// Whether records come in the ascending order of their keys, and the answer is not sorted.
     package var isOrderedByKey: Bool { steps.isEmpty && ordering == .asRead }
 
-    /// The first record key that is of interest, where the access gives them in their order.
+    /// The first record key that is of interest, if the access gives them in their order.
     var keyStart: [UInt8] {
         guard let position, ordering == .asRead else { return [] }
         return position.key + [0]
     }
 
-    /// Whether a record lies in front of the place, where the access gives the keys in order.
+    /// Whether a record lies in front of the place, if the access gives the keys in order.
     @inline(__always)
     func isBehind(_ key: UnsafeRawBufferPointer) -> Bool {
         guard let position, ordering == .asRead else { return false }

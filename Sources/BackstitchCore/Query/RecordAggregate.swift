@@ -16,7 +16,7 @@ public struct RecordAggregate: Hashable, Sendable {
 
     /// What is calculated.
     public let function: Function
-    /// The attribute; nil where records are counted.
+    /// The attribute; nil if records are counted.
     public let attribute: String?
 
     package init(_ function: Function, _ attribute: String?) {

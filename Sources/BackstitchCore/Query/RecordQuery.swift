@@ -27,7 +27,7 @@ public struct RecordQuery: Hashable, Sendable {
 
     /// The query with its answer sorted by an attribute, after what it is sorted by already.
     ///
-    /// Records without a value come first, or last where the order is reversed. Records that are
+    /// Records without a value come first, or last if the order is reversed. Records that are
     /// equal in all attributes given are in the order of their record keys. Lists and places have
     /// no order, and fail when the query is run.
     public func sorted(by attribute: String, order: SortOrder = .forward) -> RecordQuery {

@@ -9,10 +9,10 @@ package struct RowBytes {
         self.fields = fields
     }
 
-    /// The value of a field; nil where the row has none, or null.
+    /// The value of a field; nil if the row has none, or null.
     ///
     /// Fields are numbered from 1 and ascend, so a field stands at most at its number less one, and
-    /// just there where the row has all fields before it. The directory is read in place, because
+    /// just there if the row has all fields before it. The directory is read in place, because
     /// this is the inner loop of every scan; `PackedFields` has checked that it fits.
     @inline(__always)
     func value(of field: FieldID) throws(FieldError) -> FieldValue? {
@@ -59,7 +59,7 @@ package struct RowBytes {
 extension AttributeBinding {
     /// Appends the ordered key of the attribute's effective value in a row.
     ///
-    /// - Throws: `FieldError` where the value's bounds are damaged.
+    /// - Throws: `FieldError` if the value's bounds are damaged.
     package func appendKey(
         of fields: PackedFields, to output: inout ByteBuffer,
         textBytesMax: Int = OrderedKey.textBytesMax

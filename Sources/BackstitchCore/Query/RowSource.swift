@@ -27,7 +27,7 @@ package protocol RowSource: ~Copyable {
 
     /// Visits the records whose reference points to `target`, in the order of their record keys.
     ///
-    /// Where the target's stored key is longer than ``OrderedKey/referenceBytesMax``, records that
+    /// If the target's stored key is longer than ``OrderedKey/referenceBytesMax``, records that
     /// refer to another one may be among them.
     ///
     /// - Parameters:
@@ -39,7 +39,7 @@ package protocol RowSource: ~Copyable {
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws
 
-    /// Calls `body` with the packed fields of a row and returns its result; nil where there is none.
+    /// Calls `body` with the packed fields of a row and returns its result; nil if there is none.
     borrowing func withRow<Result>(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (_ body: UnsafeRawBufferPointer) throws -> Result

@@ -1,6 +1,6 @@
 /// Sorts record keys by the sort keys of their rows, and keeps no more than asked for.
 ///
-/// An entry's bytes are its sort keys (`OrderedKey`, whole, inverted where the order is reversed)
+/// An entry's bytes are its sort keys (`OrderedKey`, whole, inverted if the order is reversed)
 /// and its record key, so that comparing bytes is comparing records, and no two are equal.
 struct SortBuffer: ~Copyable {
     private struct Entry {
@@ -38,7 +38,7 @@ struct SortBuffer: ~Copyable {
 
     /// Adds a record with its sort keys, which are read from its row.
     ///
-    /// - Parameter leading: The first of the steps, where its first bytes are cheap to make.
+    /// - Parameter leading: The first of the steps, if its first bytes are cheap to make.
     mutating func add(
         key: UnsafeRawBufferPointer, steps: ArraySlice<QueryPlan.Step>, leading: SortLeading?,
         fields: PackedFields?
@@ -81,7 +81,7 @@ struct SortBuffer: ~Copyable {
 
     /// Calls `visit` with each record key in order, until it returns false.
     ///
-    /// - Returns: false where `visit` did.
+    /// - Returns: false if `visit` did.
     mutating func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
         let bytes = data.bytes
         if entries.count > 1 { entries.sort { Self.precedes($0, $1, in: bytes) } }

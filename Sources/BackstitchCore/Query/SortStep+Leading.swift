@@ -8,7 +8,7 @@ struct SortLeading {
     let isReversed: Bool
 
     /// The least first eight bytes that the sort key of a row can have, as a number that sorts as they
-    /// do; nil where only making the key tells.
+    /// do; nil if only making the key tells.
     @inline(__always)
     func least(of fields: PackedFields) throws(FieldError) -> UInt64? {
         let row = RowBytes(key: UnsafeRawBufferPointer(start: nil, count: 0), fields: fields)

@@ -4,7 +4,7 @@ extension Comparison {
     /// Whether the comparison holds between two texts: by canonical equivalence, in the order of
     /// the scalars of normal form C, as keys have it.
     ///
-    /// That is what Swift documents for `String`. Its `<` is not asked, because it is wrong where
+    /// That is what Swift documents for `String`. Its `<` is not asked, because it is wrong if
     /// one text in another form is the start of the other: U+212A, which equals "K", comes after
     /// "Ka" for it.
     func holds(_ left: String, _ right: String) -> Bool {

@@ -38,7 +38,7 @@ extension FoldedRow {
 }
 
 extension Fields {
-    /// The packed form; nil where a value does not fit it.
+    /// The packed form; nil if a value does not fit it.
     var packed: [UInt8]? {
         var writer = FieldWriter()
         var buffer = ByteBuffer()

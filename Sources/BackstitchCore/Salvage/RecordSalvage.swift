@@ -43,7 +43,7 @@ package struct RecordSalvage {
     package private(set) var kept: [Int] = []
     /// What stands before those that stay.
     package private(set) var baseline: Baseline?
-    /// The row that follows; nil where there is none.
+    /// The row that follows; nil if there is none.
     package private(set) var result: FoldedRow?
     /// Whether the service may know better, so that its version has to be taken again.
     package private(set) var isUncertain = false
@@ -56,7 +56,7 @@ package struct RecordSalvage {
     ///
     /// - Parameters:
     ///   - operations: Those that are intact, in sequence order, without journals.
-    ///   - row: Its row, where that is intact.
+    ///   - row: Its row, if that is intact.
     ///   - areRowsWhole: Whether all rows are intact, so that a record without one has none.
     package init(operations: [OperationView], row: StoredRow?, areRowsWhole: Bool) {
         self.operations = operations
@@ -166,7 +166,7 @@ package struct RecordSalvage {
         return true
     }
 
-    /// The row before some operations; `.some(nil)` where there was none, nil where it can't be told.
+    /// The row before some operations; `.some(nil)` if there was none, nil if it can't be told.
     private func undo(_ places: [Int], from stored: FoldedRow) -> FoldedRow?? {
         var fields = stored.fields
         for place in places.reversed() where operations[place].kind.changesContent {
@@ -227,7 +227,7 @@ package struct RecordSalvage {
 
     // MARK: Folding
 
-    /// The row after operations that follow from one another; nil where they don't.
+    /// The row after operations that follow from one another; nil if they don't.
     private func fold(_ places: [Int], onto start: FoldedRow?) -> FoldedRow?? {
         var folder = RowFolder()
         var row = start

@@ -12,7 +12,7 @@ public enum AttributeOption: Hashable, Sendable {
     /// Keeps the attribute on this device: it is stored, but never pushed and never pulled.
     case localOnly
     /// Takes the attribute over from the service and never pushes it: an edit of it stays on this
-    /// device. What the service has is taken with every new version of the record; where it has
+    /// device. What the service has is taken with every new version of the record; if it has
     /// nothing, the value here stays.
     case notUploaded
     /// Pushes the attribute and never takes it over: what is here stays, whatever the service has.

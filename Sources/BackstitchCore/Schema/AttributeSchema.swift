@@ -13,7 +13,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let isOptional: Bool
     /// Whether the type declares a default for rows that lack the attribute.
     public let hasDefault: Bool
-    /// The default, where its expression gives the same each time: what queries see in rows that
+    /// The default, if its expression gives the same each time: what queries see in rows that
     /// lack the attribute.
     public let defaultValue: Value?
     /// Whether an index keeps records sorted by the attribute.
@@ -24,7 +24,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let isUploaded: Bool
     /// Whether the service's values of the attribute are taken over.
     public let isDownloaded: Bool
-    /// For enums and lists of them, the raw values of the cases; nil where every value is one.
+    /// For enums and lists of them, the raw values of the cases; nil if every value is one.
     public let allowedValues: [Value]?
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
     public let isLossless: Bool
@@ -62,8 +62,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// An attribute of a Swift type, as the `@Entity` macro declares it.
     ///
     /// - Parameters:
-    ///   - originalName: The attribute's first name, where the property was renamed.
-    ///   - serviceName: The name of its field, where that is not the attribute's first name.
+    ///   - originalName: The attribute's first name, if the property was renamed.
+    ///   - serviceName: The name of its field, if that is not the attribute's first name.
     public init<Attribute: AttributeValue>(
         _ name: String, _ type: Attribute.Type, options: Set<AttributeOption> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,

@@ -9,7 +9,7 @@ extension AttributeType {
     /// | Int32 | Int64 |
     /// | Float | Double |
     /// | URL | String |
-    /// | a list | a list, where the elements may |
+    /// | a list | a list, if the elements may |
     package func widens(to other: AttributeType) -> Bool {
         if self == other { return true }
         if let element, let otherElement = other.element {

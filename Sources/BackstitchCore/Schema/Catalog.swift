@@ -13,7 +13,7 @@ public struct Catalog: Hashable, Sendable, Codable {
     public var formatVersion: Int
     /// The identity of the store.
     public var storeID: UUID
-    /// The identity of the store that this one was copied from; nil where it is no copy.
+    /// The identity of the store that this one was copied from; nil if it is no copy.
     public var copiedFrom: UUID?
     /// The entities in order of their numbers.
     public internal(set) var entities: [CatalogEntity]
@@ -25,7 +25,7 @@ public struct Catalog: Hashable, Sendable, Codable {
         entities = []
     }
 
-    /// The catalog of a new store with entities that are known; nil where they contradict one another.
+    /// The catalog of a new store with entities that are known; nil if they contradict one another.
     package init?(storeID: UUID, entities: [CatalogEntity]) {
         self.init(storeID: storeID)
         self.entities = entities
@@ -65,14 +65,14 @@ public struct CatalogAttribute: Hashable, Sendable, Codable {
     public let field: FieldID
     /// The name of its field on the service, which is the attribute's first name.
     public let name: String
-    /// What the schema that last declared it says; nil where none ever did.
+    /// What the schema that last declared it says; nil if none ever did.
     public internal(set) var schema: AttributeSchema?
     /// Whether the schema that last opened the store declares it.
     public internal(set) var isDeclared: Bool
     /// Whether its index is being built, and is of no use to queries yet.
     package var isBuilding: Bool?
 
-    /// The name that the schema gives it, or its field's where none declares it.
+    /// The name that the schema gives it, or its field's if none declares it.
     public var attributeName: String { isDeclared ? schema?.name ?? name : name }
 
     /// Whether a row without the attribute can't be read.
@@ -98,7 +98,7 @@ extension Catalog {
         return areNumbered && Set(entities.map(\.name)).count == entities.count
     }
 
-    /// The position of an entity, numbering it if it is new; nil where there is no number left.
+    /// The position of an entity, numbering it if it is new; nil if there is no number left.
     ///
     /// - Parameter max: The most entities that there may be for that.
     package mutating func intern(entity name: String, max: Int = Self.numberMax) -> Int? {
@@ -110,7 +110,7 @@ extension Catalog {
         return entities.count - 1
     }
 
-    /// The position of an attribute, numbering it if it is new; nil where there is no number left.
+    /// The position of an attribute, numbering it if it is new; nil if there is no number left.
     package mutating func intern(attribute name: String, inEntityAt index: Int) -> Int? {
         let attributes = entities[index].attributes
         if let found = attributes.firstIndex(where: { $0.name == name }) { return found }

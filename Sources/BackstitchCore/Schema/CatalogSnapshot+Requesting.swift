@@ -1,5 +1,5 @@
 extension CatalogSnapshot {
-    /// The names of the fields that a pull asks for; nil where it asks for all.
+    /// The names of the fields that a pull asks for; nil if it asks for all.
     ///
     /// A service is asked for fields by name, so that the names of later versions can't be among
     /// them: only an attribute that is pushed and not pulled is reason enough.

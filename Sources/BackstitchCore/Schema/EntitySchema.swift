@@ -47,7 +47,7 @@ public struct ToManySchema: Hashable, Sendable {
     public let name: String
     /// The name of the entity at the other end.
     public let target: String
-    /// The name of the to-one attribute there that points back; nil where the key path names none.
+    /// The name of the to-one attribute there that points back; nil if the key path names none.
     public let inverse: @Sendable () -> String?
 
     /// A to-many relationship that is the inverse of a to-one.

@@ -4,7 +4,7 @@ extension EntityTable {
     /// Whether the Swift type that the schema declares can read a row's fields.
     ///
     /// What a coded value decodes to is not asked: only its type knows.
-    /// - Throws: `FieldError` where the bounds of a value are damaged.
+    /// - Throws: `FieldError` if the bounds of a value are damaged.
     package func canRead(_ fields: PackedFields) throws(FieldError) -> Bool {
         for column in declaredColumns {
             guard let value = try fields.value(of: column.field), value.tag != .null else {
@@ -42,7 +42,7 @@ extension ServiceColumn {
 }
 
 extension AttributeType {
-    /// The tag of values that the type reads whatever they are; nil where it depends on the value.
+    /// The tag of values that the type reads whatever they are; nil if it depends on the value.
     fileprivate var plainTag: FieldTag? {
         switch self {
         case .string: .string

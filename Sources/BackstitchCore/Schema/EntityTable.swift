@@ -86,13 +86,13 @@ package final class EntityTable: Sendable {
 package struct ServiceColumn: Sendable {
     package let name: String
     package let field: FieldID
-    /// The declared type; nil where no schema declares the attribute.
+    /// The declared type; nil if no schema declares the attribute.
     package let type: AttributeType?
     /// Whether a row without the attribute can't be read.
     package let isMandatory: Bool
     /// Whether the service's values are not taken over.
     package let isUnread: Bool
-    /// The raw values of an enum's cases; nil where every value is one.
+    /// The raw values of an enum's cases; nil if every value is one.
     package let allowedValues: [Value]?
 
     init(_ attribute: CatalogAttribute) {

@@ -6,7 +6,7 @@ package struct SchemaAdoption {
         package let field: FieldID
     }
 
-    /// The catalog with the schema; of no use where there are violations.
+    /// The catalog with the schema; of no use if there are violations.
     package private(set) var catalog: Catalog
     /// What the stored records forbid, with remedies.
     package private(set) var violations: [String] = []
@@ -214,7 +214,7 @@ extension CatalogEntity {
 }
 
 extension CatalogAttribute {
-    /// What decides which index entries there are; nil where there are none.
+    /// What decides which index entries there are; nil if there are none.
     fileprivate var indexPlan: String? {
         guard isDeclared, let schema, schema.isIndexed else { return nil }
         return "\(schema.type) \(String(describing: schema.defaultValue))"

@@ -7,7 +7,7 @@ public struct Upcaster: Sendable {
     public let entity: String
     /// The attribute's name.
     public let attribute: String
-    /// The new value of an old one; null or nil where there is none. It must give the same each time.
+    /// The new value of an old one; null or nil if there is none. It must give the same each time.
     public let convert: @Sendable (Value) -> Value?
 
     /// An upcaster by names.

@@ -154,7 +154,7 @@ extension ByteBuffer {
 extension UnsafeRawBufferPointer {
     /// Whether the bytes are ASCII without quotes, backslashes and control characters.
     ///
-    /// Eight bytes are looked at at once: a byte is below a bound where subtracting it borrows from
+    /// Eight bytes are looked at at once: a byte is below a bound if subtracting it borrows from
     /// the byte's highest bit, which no ASCII has set.
     fileprivate var standsForItselfInJSON: Bool {
         guard count >= 8 else {
@@ -170,7 +170,7 @@ extension UnsafeRawBufferPointer {
         }
     }
 
-    /// Not zero where a byte is not ASCII, or is one that JSON escapes.
+    /// Not zero if a byte is not ASCII, or is one that JSON escapes.
     private static func marks(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highest = ones << 7

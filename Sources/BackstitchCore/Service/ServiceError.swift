@@ -3,7 +3,7 @@
 public struct ServiceError: Error, Hashable, Sendable {
     /// The kinds of failure, each with its own reaction in a sync round.
     ///
-    /// Names of CloudKit Web Services are given where they differ.
+    /// Names of CloudKit Web Services are given if they differ.
     public enum Code: String, Hashable, Sendable, CaseIterable {
         /// The change tag sent is not the record's (CONFLICT).
         case conflict
@@ -57,7 +57,7 @@ public struct ServiceError: Error, Hashable, Sendable {
     public var reason: String
     /// The seconds after which the service wants to be asked again.
     public var retryAfterSeconds: Double?
-    /// For conflicts, the record as the service has it, where it says so.
+    /// For conflicts, the record as the service has it, if it says so.
     public var serverRecord: ServiceRecord?
 
     /// A failure by its parts.

@@ -40,7 +40,7 @@ package enum ServiceMapping {
         }
     }
 
-    /// The service's value as it is stored: in the attribute's type where one is declared and the
+    /// The service's value as it is stored: in the attribute's type if one is declared and the
     /// value fits, else just as it came.
     package static func storedValue(
         _ value: ServiceValue, of attribute: AttributeSchema?, zone: UInt8 = 0
@@ -49,7 +49,7 @@ package enum ServiceMapping {
         return (stored, fits && (stored == .null || attribute?.allows(stored) ?? true))
     }
 
-    /// The service's value as it is stored: in the type where one is declared and the value fits,
+    /// The service's value as it is stored: in the type if one is declared and the value fits,
     /// else just as it came.
     package static func storedValue(
         _ value: ServiceValue, of type: AttributeType?, zone: UInt8 = 0
@@ -62,7 +62,7 @@ package enum ServiceMapping {
 
     /// Writes the service's value as ``storedValue(_:of:zone:)`` has it; a null leaves no trace.
     ///
-    /// - Returns: whether it fits the type; nil where it left no trace.
+    /// - Returns: whether it fits the type; nil if it left no trace.
     package static func write(
         _ value: ServiceValue, as column: ServiceColumn, to writer: inout FieldWriter
     ) throws(FieldError) -> Bool? {
@@ -109,7 +109,7 @@ package enum ServiceMapping {
         return name.violation == nil ? .reference(RecordKey(name, zone: zone)) : .string(text)
     }
 
-    /// A plain value in a declared type, or nil where it does not fit.
+    /// A plain value in a declared type, or nil if it does not fit.
     private static func typedValue(_ value: Value, _ type: AttributeType) -> Value? {
         switch (type, value) {
         case (.string, .string), (.int64, .int64), (.double, .double), (.date, .date),

@@ -10,7 +10,7 @@ public struct ServiceRecord: Hashable, Sendable {
     public var modifiedMilliseconds: Int64
     /// The fields that have a value. A field that is absent has none, unless it was not requested.
     public var fields: [String: ServiceValue]
-    /// The names that the request asked for; nil where it asked for all.
+    /// The names that the request asked for; nil if it asked for all.
     public var requestedFields: Set<String>?
 
     /// A record by its parts.
@@ -31,7 +31,7 @@ public struct ServiceRecord: Hashable, Sendable {
 public struct ServiceDeletion: Hashable, Sendable {
     /// The name of the record that is gone.
     public var recordName: String
-    /// Its type, where the service tells.
+    /// Its type, if the service tells.
     public var recordType: String?
 
     /// A deletion by record name.

@@ -28,7 +28,7 @@ package struct Backoff: Equatable, Sendable {
         return full / 2 + Int64(Double(full / 2) * random)
     }
 
-    /// The milliseconds that the service asked to wait for, within a bound; nil where it did not.
+    /// The milliseconds that the service asked to wait for, within a bound; nil if it did not.
     package static func askedMilliseconds(_ error: ServiceError) -> Int64? {
         guard let seconds = error.retryAfterSeconds, seconds.isFinite, seconds > 0 else {
             return nil

@@ -10,7 +10,7 @@ package struct PushItem: Equatable, Sendable {
     /// Fields that are left out of a create, because they close a cycle of references; they follow
     /// as an update.
     package var deferredFields: Set<String> = []
-    /// When the service saved the version that is known here; 0 where none is.
+    /// When the service saved the version that is known here; 0 if none is.
     package var baseMilliseconds: Int64
 
     package init(

@@ -3,7 +3,7 @@ package enum PushOrder {
     /// Orders items: creates with their targets first, then updates, then deletes in the order in
     /// which they happened, in which referrers come before what they refer to.
     ///
-    /// Where creates require each other in a circle, one of them is created without the reference
+    /// If creates require each other in a circle, one of them is created without the reference
     /// that closes it.
     /// - Returns: positions in `items`, and the items with their deferred fields.
     package static func arrange(_ items: [PushItem]) -> (order: [Int], items: [PushItem]) {

@@ -10,7 +10,7 @@ extension SyncMachine {
     /// Decides by what a lookup found.
     ///
     /// A replica that lags behind may have answered. So a version from before the one that is known
-    /// says nothing, nor does it that there is no record where a conflict said that there is one: the
+    /// says nothing, nor does it that there is no record if a conflict said that there is one: the
     /// next round pulls first, and then tries again.
     mutating func lookedUp(_ indexes: [Int], _ results: [LookupResult]) -> SyncAction {
         guard results.count == indexes.count else {

@@ -111,8 +111,8 @@ extension SyncMachine {
 
     /// Decides about an item that refers to what is not there, or deletes what others refer to.
     ///
-    /// It is sent again behind what it may wait for, and waits for a later pass or round where that
-    /// was not settled; where nothing is left to wait for, it is parked.
+    /// It is sent again behind what it may wait for, and waits for a later pass or round if that
+    /// was not settled; if nothing is left to wait for, it is parked.
     private mutating func decide(
         _ index: Int, refusedForReference error: ServiceError, _ decisions: inout [ItemDecision]
     ) {

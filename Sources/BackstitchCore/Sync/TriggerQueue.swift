@@ -43,7 +43,7 @@ package struct TriggerQueue: Equatable, Sendable {
         self.pollMilliseconds = pollMilliseconds.map { max(1, $0) }
     }
 
-    /// The next round; nil where none is to begin, or none can.
+    /// The next round; nil if none is to begin, or none can.
     package var next: Entry? { isReachable && !isRunning ? entry : nil }
 
     /// Takes a trigger.

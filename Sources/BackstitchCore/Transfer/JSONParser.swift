@@ -240,7 +240,7 @@ private struct JSONMembers {
     private static let comparedMax = 16
 
     private(set) var members: [JSONValue.Member] = []
-    /// The names, where there are too many to compare.
+    /// The names, if there are too many to compare.
     private var names: Set<String> = []
 
     init() {

@@ -4,7 +4,7 @@
 /// {"entity":"Note","record":"n0","values":{"stars":{"int64":1},"title":{"string":"Note 0"}}}
 /// ```
 ///
-/// `zone` is the slot of the record's zone, where that is not 0. A value names its kind.
+/// `zone` is the slot of the record's zone, if that is not 0. A value names its kind.
 package struct RecordLine: Hashable, Sendable {
     package let entity: String
     package let key: RecordKey

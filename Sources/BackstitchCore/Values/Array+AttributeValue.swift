@@ -7,15 +7,15 @@ extension Array: AttributeValue where Element: ScalarAttributeValue {
         }
         return type
     }
-    /// The raw values that elements can have, where they are an enum.
+    /// The raw values that elements can have, if they are an enum.
     public static var allowedValues: [Value]? { Element.allowedValues }
     /// An empty list.
     public static func absent(at index: Int) throws -> Self { [] }
-    /// Reads a stored list; throws where an element does not fit.
+    /// Reads a stored list; throws if an element does not fit.
     public init(field: FieldValue) throws {
         self = try field.parts().map { try Element(field: $0) }
     }
-    /// Writes the list; throws where an element can't be stored.
+    /// Writes the list; throws if an element can't be stored.
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(value: value, at: index)
     }

@@ -16,7 +16,7 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case float = 6
     /// `Double`; DOUBLE on the service.
     case double = 7
-    /// `Decimal`; DOUBLE on the service (about 15 digits), or STRING where the attribute says so.
+    /// `Decimal`; DOUBLE on the service (about 15 digits), or STRING if the attribute says so.
     case decimal = 8
     /// `Date` in whole milliseconds; TIMESTAMP on the service.
     case date = 9
@@ -47,7 +47,7 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case floatList = 38
     /// `[Double]`; DOUBLE_LIST on the service.
     case doubleList = 39
-    /// `[Decimal]`; DOUBLE_LIST on the service, or STRING_LIST where the attribute says so.
+    /// `[Decimal]`; DOUBLE_LIST on the service, or STRING_LIST if the attribute says so.
     case decimalList = 40
     /// `[Date]`; TIMESTAMP_LIST on the service.
     case dateList = 41
@@ -67,7 +67,7 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
         rawValue > Self.listOffset ? AttributeType(rawValue: rawValue - Self.listOffset) : nil
     }
 
-    /// The type of lists of this type; nil where there is none.
+    /// The type of lists of this type; nil if there is none.
     public var list: AttributeType? {
         rawValue < Self.listOffset ? AttributeType(rawValue: rawValue + Self.listOffset) : nil
     }

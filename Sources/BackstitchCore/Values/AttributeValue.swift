@@ -13,12 +13,12 @@ public protocol AttributeValue: Sendable {
     static var isOptional: Bool { get }
     /// For ids, the name of the entity that they refer to.
     static var referencedEntity: String? { get }
-    /// For enums and lists of them, the raw values of the cases; nil where every value is one.
+    /// For enums and lists of them, the raw values of the cases; nil if every value is one.
     static var allowedValues: [Value]? { get }
 
     /// Reads a stored value.
     init(field: FieldValue) throws
-    /// What a row without the attribute reads as; throws where there is no such value.
+    /// What a row without the attribute reads as; throws if there is no such value.
     static func absent(at index: Int) throws -> Self
     /// Writes the value at a position of the declaration.
     func write(to writer: inout FieldWriter, at index: Int) throws
@@ -73,7 +73,7 @@ extension Bool: AttributeValue {
 public protocol IntegerAttributeValue: AttributeValue, FixedWidthInteger {}
 
 extension IntegerAttributeValue {
-    /// Reads a stored number; throws where it is out of the type's range.
+    /// Reads a stored number; throws if it is out of the type's range.
     @inlinable
     public init(field: FieldValue) throws {
         guard let number = Self(exactly: try field.int64()) else {
@@ -125,7 +125,7 @@ extension Double: AttributeValue {
 extension Float: AttributeValue {
     /// `float`.
     public static var attributeType: AttributeType { .float }
-    /// Reads a stored number, rounded to a Float; throws where it is too large for one.
+    /// Reads a stored number, rounded to a Float; throws if it is too large for one.
     @inlinable
     public init(field: FieldValue) throws {
         let number = Float(try field.double())
@@ -162,12 +162,12 @@ extension Date: AttributeValue {
     /// Reads a stored time.
     @inlinable
     public init(field: FieldValue) throws { self.init(milliseconds: try field.milliseconds()) }
-    /// Writes the time, rounded to whole milliseconds; throws where it is not finite.
+    /// Writes the time, rounded to whole milliseconds; throws if it is not finite.
     @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(date: self, at: index)
     }
-    /// `date`, or null where the time is not finite.
+    /// `date`, or null if the time is not finite.
     public var value: Value { wholeMilliseconds.map { .date(milliseconds: $0) } ?? .null }
 }
 
@@ -227,7 +227,7 @@ extension EntityID: AttributeValue where Model: Entity {
     /// Reads a stored reference.
     @inlinable
     public init(field: FieldValue) throws { self.init(key: try field.reference()) }
-    /// Writes a reference; throws where the record name is impossible.
+    /// Writes a reference; throws if the record name is impossible.
     @inlinable
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(reference: key, at: index)

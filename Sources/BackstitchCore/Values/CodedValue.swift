@@ -12,7 +12,7 @@ public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
 
     /// `data`.
     public static var attributeType: AttributeType { .data }
-    /// Reads stored JSON; throws where it is none of the type.
+    /// Reads stored JSON; throws if it is none of the type.
     public init(field: FieldValue) throws {
         let bytes = try field.data()
         do {
@@ -21,12 +21,12 @@ public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
             throw FieldError(.notDecodable)
         }
     }
-    /// Writes JSON; throws where the value can't be encoded.
+    /// Writes JSON; throws if the value can't be encoded.
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         guard let bytes = encoded else { throw FieldError(.notEncodable, index: index) }
         try writer.write(data: bytes, at: index)
     }
-    /// `bytes`, or null where the value can't be encoded.
+    /// `bytes`, or null if the value can't be encoded.
     public var value: Value { encoded.map { .bytes($0) } ?? .null }
 
     private var encoded: Data? {

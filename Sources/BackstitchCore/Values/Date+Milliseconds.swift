@@ -2,7 +2,7 @@ public import Foundation
 
 extension Date {
     /// The time in whole milliseconds since 1970, rounded to the nearest, as the service keeps it;
-    /// nil where it is not finite or some 10,000 years away.
+    /// nil if it is not finite or some 10,000 years away.
     @inlinable
     package var wholeMilliseconds: Int64? {
         let milliseconds = (timeIntervalSince1970 * 1000).rounded()

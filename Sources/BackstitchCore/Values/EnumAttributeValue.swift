@@ -17,7 +17,7 @@ extension EnumAttributeValue {
     public static var attributeType: AttributeType { RawValue.attributeType }
     /// The raw values of all cases.
     public static var allowedValues: [Value]? { allCases.map(\.value) }
-    /// Reads the case of a stored raw value; throws where no case has it.
+    /// Reads the case of a stored raw value; throws if no case has it.
     public init(field: FieldValue) throws {
         guard let value = Self(rawValue: try RawValue(field: field)) else {
             throw FieldError(.unknownCase)

@@ -33,7 +33,7 @@ package enum FieldTag: UInt8, Sendable {
     /// Whether a newer version may have written a value with this byte: those up to 15 are reserved.
     @usableFromInline static func isReserved(_ byte: UInt8) -> Bool { byte <= 15 }
 
-    /// The tag of a stored byte; nil where no tag has it.
+    /// The tag of a stored byte; nil if no tag has it.
     ///
     /// Spelled out, so that it is inlined where rows are decoded: the compiler's own is not.
     @inlinable

@@ -20,12 +20,12 @@ public struct Location: Hashable, Sendable, Codable {
 extension Location: ScalarAttributeValue {
     /// `location`.
     public static var attributeType: AttributeType { .location }
-    /// Reads a stored place; throws where its coordinates are out of range.
+    /// Reads a stored place; throws if its coordinates are out of range.
     public init(field: FieldValue) throws {
         self = try field.location()
         guard isValid else { throw FieldError(.outOfRange) }
     }
-    /// Writes the place; throws where its coordinates are out of range.
+    /// Writes the place; throws if its coordinates are out of range.
     public func write(to writer: inout FieldWriter, at index: Int) throws {
         try writer.write(value: value, at: index)
     }

@@ -3,7 +3,7 @@ import Foundation
 /// A value of a type of the service that this version does not know.
 ///
 /// It is kept as it came: through merges, compaction, rebuild, export and import, and it goes back so
-/// where the record has to be made on the service again. Nothing else can be done with it: it is in no
+/// if the record has to be made on the service again. Nothing else can be done with it: it is in no
 /// order, has no index, and no Swift type reads it. Once a version knows the type, the value becomes
 /// one of an attribute when a schema declares that, without another fetch.
 public struct UnknownValue: Hashable, Sendable, Codable {
@@ -18,7 +18,7 @@ public struct UnknownValue: Hashable, Sendable, Codable {
         self.json = json
     }
 
-    /// Why the value can't be saved; nil where it can.
+    /// Why the value can't be saved; nil if it can.
     package var violation: String? {
         if typeName.isEmpty || typeName.utf8.count > Self.nameBytesMax {
             return "the name of its type is empty or has more than \(Self.nameBytesMax) bytes"
@@ -31,7 +31,7 @@ public struct UnknownValue: Hashable, Sendable, Codable {
 }
 
 extension UnknownValue {
-    /// The value where this version knows the type, as it does if an earlier one did not.
+    /// The value if this version knows the type, as it does if an earlier one did not.
     package var known: ServiceValue? {
         guard let json = try? JSONParser.parse(Array(json.utf8)) else { return nil }
         guard typeName.hasSuffix(Self.listSuffix) else { return Self.scalar(json, typeName) }

@@ -3,7 +3,7 @@ import CMalloc
 import Glibc
 
 extension Hub {
-    /// Opens the hub in a folder, and makes it where there is none.
+    /// Opens the hub in a folder, which is made if it does not exist.
     ///
     /// - Throws: A failure of the storage, whose message says what to do.
     public convenience init(
@@ -32,7 +32,7 @@ extension Hub {
     /// Looks at all pages and rows of a hub's folder, and changes nothing of what it holds. A hub may
     /// serve it meanwhile.
     ///
-    /// - Throws: A failure where the folder can't be opened.
+    /// - Throws: A failure if the folder can't be opened.
     public static func diagnose(at directory: String) throws -> HubDiagnosis {
         let storage = try LMDBHubStorage(at: directory)
         defer { storage.close() }

@@ -22,7 +22,7 @@ package final class LMDBHubStorage: HubStorage {
         mutating func next() -> (any QueuedWrite)? { waiting.next()?.job }
     }
 
-    /// Opens the storage in a folder, and makes it where there is none.
+    /// Opens the storage in a folder, which is made if it does not exist.
     package convenience init(at directory: String) throws {
         var options = Self.options
         options.usesRedoFile = true
@@ -89,7 +89,7 @@ package final class LMDBHubStorage: HubStorage {
         if isRefused { write.fail(WorkGivenUp()) }
     }
 
-    /// Commits a write, and those that come after it as far as they fit; where one fails after it
+    /// Commits a write, and those that come after it as far as they fit; if one fails after it
     /// wrote, the others again without it, as ``CommitPlan`` says.
     private func commit(_ first: any QueuedWrite) {
         var batch = [first]
@@ -136,7 +136,7 @@ package final class LMDBHubStorage: HubStorage {
     /// Runs a write in a transaction.
     ///
     /// - Returns: What it cost.
-    /// - Throws: ``Culprit`` where it threw after it had changed something.
+    /// - Throws: ``Culprit`` if it threw after it had changed something.
     private func run(
         _ write: any QueuedWrite, _ access: Access, at index: Int
     ) throws -> Int {
@@ -164,7 +164,7 @@ package final class LMDBHubStorage: HubStorage {
 private protocol QueuedWrite: AnyObject, Sendable {
     /// The request that it is of.
     var work: RequestWork { get }
-    /// Runs it; false where it threw.
+    /// Runs it; false if it threw.
     func run(_ transaction: LMDBHubTransaction) -> Bool
     /// Answers its caller with what the last run gave.
     func finish()

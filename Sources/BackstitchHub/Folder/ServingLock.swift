@@ -7,7 +7,7 @@ final class ServingLock: Sendable {
 
     private let descriptor: Int32
 
-    /// - Throws: A failure where the folder is served already.
+    /// - Throws: A failure if the folder is served already.
     init(directory: String) throws(HubFailure) {
         let path = directory + "/" + Self.name
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

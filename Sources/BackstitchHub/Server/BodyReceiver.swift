@@ -64,7 +64,7 @@ struct BodyReceiver: ~Copyable {
         }
     }
 
-    /// The whole body; nil where it can't be had, and then nothing is left of it.
+    /// The whole body; nil if it can't be had, and then nothing is left of it.
     consuming func finish() -> HubRequest.Body? {
         switch place {
         case .memory: return isTooLarge ? nil : .bytes(bytes)

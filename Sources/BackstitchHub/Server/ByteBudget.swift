@@ -16,7 +16,7 @@ final class ByteBudget: Sendable {
         bytesPerClient = perClient
     }
 
-    /// Takes bytes for a client; false where there are none left for it.
+    /// Takes bytes for a client; false if there are none left for it.
     func take(_ bytes: Int, for client: String) -> Bool {
         state.withLock { state in
             let share = state.shares[client, default: 0] + bytes

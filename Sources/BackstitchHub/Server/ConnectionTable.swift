@@ -116,7 +116,7 @@ final class ConnectionTable: @unchecked Sendable {
         }
     }
 
-    /// Notes that the library is handed a connection; false where it has as many as there may be, those
+    /// Notes that the library is handed a connection; false if it has as many as there may be, those
     /// that are being closed included, and then it must not have it.
     ///
     /// The library tells of a connection later, on another thread. One of which it never tells is
@@ -136,7 +136,7 @@ final class ConnectionTable: @unchecked Sendable {
         _ = state.withLock { $0.arriving.remove(descriptor) }
     }
 
-    /// Notes a connection, and ends another one where there are too many.
+    /// Notes a connection, and ends another one if there are too many.
     func noteStart(_ connection: OpaquePointer, address: String) {
         let descriptor = backstitch_connection_descriptor(connection)
         let deadline = Self.now + limits.headSeconds
@@ -186,7 +186,7 @@ final class ConnectionTable: @unchecked Sendable {
         }
     }
 
-    /// Notes that a reply begins, and ends others where too many bytes wait to be read.
+    /// Notes that a reply begins, and ends others if too many bytes wait to be read.
     func noteReply(_ connection: OpaquePointer, bytes: Int) {
         let deadline = Self.now + limits.transferSeconds
         let key = ConnectionKey(pointer: connection)

@@ -10,13 +10,13 @@ protocol HTTPServer: Sendable {
 
 /// What an engine hands its requests to.
 struct HTTPHandler: Sendable {
-    /// Decides by the head of a request, and the length of its body where that is told.
+    /// Decides by the head of a request, and the length of its body if that is told.
     var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Hub.Admission
     /// Ends what was begun for a head whose body did not come.
     var abandon: @Sendable (_ head: HubRequest) -> Void
     /// Notes what a request costs, so that it can be given up.
     var makeWork: @Sendable (HubRequest) -> RequestWork
-    /// Answers a request in its turn by a closure; with nil where ``respond`` has to be asked.
+    /// Answers a request in its turn by a closure; with nil if ``respond`` has to be asked.
     var submit:
         @Sendable (HubRequest, RequestWork, @escaping @Sendable (HubResponse?) -> Void) -> Void
     /// Answers a request.
@@ -35,7 +35,7 @@ struct HTTPHandler: Sendable {
 
 /// What an engine takes from its clients.
 public struct HTTPLimits: Hashable, Sendable {
-    /// The most connections. Where there are more, the address with the most of them loses those that
+    /// The most connections. If there are more, the address with the most of them loses those that
     /// wait for nothing, the oldest first.
     public var connections = 4_096
     /// The most connections of one address, of version 6 of one network of 64 bits; those of a trusted
@@ -47,7 +47,7 @@ public struct HTTPLimits: Hashable, Sendable {
     public var bodiesBytes = 64 << 20
     /// The most of them that are of one address.
     public var bodiesBytesPerAddress = 32 << 20
-    /// The most bytes of replies that were not read yet, all together. Where there are more, the
+    /// The most bytes of replies that were not read yet, all together. If there are more, the
     /// address with the most of them loses the oldest.
     public var repliesBytes = 128 << 20
     /// The memory for the head of a request, in bytes. A larger one is refused.

@@ -128,7 +128,7 @@ final class HeadGate: Sendable {
             guard now >= nextTick else { return }
             nextTick = now + 1
             for (descriptor, guest) in guests where guest.deadline < now { drop(descriptor) }
-            // Where there were no descriptors left, the edge was missed.
+            // If there were no descriptors left, the edge was missed.
             accept()
         }
 

@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 import Threading
 
-/// Serves HTTP/1.1 through libmicrohttpd, and TLS where it has a certificate.
+/// Serves HTTP/1.1 through libmicrohttpd, and TLS if it has a certificate.
 ///
 /// Without TLS a ``HeadGate`` accepts connections and looks at the first head of each, because the library
 /// answers some bad heads twice and takes others. It parses the requests that follow on a connection, and
@@ -22,7 +22,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     private var daemon: OpaquePointer?
     private let stopping = Locked(false)
     private var timer: (any DispatchSourceTimer)?
-    /// Looks at heads before the library does; nil where they are encrypted.
+    /// Looks at heads before the library does; nil if they are encrypted.
     private var gate: HeadGate?
 
     /// TLS 1.3 and 1.2, keys that are made for each connection and ciphers that authenticate: whoever

@@ -5,7 +5,7 @@ struct Network: Hashable, Sendable {
     private let address: NetworkAddress
     private let bits: Int
 
-    /// Reads `10.0.0.0/8`, `fd00::/8`, or an address alone; nil where the text is none of these.
+    /// Reads `10.0.0.0/8`, `fd00::/8`, or an address alone; nil if the text is none of these.
     init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard let address = parts.first.flatMap({ NetworkAddress($0) }), parts.count <= 2 else {

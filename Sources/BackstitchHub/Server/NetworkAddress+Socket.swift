@@ -3,7 +3,7 @@ import CMicroHTTPD
 import Glibc
 
 extension NetworkAddress {
-    /// The address of a socket; nil where it is none of IP.
+    /// The address of a socket; nil if it is none of IP.
     init?(_ address: UnsafePointer<sockaddr>?) {
         guard let address else { return nil }
         let bytes: [UInt8]

@@ -21,7 +21,7 @@ struct RequestHead: Sendable {
 
     /// Checks the head.
     ///
-    /// - Returns: The length of the body, where it is told.
+    /// - Returns: The length of the body, if it is told.
     func check(_ limits: HTTPLimits) throws(Refusal) -> Int? {
         guard target.utf8.count <= limits.targetBytes else { throw .targetTooLong }
         guard headers.count <= limits.headers else { throw .headTooLarge }

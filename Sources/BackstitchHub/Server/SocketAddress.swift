@@ -3,7 +3,7 @@ import Glibc
 
 /// Addresses of sockets as text.
 enum SocketAddress {
-    /// The numeric host of an address; empty where it has none.
+    /// The numeric host of an address; empty if it has none.
     static func host(of address: sockaddr_storage) -> String {
         withUnsafePointer(to: address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { host(of: $0) }

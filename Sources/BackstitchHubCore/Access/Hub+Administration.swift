@@ -19,7 +19,7 @@ extension Hub {
     /// Two weeks, as when somebody stays signed in with Apple, in milliseconds.
     public static let webTokenMilliseconds: Int64 = 14 * 24 * 3_600 * 1_000
 
-    /// Makes an environment of a container; nothing happens where it is there.
+    /// Makes an environment of a container; nothing happens if it is there.
     ///
     /// - Throws: A failure whose message says what is wrong with the names.
     public func makeContainer(_ container: String, environment: String) async throws {

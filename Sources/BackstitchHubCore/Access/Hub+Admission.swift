@@ -57,7 +57,7 @@ extension Hub {
         }
     }
 
-    /// Takes a small body in any case; a larger one only where nothing is known against it.
+    /// Takes a small body in any case; a larger one only if nothing is known against it.
     private func free(
         _ request: HubRequest, _ length: Int?, _ refusal: HubResponse?
     ) -> Admission {

@@ -19,7 +19,7 @@ extension Hub {
 
     /// Checks the credentials of a request.
     ///
-    /// - Throws: `AUTHENTICATION_FAILED`, `AUTHENTICATION_REQUIRED` where a session has ended, or
+    /// - Throws: `AUTHENTICATION_FAILED`, `AUTHENTICATION_REQUIRED` if a session has ended, or
     ///   `THROTTLED` after too many failures.
     func authenticate(
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath
@@ -88,7 +88,7 @@ extension Hub {
             realm: realm, principal: .user(row.userRecordName), session: Digest.sha256(webToken))
     }
 
-    /// The user of the key that signed a request, and what was signed; nil where the signature does not
+    /// The user of the key that signed a request, and what was signed; nil if the signature does not
     /// count.
     private func signer(
         _ keyID: String, _ request: HubRequest, _ realm: RealmRow, _ transaction: any HubReading
@@ -122,7 +122,7 @@ extension Hub {
 
     /// The right to use the database of a path.
     ///
-    /// - Throws: `AUTHENTICATION_REQUIRED` where a user has to sign in, `ACCESS_DENIED` for server
+    /// - Throws: `AUTHENTICATION_REQUIRED` if a user has to sign in, `ACCESS_DENIED` for server
     ///   keys in databases of users.
     func access(
         _ authentication: Authentication, _ database: WireDatabase
@@ -144,7 +144,7 @@ extension Hub {
 
 /// The date of a signed request: ISO 8601, UTC, no fractions of seconds.
 enum SignedDate {
-    /// The date in milliseconds since 1970; nil where the text is none.
+    /// The date in milliseconds since 1970; nil if the text is none.
     static func milliseconds(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)
         let pattern = Array("0000-00-00T00:00:00Z".utf8)

@@ -11,7 +11,7 @@ extension HubReading {
         return state
     }
 
-    /// The database; nil where nothing was ever asked of it.
+    /// The database; nil if nothing was ever asked of it.
     func database(_ access: DatabaseAccess) throws -> DatabaseRow? { try row(access.key) }
 
     /// Tells that a zone is read next, with what the hub knows of itself, and what is read besides.
@@ -69,7 +69,7 @@ extension HubReading {
 }
 
 extension HubWriting {
-    /// The database, made with its default zone where it is not there.
+    /// The database, made with its default zone if it is not there.
     func openDatabase(_ access: DatabaseAccess) throws -> DatabaseRow {
         if let database = try database(access) { return database }
         var state = try state()

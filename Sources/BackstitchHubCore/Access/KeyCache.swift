@@ -7,7 +7,7 @@ final class KeyCache: Sendable {
 
     private let keys = Locked<[String: SigningKey]>([:])
 
-    /// The key of PEM; nil where it can't be read.
+    /// The key of PEM; nil if it can't be read.
     func key(pem: String) -> SigningKey? {
         if let key = keys.withLock({ $0[pem] }) { return key }
         guard let key = try? SigningKey(pem: pem) else { return nil }

@@ -49,6 +49,6 @@ struct DatabaseAccess: Hashable, Sendable {
 
     var isPublic: Bool { scope == .everybodys }
 
-    /// Whom the records that it writes are attributed to; nil where it may only read.
+    /// Whom the records that it writes are attributed to; nil if it may only read.
     var author: String? { principal.userRecordName }
 }

@@ -8,7 +8,7 @@ extension Hub {
     /// Takes the head of an upload: only what the hub gave an address for may come, and has its space
     /// from now on, so that nobody else fills the disk.
     ///
-    /// - Parameter length: The bytes that come; nil where that is not told.
+    /// - Parameter length: The bytes that come; nil if that is not told.
     /// - Returns: How many bytes may come.
     func beginUpload(
         _ request: inout HubRequest, _ target: RequestTarget, length: Int?
@@ -65,7 +65,7 @@ extension Hub {
         guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
         let receipt = configuration.clock.secret(32).hexadecimal
         let (sweep, end) = (sweep, row.expires + configuration.limits.unusedAssetMilliseconds)
-        // First, so that the file stays for now, and goes where nothing else comes to be noted; and so
+        // First, so that the file stays for now, and goes if nothing else comes to be noted; and so
         // that nobody else's comes to the same address.
         let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
         let database = uploads.database(of: key)

@@ -64,7 +64,7 @@ final class UploadBook: Sendable {
 
     private let state = Locked(State())
 
-    /// Notes addresses that are given out; false where there are too many.
+    /// Notes addresses that are given out; false if there are too many.
     ///
     /// - Parameters:
     ///   - keys: The keys of the addresses' rows.
@@ -89,13 +89,13 @@ final class UploadBook: Sendable {
         }
     }
 
-    /// The database whose space a file takes that comes to an address; nil where the address was given
+    /// The database whose space a file takes that comes to an address; nil if the address was given
     /// out before a restart.
     func database(of address: HubKey) -> HubKey? {
         state.withLock { $0.entries[address.bytes]?.database }
     }
 
-    /// Reserves space for an upload that begins; false where it is not left.
+    /// Reserves space for an upload that begins; false if it is not left.
     ///
     /// - Parameters:
     ///   - upload: A key of the upload alone, by which it is released.
@@ -114,9 +114,9 @@ final class UploadBook: Sendable {
     }
 
     /// Notes that a file came to an address: from now on its own size counts, for as long as the
-    /// file is kept; false where there is no space for it.
+    /// file is kept; false if there is no space for it.
     ///
-    /// Parameters as above; `upload` has its space already, where it began.
+    /// Parameters as above; `upload` has its space already, if it began.
     func take(
         _ address: HubKey, receipt: HubKey, upload: HubKey?, bytes: Int64, bytesLeft: Int64?,
         until end: Int64

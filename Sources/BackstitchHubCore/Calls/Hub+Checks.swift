@@ -28,7 +28,7 @@ extension Hub {
 
     /// Who writes.
     ///
-    /// - Throws: `AUTHENTICATION_REQUIRED` where nobody is signed in.
+    /// - Throws: `AUTHENTICATION_REQUIRED` if nobody is signed in.
     func author(of access: DatabaseAccess) throws(WireError) -> String {
         guard let author = access.author else {
             throw WireError(.authenticationRequired, "request needs authorization")

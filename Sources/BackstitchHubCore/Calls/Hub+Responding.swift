@@ -175,7 +175,7 @@ extension Hub {
 
     /// Has a request that only reads be answered in its turn.
     ///
-    /// - Parameter answer: Gets the answer, on any thread; nil where ``respond(to:_:)`` has to be
+    /// - Parameter answer: Gets the answer, on any thread; nil if ``respond(to:_:)`` has to be
     ///   asked.
     package func submitReading(
         _ request: HubRequest, _ work: RequestWork,
@@ -209,7 +209,7 @@ extension Hub {
         }
     }
 
-    /// Answers a request that only reads; nil where its database has to be made first.
+    /// Answers a request that only reads; nil if its database has to be made first.
     private func readNow(_ request: HubRequest, _ work: RequestWork) -> HubResponse? {
         var name = "other"
         do {

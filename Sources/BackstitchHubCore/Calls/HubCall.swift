@@ -7,9 +7,9 @@ struct HubCall: Sendable {
     let body: [UInt8]
     /// What the client knows beyond CloudKit.
     let extensions: Set<WireExtension>
-    /// The name of the request, where the client gives it one.
+    /// The name of the request, if the client gives it one.
     let requestID: String?
-    /// The courier token of the client, where it has one.
+    /// The courier token of the client, if it has one.
     let pushToken: String?
     /// Whether the reply to a query tells where the zone's feed stands.
     let wantsSyncToken: Bool
@@ -21,14 +21,14 @@ struct HubCall: Sendable {
     var principal: Principal { authentication.principal }
     var realm: RealmRow { authentication.realm }
 
-    /// Whoever it is of, for counts: the user, or the address where nobody is signed in.
+    /// Whoever it is of, for counts: the user, or the address if nobody is signed in.
     var clientName: String {
         principal.userRecordName.map { "user \(realm.number) \($0)" } ?? work.client
     }
 
     /// The body as a request.
     ///
-    /// - Throws: `BAD_REQUEST` where it is none, `LIMIT_EXCEEDED` where it has too many values, each of
+    /// - Throws: `BAD_REQUEST` if it is none, `LIMIT_EXCEEDED` if it has too many values, each of
     ///   which takes up many times its bytes.
     func decode<Request: WireBody>(_ type: Request.Type = Request.self) throws(WireError) -> Request
     {

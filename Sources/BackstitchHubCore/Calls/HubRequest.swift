@@ -34,11 +34,11 @@ public struct HubRequest: Sendable {
     public var body: Body
     /// The address of the client, without the port.
     public var remoteAddress: String
-    /// Who sends it, where its head proved that.
+    /// Who sends it, if its head proved that.
     var authentication: Hub.Authentication?
     /// What has the space of the upload that it is.
     var upload: HubKey?
-    /// The answer, where its head made it certain.
+    /// The answer, if its head made it certain.
     var refusal: HubResponse?
     private var knownAddress: RequestAddress?
 
@@ -54,13 +54,13 @@ public struct HubRequest: Sendable {
         self.remoteAddress = remoteAddress
     }
 
-    /// The target as it was read; nil where it can't be.
+    /// The target as it was read; nil if it can't be.
     var address: RequestAddress? { knownAddress ?? RequestAddress(target) }
 
     /// Reads the target, so that nobody has to do it again.
     mutating func readAddress() { knownAddress = address }
 
-    /// The value of a header; the first, where it is there several times.
+    /// The value of a header; the first, if it is there several times.
     public func header(_ name: String) -> String? {
         headers.first { Self.isSame($0.name, name) }?.value
     }
@@ -73,7 +73,7 @@ public struct HubRequest: Sendable {
             }
     }
 
-    /// Whose turn it is when it is this request's: the user's, or the address's where none is known.
+    /// Whose turn it is when it is this request's: the user's, or the address's if none is known.
     var client: String {
         if let authentication, let user = authentication.principal.userRecordName {
             return "user \(authentication.realm.number) \(user)"

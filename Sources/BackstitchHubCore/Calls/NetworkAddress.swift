@@ -7,7 +7,7 @@ package struct NetworkAddress: Hashable, Sendable {
 
     private static let mappedPrefix: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
 
-    /// Reads an address; nil where the text is none.
+    /// Reads an address; nil if the text is none.
     package init?(_ text: some StringProtocol) {
         let text = Array(text.utf8)
         // The zone of a link-local address says through which interface, and not who.

@@ -23,7 +23,7 @@ enum ReplyCoding {
         return (weights["gzip"] ?? weights["x-gzip"] ?? weights["*"] ?? 0) > 0
     }
 
-    /// The bytes as gzip; nil where they don't become fewer.
+    /// The bytes as gzip; nil if they don't become fewer.
     static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
         guard (byteCountMin...byteCountMax).contains(bytes.count) else { return nil }
         let bound = backstitch_gzip_bound(bytes.count)

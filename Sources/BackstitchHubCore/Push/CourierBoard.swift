@@ -70,7 +70,7 @@ final class CourierBoard: Sendable {
         var lastNumber = 0
         var waiterCount = 0
 
-        /// The box of a device, new where it has none; nil where there are too many.
+        /// The box of a device, new if it has none; nil if there are too many.
         mutating func open(_ token: [UInt8], _ listener: Listener, _ now: Int64) -> Bool {
             if boxes[token] != nil {
                 boxes[token]?.asked = now
@@ -97,7 +97,7 @@ final class CourierBoard: Sendable {
         _ = state.withLock { $0.open(token, listener, now) }
     }
 
-    /// The next notification for a device; nil where none came in time.
+    /// The next notification for a device; nil if none came in time.
     ///
     /// Another call for the same device ends this one.
     func next(
@@ -137,7 +137,7 @@ final class CourierBoard: Sendable {
 
     /// Gives a notification to a device that has a box.
     ///
-    /// - Parameter wake: Runs the closure that wakes the call of the device, where it waits.
+    /// - Parameter wake: Runs the closure that wakes the call of the device, if it waits.
     func post(
         _ notification: CourierNotification, to token: [UInt8],
         wake: (@escaping @Sendable () -> Void) -> Void = { $0() }
@@ -205,7 +205,7 @@ final class CourierBoard: Sendable {
         }
     }
 
-    /// Whether a device of a user may want to be told; of anybody, where none is named.
+    /// Whether a device of a user may want to be told; of anybody, if none is named.
     func mayListen(realm: UInt32, user: String?) -> Bool {
         state.withLock { state in
             guard let user else { return !state.boxes.isEmpty }
@@ -213,7 +213,7 @@ final class CourierBoard: Sendable {
         }
     }
 
-    /// The devices of users of a realm that have boxes: all users where none is named.
+    /// The devices of users of a realm that have boxes: all users if none is named.
     func devices(realm: UInt32, user: String?) -> [(user: String, tokens: [[UInt8]])] {
         state.withLock { state in
             if let user {

@@ -19,7 +19,7 @@ extension Hub {
             let known: PushTokenRow? = try transaction.row(PushTokenRow.key(hash: hash))
             let isOthers = known.map { $0.userRecordName != user || $0.realm != row.realm } ?? false
             if let known, isOthers {
-                // Nobody guesses a token: it is the same device, where somebody else signed in.
+                // Nobody guesses a token: it is the same device, if somebody else signed in.
                 let prefix = PushTokenRow.prefix(realm: known.realm, user: known.userRecordName)
                 try transaction.delete(prefix.adding(hash))
             }
@@ -47,7 +47,7 @@ extension Hub {
         return user
     }
 
-    /// Forgets the oldest devices of a user where there are more than a number.
+    /// Forgets the oldest devices of a user if there are more than a number.
     private static func forgetDevices(
         beyond max: Int, of owner: PushTokenRow, _ transaction: any HubWriting
     ) throws {

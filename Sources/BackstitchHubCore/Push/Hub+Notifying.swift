@@ -18,7 +18,7 @@ extension Hub {
                 }
             }
 
-            /// The kind of a word in `firesOn`; nil where it is none.
+            /// The kind of a word in `firesOn`; nil if it is none.
             init?(name: String) {
                 let kinds: [Kind] = [.created, .updated, .deleted]
                 guard let kind = kinds.first(where: { $0.name == name }) else { return nil }
@@ -149,7 +149,7 @@ extension Hub {
         }
     }
 
-    /// Ends subscriptions that fire once, and then tells. Where two changes fire one at the same time,
+    /// Ends subscriptions that fire once, and then tells. If two changes fire one at the same time,
     /// the one that ends it counts.
     private func end(_ last: [LastFiring], _ work: RequestWork) async throws {
         let keys = last.map(\.key)

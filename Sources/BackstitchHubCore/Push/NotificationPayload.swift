@@ -22,7 +22,7 @@ struct NotificationPayload {
     var subscriptionID: String
     var zoneName: String
     var ownerRecordName: String?
-    /// Nil where the subscription says nothing of it.
+    /// Nil if the subscription says nothing of it.
     var info: WireNotificationInfo?
     var subject: Subject
 
@@ -99,7 +99,7 @@ struct NotificationPayload {
         return (fields, isPruned)
     }
 
-    /// The value of a field as text; nothing where it is no text and no number, or too long.
+    /// The value of a field as text; nothing if it is no text and no number, or too long.
     private func text(_ name: String) -> String {
         guard case .record(_, let fields, _) = subject, let field = fields[name],
             !field.isEncrypted, let value = field.value,

@@ -14,7 +14,7 @@ final class NotificationQueue: Sendable {
 
     private let state = Locked(State())
 
-    /// Takes a place; false where there is none.
+    /// Takes a place; false if there is none.
     func enter(bytes: Int, max: Int) -> Bool {
         state.withLock { state in
             guard state.requests < max, state.bytes + bytes <= Self.bytesMax else { return false }

@@ -8,14 +8,14 @@ import Foundation
 struct FilterEvaluator {
     private let filters: [PreparedFilter]
 
-    /// - Throws: `BAD_REQUEST` where a filter lacks what its comparator takes.
+    /// - Throws: `BAD_REQUEST` if a filter lacks what its comparator takes.
     init(filters: [WireFilter]) throws(WireError) {
         self.filters = try filters.map { filter throws(WireError) in try PreparedFilter(filter) }
     }
 
     /// Whether all filters hold.
     ///
-    /// - Throws: `BAD_REQUEST` where a field can't be compared because it is encrypted.
+    /// - Throws: `BAD_REQUEST` if a field can't be compared because it is encrypted.
     func matches(_ record: QueriedRecord, _ work: RequestWork) throws -> Bool {
         for filter in filters {
             try work.step()
@@ -139,7 +139,7 @@ private struct PreparedFilter {
 }
 
 extension WireFilter.Comparator {
-    /// The comparator that this one is the opposite of; nil where it is none's.
+    /// The comparator that this one is the opposite of; nil if it is none's.
     fileprivate var positive: WireFilter.Comparator? {
         switch self {
         case .notEquals: .equals

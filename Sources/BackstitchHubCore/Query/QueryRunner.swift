@@ -4,7 +4,7 @@ import Foundation
 
 /// Finds the records that a query asks for.
 ///
-/// All records of the type are read. Of those that match, no more is kept than the page needs: where
+/// All records of the type are read. Of those that match, no more is kept than the page needs: if
 /// they are sorted, their names and what they are sorted by.
 struct QueryRunner {
     let query: WireQuery
@@ -151,7 +151,7 @@ struct QueryRunner {
         }
     }
 
-    /// Where the scan of a zone begins: at the marker, where records come by name.
+    /// Where the scan of a zone begins: at the marker, if records come by name.
     private func start(in zone: ZoneRow, _ prefix: HubKey) -> HubKey? {
         guard query.sorts.isEmpty, let marker, marker.zoneName == zone.zoneName else { return nil }
         return prefix.adding(marker.recordName.utf8.prefix(255))

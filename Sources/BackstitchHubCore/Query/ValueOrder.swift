@@ -4,7 +4,7 @@ import Foundation
 /// How values of fields compare: numbers by size whatever their type, text and bytes byte by byte,
 /// references by the name of their target.
 enum ValueOrder {
-    /// Which of two values is less; nil where they can't be compared.
+    /// Which of two values is less; nil if they can't be compared.
     static func compare(_ left: WireValue, _ right: WireValue) -> ComparisonResult? {
         switch (left, right) {
         case (.string(let left), .string(let right)): order(left.utf8, right.utf8)

@@ -7,9 +7,9 @@ import CloudKitWire
 struct AnswerLedger: Sendable {
     /// By what a request is known. Each has room of its own, so that none takes that of the other.
     enum Kind: Hashable, Sendable, CaseIterable {
-        /// The name that the client gave it. Where there is no room, the user's oldest answers go.
+        /// The name that the client gave it. If there is no room, the user's oldest answers go.
         case name
-        /// Its signature. Where there is no room, it is refused: it must not act twice.
+        /// Its signature. If there is no room, it is refused: it must not act twice.
         case signature
 
         var table: HubKey.Table { self == .name ? .ledger : .signature }
@@ -55,12 +55,12 @@ struct AnswerLedger: Sendable {
             + ended.map { .key($0) } + [.first(1, of: HubKey(.ledgerTime))]
     }
 
-    /// The key of the answer by its name; nil where the request has none.
+    /// The key of the answer by its name; nil if the request has none.
     var nameKey: HubKey? { entries.first { $0.kind == .name }?.key }
 
-    /// The answer that the request got when it came before; nil where it comes for the first time.
+    /// The answer that the request got when it came before; nil if it comes for the first time.
     ///
-    /// - Throws: `BAD_REQUEST` where another request had the name, and `THROTTLED` where the answer
+    /// - Throws: `BAD_REQUEST` if another request had the name, and `THROTTLED` if the answer
     ///   must be kept and can't be.
     func knownAnswer(_ transaction: any HubReading) throws -> [UInt8]? {
         for entry in entries {
@@ -82,7 +82,7 @@ struct AnswerLedger: Sendable {
 
     /// Keeps an answer: the time when it can go (8 bytes), the hash of the request, the answer.
     ///
-    /// - Parameter short: An answer that says the same with less, where the first is too long.
+    /// - Parameter short: An answer that says the same with less, if the first is too long.
     func keep(
         _ answer: [UInt8], short: () -> [UInt8], _ transaction: any HubWriting
     ) throws {
@@ -146,7 +146,7 @@ struct AnswerLedger: Sendable {
         }
     }
 
-    /// How many bytes the answers of a kind have. They are counted one by one where that was not done
+    /// How many bytes the answers of a kind have. They are counted one by one if that was not done
     /// yet: the hub is of a version that did not count, and kept them for ten minutes.
     private func total(_ kind: Kind, _ transaction: any HubReading) throws -> Int64 {
         if let bytes = try transaction.value(kind.totalKey) {

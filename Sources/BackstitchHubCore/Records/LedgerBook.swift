@@ -1,6 +1,6 @@
 import Threading
 
-/// How much of the ledger is of each user, so that the oldest answers go where they are too many.
+/// How much of the ledger is of each user, so that the oldest answers go if they are too many.
 ///
 /// It is kept in memory: answers of before a restart go when their time is over.
 final class LedgerBook: Sendable {

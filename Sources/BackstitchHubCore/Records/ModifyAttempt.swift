@@ -64,7 +64,7 @@ struct ModifyAttempt<View: ZoneView> {
         }
     }
 
-    /// Deletes a record, and all that refer to it with DELETE_SELF, and so on; or nothing, where these
+    /// Deletes a record, and all that refer to it with DELETE_SELF, and so on; or nothing, if these
     /// are too many.
     private mutating func removeCascading(_ name: String, _ cause: Int) throws {
         var waiting = [name]
@@ -108,7 +108,7 @@ struct ModifyAttempt<View: ZoneView> {
         try cache.record(name, in: view).map { !$0.isDeleted } ?? false
     }
 
-    /// The live records that refer to a name with DELETE_SELF, in order; nil where there are more than
+    /// The live records that refer to a name with DELETE_SELF, in order; nil if there are more than
     /// a number.
     private func sources(of target: String, max: Int) throws -> [String]? {
         let link = RecordLink(target: target, kind: .deleteSelf)
@@ -128,7 +128,7 @@ struct ModifyAttempt<View: ZoneView> {
         return names.sorted()
     }
 
-    /// A live record that refers to a name with VALIDATE; nil where there is none.
+    /// A live record that refers to a name with VALIDATE; nil if there is none.
     private func validatingSource(of target: String) throws -> String? {
         let link = RecordLink(target: target, kind: .validate)
         var found: String?

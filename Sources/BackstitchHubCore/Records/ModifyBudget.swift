@@ -20,7 +20,7 @@ final class ModifyBudget {
 
     /// Begins with an operation.
     ///
-    /// - Throws: `LIMIT_EXCEEDED` where those before it left nothing.
+    /// - Throws: `LIMIT_EXCEEDED` if those before it left nothing.
     func begin() throws(WireError) {
         guard !isSpent else { throw Self.tooMuch }
         operations += 1
@@ -38,7 +38,7 @@ final class ModifyBudget {
         if links > limits.linksPerRequest { try end() }
     }
 
-    /// Counts keys of references; false where they are too many.
+    /// Counts keys of references; false if they are too many.
     func allows(visits count: Int) -> Bool {
         visits += count
         return visits <= Self.visitsMax

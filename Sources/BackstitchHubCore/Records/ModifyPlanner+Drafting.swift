@@ -156,7 +156,7 @@ extension ModifyPlanner {
             .badRequest, "'\(name)' refers to another zone. Both ends belong to one zone.")
     }
 
-    /// A value of a field as it is kept; nil where that is how it came.
+    /// A value of a field as it is kept; nil if that is how it came.
     private func kept(
         _ value: WireValue, _ fieldName: String, _ recordName: String, old: WireValue?
     ) throws -> WireValue? {

@@ -152,7 +152,7 @@ struct ModifyPlanner<View: ZoneView> {
     ) throws -> ModifyPlan {
         var plan = ModifyPlan(results: [])
         plan.writes.reserveCapacity(attempt.steps.count)
-        // By their places among the writes. A record changes twice only where it is deleted.
+        // By their places among the writes. A record changes twice only if it is deleted.
         var saved = [Int?](repeating: nil, count: operations.count)
         var latest: [String: Int] = [:]
         let hasDeletes = attempt.steps.contains { $0.draft.kind == .remove }
@@ -204,7 +204,7 @@ extension StoredRecord {
         return tombstone
     }
 
-    /// The fields where they matter to links or files; none otherwise, which saves reading them.
+    /// The fields if they matter to links or files; none otherwise, which saves reading them.
     fileprivate func fieldsWithLinksOrAssets() throws(HubFailure) -> WireFields {
         guard hasLinks || hasAssets else { return [:] }
         return try fields()

@@ -6,9 +6,9 @@ struct RecordLink: Hashable, Sendable {
     enum Kind: UInt8, Sendable {
         /// It deletes the source when the target is deleted.
         case deleteSelf = 1
-        /// It refuses to delete the target, and the source where there is no target.
+        /// It refuses to delete the target, and the source if there is no target.
         case validate = 2
-        /// It refuses the source where there is no target.
+        /// It refuses the source if there is no target.
         case parent = 3
     }
 

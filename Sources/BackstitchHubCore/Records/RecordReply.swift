@@ -8,7 +8,7 @@ struct RecordReply {
     var zoneID: WireZoneID?
     /// The addresses of files.
     var addresses: AssetAddresses
-    /// A name of the record that is good in addresses; nil where none was asked for.
+    /// A name of the record that is good in addresses; nil if none was asked for.
     var shortGUID: String?
 
     /// Writes a record, or what is left of one, as an element.
@@ -80,7 +80,7 @@ protocol RecordContent {
     /// Milliseconds since 1970, as ``modified``.
     var created: Int64 { get }
     var modified: Int64 { get }
-    /// Empty where it is not known: of a record that was deleted before it was made.
+    /// Empty if it is not known: of a record that was deleted before it was made.
     var recordType: Text { get }
     var changeTag: Text { get }
     var createdBy: Text { get }

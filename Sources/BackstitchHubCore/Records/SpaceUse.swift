@@ -51,7 +51,7 @@ extension HubLimits {
 }
 
 extension HubWriting {
-    /// Counts what the zones of a database take up, where that was not done yet: the database is of
+    /// Counts what the zones of a database take up, if that was not done yet: the database is of
     /// a version that did not count.
     func countBytes(of database: inout DatabaseRow, _ access: DatabaseAccess) throws {
         guard database.bytes == nil else { return }

@@ -7,7 +7,7 @@ struct ZoneFeed {
         var count: Int
         /// Of fields; the record that reaches this is the last one.
         var bytes: Int
-        /// Of what is made of the records. Where nothing is left, the page has none.
+        /// Of what is made of the records. If nothing is left, the page has none.
         var replyBytes = Int.max
     }
 
@@ -76,7 +76,7 @@ struct ZoneFeed {
             self.limits = limits
         }
 
-        /// Takes the record that an entry of the feed names; false where the page is full.
+        /// Takes the record that an entry of the feed names; false if the page is full.
         mutating func take(
             _ key: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer, _ visit: Visit
         ) throws -> Bool {

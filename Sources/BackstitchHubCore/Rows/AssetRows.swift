@@ -7,7 +7,7 @@ struct UploadRow: HubRow, Hashable, Sendable {
 
     /// The zone of the record.
     var zone: UInt32
-    /// Record and field that the file is for; both empty where any of the zone may hold it.
+    /// Record and field that the file is for; both empty if any of the zone may hold it.
     var recordName: String
     var fieldName: String
     /// Milliseconds since 1970.

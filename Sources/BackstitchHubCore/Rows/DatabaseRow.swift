@@ -8,7 +8,7 @@ struct DatabaseRow: HubRow, Hashable, Sendable {
     var number: UInt32
     /// The position of the last change in the list of changed zones.
     var sequence: UInt64 = 0
-    /// What the records of all zones take up, and the files that they hold; nil where it was not
+    /// What the records of all zones take up, and the files that they hold; nil if it was not
     /// counted yet.
     var bytes: Int64?
 

@@ -2,7 +2,7 @@ import CloudKitWire
 
 /// A row that is kept as a JSON object.
 protocol HubRow: WireBody {
-    /// What the row is, for the message where it is damaged.
+    /// What the row is, for the message if it is damaged.
     static var title: String { get }
 }
 

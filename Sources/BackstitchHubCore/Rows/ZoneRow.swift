@@ -14,7 +14,7 @@ struct ZoneRow: HubRow, Hashable, Sendable {
     var floor: UInt64 = 0
     /// The position of the last change in the database's list of changed zones.
     var databaseSequence: UInt64 = 0
-    /// What the records take up, and the files that they hold; nil where it was not counted yet.
+    /// What the records take up, and the files that they hold; nil if it was not counted yet.
     var bytes: Int64?
 
     static func key(database: UInt32, _ zoneName: String) -> HubKey {

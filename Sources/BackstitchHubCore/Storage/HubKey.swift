@@ -75,7 +75,7 @@ package struct HubKey: Hashable, Sendable {
         adding(name.utf8).adding([0])
     }
 
-    /// The key with the hash of a name, where the name would be too long. Whoever reads has to
+    /// The key with the hash of a name, if the name would be too long. Whoever reads has to
     /// compare the name that the value tells.
     package consuming func adding(hashed name: String) -> HubKey {
         var name = name

@@ -15,7 +15,7 @@ package protocol HubStorage: Sendable {
     /// It may run more than once, so it must not count or collect outside of itself. Whose turn it is
     /// depends on what the writes of each client cost.
     ///
-    /// - Throws: ``WorkGivenUp`` where the work had to end before it ran, or what the closure throws.
+    /// - Throws: ``WorkGivenUp`` if the work had to end before it ran, or what the closure throws.
     func write<R: Sendable>(
         _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R
@@ -52,7 +52,7 @@ package protocol HubReading {
     /// - Parameter queries: Called if the storage makes use of it.
     func expect(_ queries: () throws -> [KeyQuery]) rethrows
 
-    /// Runs a closure on the value of a key; nil where there is none. The bytes are valid inside of
+    /// Runs a closure on the value of a key; nil if there is none. The bytes are valid inside of
     /// the closure only.
     func withValue<R>(
         _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
@@ -88,6 +88,6 @@ package protocol HubWriting: HubReading {
     /// Sets the value of a key.
     func put(_ key: HubKey, _ value: [UInt8]) throws
 
-    /// Removes a key; nothing happens where it is not there.
+    /// Removes a key; nothing happens if it is not there.
     func delete(_ key: HubKey) throws
 }

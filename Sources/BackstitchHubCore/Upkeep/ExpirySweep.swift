@@ -87,6 +87,6 @@ extension HubWriting {
 }
 
 extension HubKey {
-    /// The table of the key; nil where it is none of this version.
+    /// The table of the key; nil if it is none of this version.
     fileprivate var table: Table? { bytes.first.flatMap(Table.init) }
 }

@@ -94,7 +94,7 @@ package struct FairQueue<Job> {
         // One was counted when it was taken.
         client.finish += max(0, cost - 1)
         clients[name] = client
-        // Where nobody waits, nobody is ahead of anybody.
+        // If nobody waits, nobody is ahead of anybody.
         if count == 0, running == 0 { clients = [:] }
         if clients.count > 2 * (heap.count + running) + Self.servedMax {
             clients = clients.filter { $0.value.waiting > 0 || $0.value.running > 0 }

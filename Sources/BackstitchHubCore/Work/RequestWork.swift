@@ -77,7 +77,7 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     /// Has the work end at its next step, because the hub ends.
     package func giveUp() { ending.withLock { $0 = .givenUp } }
 
-    /// Ends the work where it has to.
+    /// Ends the work if it has to.
     ///
     /// - Throws: ``WorkGivenUp``.
     package func check() throws {

@@ -49,7 +49,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
 
     /// Has a thread run a job.
     ///
-    /// - Parameter refuse: Called in place of it, on any thread, where too many jobs wait or the job
+    /// - Parameter refuse: Called in place of it, on any thread, if too many jobs wait or the job
     ///   waited too long.
     func submit(
         _ lane: Lane, _ work: RequestWork, _ run: @escaping @Sendable () -> Void,
@@ -83,7 +83,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
 
     /// Runs a closure on a thread of the pool.
     ///
-    /// - Throws: ``WorkGivenUp`` where it never ran; or what the closure throws.
+    /// - Throws: ``WorkGivenUp`` if it never ran; or what the closure throws.
     func run<R: Sendable>(
         _ lane: Lane, _ work: RequestWork, _ body: @escaping @Sendable () throws -> R
     ) async throws -> R {

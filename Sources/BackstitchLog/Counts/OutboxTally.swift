@@ -85,7 +85,7 @@ extension OutboxCounting {
     private static let isBeingMade: UInt8 = 1
 
     /// The stored form: version, flags, sequence (8, little-endian), and numbers in groups of 7 bits,
-    /// lowest first, the highest bit set where more follow.
+    /// lowest first, the highest bit set if more follow.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = [Self.version, isComplete ? 0 : Self.isBeingMade]
         withUnsafeBytes(of: sequence.littleEndian) { bytes.append(contentsOf: $0) }
@@ -111,7 +111,7 @@ extension OutboxCounting {
         return bytes + (position ?? [])
     }
 
-    /// Reads the stored form; nil where it is none.
+    /// Reads the stored form; nil if it is none.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count > 10, bytes[0] == Self.version else { return nil }
         var at = 10
@@ -147,7 +147,7 @@ extension OutboxCounting {
 }
 
 extension TableReader {
-    /// The stored tally, complete or not; one that is still to be made where there is none, or where
+    /// The stored tally, complete or not; one that is still to be made if there is none, or where
     /// a program has written that does not keep it up.
     package func outboxCounting(at head: UInt64) throws -> OutboxCounting {
         guard let counting = try meta(MetaName.outboxCounts).flatMap(OutboxCounting.init),
@@ -156,7 +156,7 @@ extension TableReader {
         return counting
     }
 
-    /// The stored tally of the moment that is read; nil where there is none.
+    /// The stored tally of the moment that is read; nil if there is none.
     package var storedTally: OutboxTally? {
         get throws {
             let counting = try outboxCounting(at: head)

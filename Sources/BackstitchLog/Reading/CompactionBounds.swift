@@ -63,8 +63,8 @@ extension TableReader {
 
     /// The last operation that a policy lets go.
     ///
-    /// - Complexity: O((log *n*)²), because clocks ascend with sequences. Where one was ahead and put
-    ///   right, operations from meanwhile count as old where a later one is, or stay.
+    /// - Complexity: O((log *n*)²), because clocks ascend with sequences. If one was ahead and put
+    ///   right, operations from meanwhile count as old if a later one is, or stay.
     package func compactionHorizon(
         _ policy: RetentionPolicy, at milliseconds: Int64
     ) throws -> UInt64 {

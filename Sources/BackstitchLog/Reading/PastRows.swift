@@ -11,7 +11,7 @@ package final class PastRows {
     package struct Record {
         /// The stored record key.
         package let key: [UInt8]
-        /// Where its row of then lies, as a baseline has it; nil where it had none.
+        /// Where its row of then lies, as a baseline has it; nil if it had none.
         fileprivate let range: Range<Int>?
     }
 
@@ -71,7 +71,7 @@ package final class PastRows {
 
     // MARK: Records
 
-    /// The record whose row a key of the tables names; nil where it did not change since.
+    /// The record whose row a key of the tables names; nil if it did not change since.
     package func record(at rowKey: UnsafeRawBufferPointer) -> Record? {
         record(
             Self.entity(of: rowKey), rowKey.part(TableKey.rowPrefixByteCount..<rowKey.count))
@@ -92,7 +92,7 @@ package final class PastRows {
         return records[low]
     }
 
-    /// The row of then; nil where there was none.
+    /// The row of then; nil if there was none.
     package func row(of record: Record) -> RowView? { baseline(of: record)?.row }
 
     private func baseline(of record: Record) -> BaselineView? {

@@ -4,7 +4,7 @@ import LMDB
 extension TableReader {
     /// A reader of the moment after an operation.
     ///
-    /// - Throws: `notInLog` where the log has not come to it, or does not tell any more.
+    /// - Throws: `notInLog` if the log has not come to it, or does not tell any more.
     package func at(_ sequence: UInt64) throws -> TableReader {
         let last = try head
         guard sequence <= last else {

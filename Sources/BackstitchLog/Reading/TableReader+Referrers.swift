@@ -43,7 +43,7 @@ extension TableReader {
 }
 
 extension PackedFields {
-    /// The tag byte and payload of a field, or nil where the row has none.
+    /// The tag byte and payload of a field, or nil if the row has none.
     package func rawValue(of field: FieldID) throws -> UnsafeRawBufferPointer? {
         guard let position = position(of: field) else { return nil }
         return try rawValue(at: position)

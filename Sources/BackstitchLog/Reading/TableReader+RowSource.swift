@@ -76,7 +76,7 @@ extension TableReader: RowSource {
 
     // MARK: Readability
 
-    /// What has to ask each row of an entity whether its Swift type can read it; nil where the marks
+    /// What has to ask each row of an entity whether its Swift type can read it; nil if the marks
     /// that rows carry say so.
     ///
     /// The marks are those of another schema until the records were examined, and always in the past,
@@ -160,7 +160,7 @@ extension TableReader: RowSource {
                 }
                 return
             }
-            // The entry before the end; the last one where nothing follows it.
+            // The entry before the end; the last one if nothing follows it.
             var isThere =
                 try cursor.seek(atOrAfter: end) ? try cursor.previous() : try cursor.last()
             while isThere {

@@ -9,7 +9,7 @@ package struct TableReader {
     package let catalog: CatalogSnapshot
     /// What was different at the moment that is read; nil for the present.
     package let past: PastRows?
-    /// Whether the checksums of rows are compared: where what they say is written again.
+    /// Whether the checksums of rows are compared: if what they say is written again.
     package let checksRows: Bool
 
     package init(
@@ -85,7 +85,7 @@ package struct TableReader {
 
     // MARK: The log
 
-    /// The sequence of the last operation; 0 where there is none.
+    /// The sequence of the last operation; 0 if there is none.
     package var head: UInt64 {
         get throws {
             if let past { return past.sequence }
@@ -98,7 +98,7 @@ package struct TableReader {
     /// Operations behind this sequence are not there yet at the moment that is read.
     package var lastVisible: UInt64 { past?.sequence ?? .max }
 
-    /// Calls `body` with the operation at a sequence; nil where there is none.
+    /// Calls `body` with the operation at a sequence; nil if there is none.
     package func withOperation<Result>(
         _ sequence: UInt64, _ body: (OperationView) throws -> Result
     ) throws -> Result? {
@@ -263,7 +263,7 @@ package struct TableReader {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The sequence that a key of the log spells; 0 where it is none.
+    /// The sequence that a key of the log spells; 0 if it is none.
     package var sequence: UInt64 {
         count == 8 ? UInt64(bigEndian: loadUnaligned(as: UInt64.self)) : 0
     }

@@ -17,7 +17,7 @@ package enum MetaName {
     package static let compaction = "log.compacted"
     /// The state of a zone's synchronisation.
     package static func zone(_ name: String) -> String { zonePrefix + name }
-    /// Nothing, where a repair lost what it knew of zones: the first pull of each fetches all.
+    /// Nothing, if a repair lost what it knew of zones: the first pull of each fetches all.
     package static let fetchAll = "repair.fetch"
     /// What the names of zones' states begin with.
     package static let zonePrefix = "sync."

@@ -5,14 +5,14 @@ import Threading
 /// The catalog of an open store, in step with what is stored.
 ///
 /// Another process may number new names or change indexes, so every transaction uses the catalog
-/// that it sees itself. It is looked up only after a commit, and decoded only where its bytes are not
+/// that it sees itself. It is looked up only after a commit, and decoded only if its bytes are not
 /// those of the last time.
 package final class CatalogState: Sendable {
     private struct Known {
         var snapshot: CatalogSnapshot
-        /// The stored bytes of the snapshot; nil where they were not compared yet.
+        /// The stored bytes of the snapshot; nil if they were not compared yet.
         var bytes: [UInt8]?
-        /// A commit at which the snapshot is right; nil where that was not seen yet.
+        /// A commit at which the snapshot is right; nil if that was not seen yet.
         var transaction: UInt64?
     }
 

@@ -6,7 +6,7 @@ package struct Databases: Sendable {
     package let log: Database
     /// Everything that follows from the log: rows, indexes, journal. See ``TableKey``.
     package let tables: Database
-    /// What does not follow from the log: the catalog, zone tokens, where pushing stands. And the
+    /// What does not follow from the log: the catalog, zone tokens, if pushing stands. And the
     /// views of projections, which follow from the log and the program's code.
     package let meta: Database
 

@@ -35,7 +35,7 @@ package final class EncodedEntities: Sendable {
     /// How many entities were encoded; those that were known are not among them.
     package var encodedCount: Int { state.withLock { $0.encodedCount } }
 
-    /// The bytes of an entity, which is encoded where they are not known.
+    /// The bytes of an entity, which is encoded if they are not known.
     package func bytes(of entity: CatalogEntity) throws -> [UInt8] {
         let known = state.withLock { state in
             if let known = state.latest[entity] { return Optional(known) }

@@ -16,7 +16,7 @@ package enum MetaChecksum {
 
     /// Whether a value is as it was written.
     ///
-    /// - Parameter checksum: What stands under the name of the checksum; nil where nothing does.
+    /// - Parameter checksum: What stands under the name of the checksum; nil if nothing does.
     package static func matches(_ value: [UInt8], named name: String, _ checksum: [UInt8]?) -> Bool
     {
         checksum == nil || checksum == bytes(of: value, named: name)

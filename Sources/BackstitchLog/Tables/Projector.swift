@@ -13,7 +13,7 @@ package struct Projector: ~Copyable {
     /// A copy of the row before an operation: a write to the tree may move the row itself.
     private var oldBuffer = ByteBuffer(capacity: 1024)
     private var writer = FieldWriter()
-    /// What waits to be pushed, kept up with the tables; nil where nobody asks.
+    /// What waits to be pushed, kept up with the tables; nil if nobody asks.
     package var counting: OutboxCounting?
 
     package init(access: Access, databases: Databases) {
@@ -55,7 +55,7 @@ package struct Projector: ~Copyable {
 
     /// Carries out on the row and its entries what an operation makes of it.
     ///
-    /// - Returns: the header of the row after it; nil where there is no row.
+    /// - Returns: the header of the row after it; nil if there is no row.
     private mutating func change(
         _ operation: OperationView, row: RowView?, _ before: RowHeader?, in table: EntityTable
     ) throws -> RowHeader? {
@@ -302,7 +302,7 @@ package struct Projector: ~Copyable {
         ) { try access.delete($0, in: databases.tables) }
     }
 
-    /// The stored value of an attribute; nil where there is none and the default counts.
+    /// The stored value of an attribute; nil if there is none and the default counts.
     private func effective(
         _ fields: PackedFields, _ attribute: CatalogAttribute
     ) throws -> FieldValue? {

@@ -83,7 +83,7 @@ package enum TableKey {
         output.append(big: field.rawValue)
     }
 
-    /// Appends a target's key as inverse indexes hold it: cut where it is very long, so that the
+    /// Appends a target's key as inverse indexes hold it: cut if it is very long, so that the
     /// whole stays below LMDB's 511 bytes; readers check the row then.
     package static func appendTarget(_ key: UnsafeRawBufferPointer, to output: inout ByteBuffer) {
         output.append(key.part(0..<min(key.count, OrderedKey.referenceBytesMax)))
@@ -91,7 +91,7 @@ package enum TableKey {
 
     /// Appends the key of a record's entry in an index.
     ///
-    /// - Parameter value: The stored value; nil where there is none and the default counts.
+    /// - Parameter value: The stored value; nil if there is none and the default counts.
     /// - Returns: whether there is an entry.
     package static func appendIndex(
         of table: EntityTable, _ attribute: CatalogAttribute, _ value: FieldValue?,

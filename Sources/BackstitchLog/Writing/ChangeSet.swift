@@ -22,11 +22,11 @@ public struct ChangeSet: Hashable, Sendable {
     /// The most records that a change set names; after that ``isComplete`` is false.
     public static let recordsMax = 100_000
 
-    /// The sequences of the operations; empty where nothing was appended.
+    /// The sequences of the operations; empty if nothing was appended.
     public internal(set) var sequences: Range<UInt64> = 0..<0
-    /// The author of the writes; of the last one where several were joined.
+    /// The author of the writes; of the last one if several were joined.
     public internal(set) var author: String
-    /// What the writes were for; of the last one where several were joined. Empty where it did not say.
+    /// What the writes were for; of the last one if several were joined. Empty if it did not say.
     public internal(set) var context: String
     /// Where the changes come from.
     public internal(set) var origins: Set<OperationOrigin> = []
@@ -117,7 +117,7 @@ public struct ChangeSet: Hashable, Sendable {
         numbered = [:]
     }
 
-    /// Adds the changes of a later commit, where it changed any record.
+    /// Adds the changes of a later commit, if it changed any record.
     package mutating func add(_ later: ChangeSet) {
         if !later.isEmpty { join(later) }
     }

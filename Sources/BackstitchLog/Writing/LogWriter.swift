@@ -44,9 +44,9 @@ package final class LogWriter {
     private let countingBefore: OutboxCounting
     private var operationBuffer = ByteBuffer(capacity: 4096)
 
-    /// Whether there are notes of records that could not be stored whole; nil where nobody looked.
+    /// Whether there are notes of records that could not be stored whole; nil if nobody looked.
     package var hasIncomplete: Bool?
-    /// Whether there are notes of deletes that the service never heard of; nil where nobody looked.
+    /// Whether there are notes of deletes that the service never heard of; nil if nobody looked.
     package var hasUnheardEnds: Bool?
 
     // The write that is running now.
@@ -68,7 +68,7 @@ package final class LogWriter {
     private var byteCount = 0
     /// Whether the write changed anything otherwise than by operations.
     package var hasWrittenDirectly = false
-    /// Why an operation was applied in part. The write can't be kept then, even where its closure
+    /// Why an operation was applied in part. The write can't be kept then, even if its closure
     /// goes on.
     package private(set) var failure: (any Error)?
     /// Whether leaving the write out needs the whole transaction to be given up.
@@ -320,7 +320,7 @@ package final class LogWriter {
         } catch let error as LMDBError {
             throw error
         } catch {
-            // As where an operation can't be counted.
+            // As if an operation can't be counted.
             projector.counting = nil
             return
         }

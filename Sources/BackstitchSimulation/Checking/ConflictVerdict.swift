@@ -2,7 +2,7 @@ import BackstitchCore
 
 /// Tells from a conflict's report alone whether it ended as a policy says.
 ///
-/// It shares no code with the engine's merge. Where nothing tells what the decision hangs on, as what
+/// It shares no code with the engine's merge. If nothing tells what the decision hangs on, as what
 /// an application answers, every end that is possible is right.
 struct ConflictVerdict {
     private let report: ConflictReport

@@ -4,7 +4,7 @@ import BackstitchCore
 extension LogAccount {
     /// What a transaction that merges duplicates has to do before it ends.
     struct Merging {
-        /// The transaction; nil where none merged.
+        /// The transaction; nil if none merged.
         var transaction: UInt64?
         /// The records that ended.
         var ended: [RecordKey: Place] = [:]
@@ -13,7 +13,7 @@ extension LogAccount {
     }
 
     /// Takes in the end of a duplicate: the record with the smaller name stays, keeps its values and
-    /// takes the other's where it has none.
+    /// takes the other's if it has none.
     mutating func end(
         duplicate place: Place, _ entry: Entry, with fields: Fields?, _ operation: OperationView
     ) throws {

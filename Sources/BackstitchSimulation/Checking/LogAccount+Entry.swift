@@ -47,8 +47,8 @@ extension LogAccount {
         }
 
         /// The version that the service delivered at a sequence, with what operations changed
-        /// before it since a base. Where that is known, a field that has its value again is as it was.
-        /// Where it is not, what the operations took away counts only in fields that are declared:
+        /// before it since a base. If that is known, a field that has its value again is as it was.
+        /// If it is not, what the operations took away counts only in fields that are declared:
         /// others are the service's.
         func rebased(
             at sequence: UInt64, base: UInt64, _ operations: [UInt64], _ table: EntityTable
@@ -74,7 +74,7 @@ extension LogAccount {
             return result
         }
 
-        /// With the references that a create leaves out until their targets are there, where the
+        /// With the references that a create leaves out until their targets are there, if the
         /// service's version is such a create.
         func closingCircles(
             _ fields: Fields?, at operation: OperationView, _ table: EntityTable
@@ -95,7 +95,7 @@ extension LogAccount {
         let sequences: [UInt64]
         let transaction: UInt64
         /// What the record has to be: the service's version with what the operations changed. There
-        /// are two ways where the service has a part of them.
+        /// are two ways if the service has a part of them.
         let fields: [Fields?]
     }
 

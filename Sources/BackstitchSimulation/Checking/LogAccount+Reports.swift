@@ -2,11 +2,11 @@ package import BackstitchCore
 import BackstitchStore
 
 extension LogAccount {
-    /// What else a log is held to, where it is known.
+    /// What else a log is held to, if it is known.
     package struct Expectation {
         /// The policy of the device's engine.
         package var policy: ConflictPolicy?
-        /// What the device's engine does where one side deleted a record.
+        /// What the device's engine does if one side deleted a record.
         package var deletePolicy = DeletePolicy.followPolicy
         /// Whether the device erased its records after the loss of a zone.
         package var mayErase = true

@@ -14,7 +14,7 @@ package import BackstitchStore
 ///   with what the device wrote or had, and ends as the policy says;
 /// - a record that ends without one takes no edits with it, and edits leave unknown fields alone;
 /// - within one life of a zone the base never goes back to an older version. A client can't tell a
-///   stale answer to a full fetch from a backup that was restored, so that this is not asked where
+///   stale answer to a full fetch from a backup that was restored, so that this is not asked if
 ///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
 package struct LogAccount {
     private(set) var entries: [Place: Entry] = [:]
@@ -291,7 +291,7 @@ package struct LogAccount {
             entry.synced = operation.sequence
         } else {
             entry.synced = acknowledgedThrough
-            // Where a version of before is back, so is what stayed here then.
+            // If a version of before is back, so is what stayed here then.
             if stamp.changeTag != entry.changeTag {
                 entry.keeping.append((operation.sequence, entry.kept(at: acknowledgedThrough)))
             }

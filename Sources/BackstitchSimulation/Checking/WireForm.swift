@@ -52,7 +52,7 @@ package enum WireForm {
         return canonical(ServiceMapping.serviceValue(value, of: attribute?.schema), attribute)
     }
 
-    /// What is different, for a person to read; nil where nothing is.
+    /// What is different, for a person to read; nil if nothing is.
     package static func difference(
         _ first: [String: ServiceValue], _ second: [String: ServiceValue],
         without hidden: Set<String> = []

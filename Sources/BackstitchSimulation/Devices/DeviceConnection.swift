@@ -68,7 +68,7 @@ final class DeviceConnection: RecordService {
         if isCrashed { throw ServiceError(.network, reason: "the device crashed") }
     }
 
-    /// Sends a request, where the device goes on before and after.
+    /// Sends a request, if the device goes on before and after.
     private func send<Reply>(
         _ body: () async throws(ServiceError) -> Reply
     ) async throws(ServiceError) -> Reply {

@@ -39,7 +39,7 @@ final class HeldRequest: Sendable {
 
     /// Waits for the request.
     ///
-    /// - Returns: whether it has come and is held; false where the call ended without it.
+    /// - Returns: whether it has come and is held; false if the call ended without it.
     func arrival() async -> Bool {
         await withCheckedContinuation { continuation in
             let hasCome = state.withLock { state in

@@ -125,10 +125,10 @@ struct SimulatedDevice {
     /// Starts the device again from what is in its folder.
     ///
     /// - Parameters:
-    ///   - schema: Another version of the schema; nil where it has the one that it had. With another
+    ///   - schema: Another version of the schema; nil if it has the one that it had. With another
     ///     one, no other process may have the folder open.
-    ///   - selection: What it exchanges from now on; nil where that is as it was.
-    ///   - zone: The zone that its application names from now on; nil where that is as it was.
+    ///   - selection: What it exchanges from now on; nil if that is as it was.
+    ///   - zone: The zone that its application names from now on; nil if that is as it was.
     mutating func reopen(
         _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil,
         zone: ZoneID? = nil

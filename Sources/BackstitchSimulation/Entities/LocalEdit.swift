@@ -160,7 +160,7 @@ struct LocalEdit: Sendable {
         return "save old note \(name): \(try transaction.save(note))"
     }
 
-    /// The record; nil where there is none, or what there is can't be read as its type.
+    /// The record; nil if there is none, or what there is can't be read as its type.
     private func read<Model: Entity>(
         _ id: EntityID<Model>, _ transaction: borrowing WriteTransaction
     ) throws -> Model? {

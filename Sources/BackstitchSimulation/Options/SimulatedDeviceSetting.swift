@@ -4,16 +4,16 @@ import Backstitch
 public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
     /// Its clock, its random numbers, and the faults that it meets by chance.
     var seed: UInt32
-    /// The device whose store it shares, as another process on the same machine; nil where the store
+    /// The device whose store it shares, as another process on the same machine; nil if the store
     /// is its own.
     var home: Int?
     /// The version of the application's schema that it begins with.
     var schema = SimulatedSchema.current
     /// What it exchanges until the devices settle.
     var selection = SimulatedSelection.all
-    /// How its engine decides about conflicts; nil where it does as the setting says.
+    /// How its engine decides about conflicts; nil if it does as the setting says.
     var policy: ConflictPolicy?
-    /// What its engine does where one side deleted a record; nil where it does as the setting says.
+    /// What its engine does if one side deleted a record; nil if it does as the setting says.
     var deletePolicy: DeletePolicy?
 
     package init(seed: UInt32) { self.seed = seed }
@@ -23,7 +23,7 @@ extension [SimulatedDeviceSetting] {
     /// The device whose store a device uses, which may be its own.
     func home(of index: Int) -> Int { self[index].home ?? index }
 
-    /// Takes a device away. Where others share its store, the first of them gets it.
+    /// Takes a device away. If others share its store, the first of them gets it.
     mutating func remove(device: Int) {
         let heir = indices.first { self[$0].home == device }
         for index in indices where self[index].home == device {

@@ -47,7 +47,7 @@ public enum SimulationFaultChoice: Hashable, Sendable {
 }
 
 extension SimulationFaultChoice: CustomStringConvertible {
-    /// What ``reading(_:)`` reads; `by seed` where the seed chooses.
+    /// What ``reading(_:)`` reads; `by seed` if the seed chooses.
     public var description: String {
         if self == .none { return "none" }
         if self == .all { return "all" }

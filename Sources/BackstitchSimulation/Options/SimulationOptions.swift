@@ -13,7 +13,7 @@ public struct SimulationOptions: Sendable {
     public var profile = SimulationProfile.default
     /// Which faults there are.
     public var faults = SimulationFaultChoice.bySeed
-    /// The folder below which the stores are made; nil takes memory where there is some.
+    /// The folder below which the stores are made; nil takes memory if there is some.
     public var directory: String?
     /// What stands between a device and the service, made of the service; the service itself unless
     /// given.

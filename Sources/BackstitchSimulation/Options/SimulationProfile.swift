@@ -17,7 +17,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case crashes
     /// Small requests and pages, values that are too large.
     case limits
-    /// Records with natural keys, which become one where several devices make them.
+    /// Records with natural keys, which become one if several devices make them.
     case naturalKeys
 
     /// What it is, in a few words.

@@ -31,7 +31,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     /// Whether an engine has to go on by itself in the end.
     var checksLiveness: Bool
 
-    /// The bytes of a pass: where passes are small, half of the seeds also end them by bytes, within
+    /// The bytes of a pass: if passes are small, half of the seeds also end them by bytes, within
     /// transactions.
     var bytesPerPass: Int {
         recordsPerPass < 10 && recordsPerPass % 2 == 1 ? recordsPerPass * 3_000 : 16 << 20
@@ -140,7 +140,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     /// How the engine of a device decides about conflicts.
     package func policy(of device: Int) -> ConflictPolicy { devices[device].policy ?? policy }
 
-    /// What the engine of a device does where one side deleted a record.
+    /// What the engine of a device does if one side deleted a record.
     func deletePolicy(of device: Int) -> DeletePolicy {
         devices[device].deletePolicy ?? deletePolicy
     }

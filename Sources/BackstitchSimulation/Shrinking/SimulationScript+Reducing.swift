@@ -1,7 +1,7 @@
 import BackstitchCore
 
 extension SimulationScript {
-    /// Without a device and its steps; the same where it is the last one.
+    /// Without a device and its steps; the same if it is the last one.
     func without(device: Int) -> SimulationScript {
         guard setting.devices.count > 1 else { return self }
         var script = self

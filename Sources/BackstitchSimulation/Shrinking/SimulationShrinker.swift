@@ -23,7 +23,7 @@ public struct SimulationShrinker: Sendable {
     private var script: SimulationScript
     private var failure: SimulationFailure
 
-    /// Reduces a script; nil where it does not fail.
+    /// Reduces a script; nil if it does not fail.
     ///
     /// - Parameters:
     ///   - options: Those that it fails with.
@@ -65,7 +65,7 @@ public struct SimulationShrinker: Sendable {
         }
     }
 
-    /// Takes a script over where it fails the same check.
+    /// Takes a script over if it fails the same check.
     @discardableResult
     private mutating func keep(
         _ candidate: SimulationScript, _ progress: (Int, Int) -> Void

@@ -42,7 +42,7 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case expireTokens
     /// The service is backed up.
     case backUp
-    /// The service is put back to its backup; nothing happens where there is none.
+    /// The service is put back to its backup; nothing happens if there is none.
     case restore
     /// The service loses everything.
     case wipe
@@ -65,7 +65,7 @@ public struct EngineTrouble: Hashable, Sendable, Codable {
         case replace
         /// A second one on the same store object wants to exchange; it may once the first has ended.
         case double
-        /// It is stopped, and another process wants to go on with the store; where the device has no
+        /// It is stopped, and another process wants to go on with the store; if the device has no
         /// other process, it happens to one that has, and else it is replaced.
         case move
         /// The call that runs the round is cancelled.
@@ -76,7 +76,7 @@ public struct EngineTrouble: Hashable, Sendable, Codable {
 
     /// What happens.
     public var kind: Kind
-    /// Which request of the round it happens in, from 0; where there is none, the round is as ever.
+    /// Which request of the round it happens in, from 0; if there is none, the round is as ever.
     public var request: Int
     /// Whether the service has done by then what the request asks for.
     public var isDone: Bool
@@ -108,7 +108,7 @@ public enum SimulatedReset: String, Hashable, Sendable, Codable, CaseIterable {
     case remote
     /// The zone is deleted.
     case destroyZone
-    /// Everything is compared anew, and the service's version wins where nothing was edited.
+    /// Everything is compared anew, and the service's version wins if nothing was edited.
     case fromServer
     /// Everything is compared anew, and the local version wins.
     case fromLocal

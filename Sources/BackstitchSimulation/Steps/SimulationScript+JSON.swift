@@ -2,7 +2,7 @@ public import Foundation
 
 extension SimulationScript {
     /// Reads a script as ``json`` writes it.
-    /// - Throws: ``SimulationScriptError`` where it is no script, or a value is out of its range.
+    /// - Throws: ``SimulationScriptError`` if it is no script, or a value is out of its range.
     public init(json: Data) throws(SimulationScriptError) {
         do {
             self = try JSONDecoder().decode(SimulationScript.self, from: json)

@@ -6,7 +6,7 @@ public struct SimulationScriptError: Error, Hashable, Sendable, CustomStringConv
 
 extension SimulationScript {
     /// Checks what comes from outside, so that running it can't trap.
-    /// - Throws: where a value is out of its range.
+    /// - Throws: if a value is out of its range.
     public func validate() throws(SimulationScriptError) {
         guard version == Self.currentVersion else {
             throw SimulationScriptError(

@@ -249,7 +249,7 @@ extension SimulationWorld {
 
     /// An engine may not exchange while another one on the store has a request under way.
     ///
-    /// - Parameter processes: Those of the two engines. Where one of them crashed, its turn has ended.
+    /// - Parameter processes: Those of the two engines. If one of them crashed, its turn has ended.
     private func expectStandby(
         _ engine: SyncEngine, on processes: [Int], _ late: LateReply
     ) async throws {

@@ -11,7 +11,7 @@ extension SimulationWorld {
         note("\(SimulatedDevice.name(index))'s disk gets full after \(commits) commits")
         try await edit(index)
         try await exchange(index)
-        // Where a process ended meanwhile, there is space again before it starts.
+        // If a process ended meanwhile, there is space again before it starts.
         if disk.isFilling {
             var refused = disk.free()
             if !devices[index].isCrashed {

@@ -93,7 +93,7 @@ extension SimulationWorld {
         try check(index)
     }
 
-    /// What was forgotten with a zone ends only where the new one had it: no zone can tell the end of a
+    /// What was forgotten with a zone ends only if the new one had it: no zone can tell the end of a
     /// record that it never had.
     private func checkMove(of index: Int, after sequence: UInt64) throws {
         var isKnown: [RecordPlace: Bool] = [:]

@@ -24,7 +24,7 @@ actor SimulationWorld {
     var pool: RecordPool
     var result: SimulationResult
     var step = 0
-    /// What happened last, to be put into words only where something fails.
+    /// What happened last, to be put into words only if something fails.
     private var lastSteps: [(step: Int, text: () -> String)] = []
     /// The devices with an exchange under way.
     var exchanging: Set<Int> = []

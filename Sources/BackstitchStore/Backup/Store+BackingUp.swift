@@ -19,8 +19,8 @@ extension Store {
     /// - Parameters:
     ///   - directory: The path of the copy: nothing may be there, and its parent must exist.
     ///   - progress: How far verifying has come, on another thread.
-    /// - Throws: `invalidTarget` where something is at the path, its parent is no folder, or it is
-    ///   inside the store; `full`, `inaccessible`, `closed` or `io`; `damaged` where the store is.
+    /// - Throws: `invalidTarget` if something is at the path, its parent is no folder, or it is
+    ///   inside the store; `full`, `inaccessible`, `closed` or `io`; `damaged` if the store is.
     ///   Nothing is at the path then.
     @discardableResult
     public func backup(

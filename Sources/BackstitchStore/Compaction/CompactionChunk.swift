@@ -26,18 +26,18 @@ struct CompactionChunk: ~Copyable {
         /// The operations that are replaced: the baseline from before the chunk, then those of the
         /// chunk.
         var entries: [Entry] = []
-        /// The record after them; nil where it has no row.
+        /// The record after them; nil if it has no row.
         var row: FoldedRow?
         /// Operations that change content stay as they are from the first behind this sequence on,
-        /// because sync may read them one by one. Nil where all may go.
+        /// because sync may read them one by one. Nil if all may go.
         var synced: UInt64?
-        /// The first operation that stays as it is; 0 where the record's operations stay from the
+        /// The first operation that stays as it is; 0 if the record's operations stay from the
         /// beginning of the chunk.
         var firstKept: UInt64?
     }
 
     private(set) var records: [Record] = []
-    /// The last operation that was looked at, or the end of the range where there are no more.
+    /// The last operation that was looked at, or the end of the range if there are no more.
     private(set) var end: UInt64
     private(set) var visited = 0
     private var bytes = 0

@@ -13,7 +13,7 @@ public struct CompactionReport: Hashable, Sendable {
     public let bytesAfter: Int
     /// The number of operations that were taken out.
     public let removed: Int
-    /// Operations up to this sequence may be missing; 0 where none are.
+    /// Operations up to this sequence may be missing; 0 if none are.
     public let compactedThrough: UInt64
     /// The bytes that the data file took up on the disk before it.
     public let allocatedBytesBefore: Int
@@ -21,7 +21,7 @@ public struct CompactionReport: Hashable, Sendable {
     public let allocatedBytesAfter: Int
     /// The bytes that went back to the file system. The file keeps its length, with holes in it.
     public let returnedBytes: Int
-    /// Whether the file system can take pages out of the middle of a file. Where it can't, they are
+    /// Whether the file system can take pages out of the middle of a file. If it can't, they are
     /// used again by later commits.
     public let returnsSpace: Bool
     /// Whether it went on to the end; otherwise its task was cancelled, and the next one goes on.

@@ -25,7 +25,7 @@ struct CompactionRun: Equatable, Sendable {
 
     /// Notes that a record's operations are kept.
     ///
-    /// - Parameter first: The first of them; 0 where only its baseline was looked at.
+    /// - Parameter first: The first of them; 0 if only its baseline was looked at.
     mutating func keep(_ record: RecordPlace, from first: UInt64) {
         keptRecords.insert(record)
         if first > 0 { firstKept = firstKept == 0 ? first : min(firstKept, first) }
@@ -50,7 +50,7 @@ struct CompactionBudget: Sendable {
     /// Bytes of operations and rows that are read and made.
     var bytes = 4 << 20
 
-    /// A chunk of half the size, which takes less space until it is committed; nil where this one is
+    /// A chunk of half the size, which takes less space until it is committed; nil if this one is
     /// of one operation.
     var half: CompactionBudget? {
         guard operations > 1 else { return nil }

@@ -12,10 +12,10 @@ extension Store {
     ///
     /// Then half-empty pages of the log and the tables are packed, and free pages go back to the file
     /// system, but for 64 that the next commits use, short runs, and those that a reader of any
-    /// process still needs. Where many lie scattered, pages are moved so that they lie together. That
+    /// process still needs. If many lie scattered, pages are moved so that they lie together. That
     /// is done in such chunks too, also where the log may not shrink.
     ///
-    /// On a full disk the chunks get smaller until one fits into the pages that are free. Where none
+    /// On a full disk the chunks get smaller until one fits into the pages that are free. If none
     /// does, it fails with `full`; free some MiB of the disk, and run it again. Pages that can't be packed
     /// or moved for lack of space stay, and the report says that it is not complete.
     ///
@@ -25,8 +25,8 @@ extension Store {
     /// - Parameters:
     ///   - policy: What to keep. What was taken out before does not come back.
     ///   - progress: Called after each chunk, on another thread. Its total is an upper bound.
-    /// - Returns: what was done. Where the task is cancelled it stops between two chunks.
-    /// - Throws: `invalidValue` where the policy is impossible; `damaged` where the log is, which
+    /// - Returns: what was done. If the task is cancelled it stops between two chunks.
+    /// - Throws: `invalidValue` if the policy is impossible; `damaged` if the log is, which
     ///   is then left as it was from that chunk on; `closed`, `full`, `io`.
     /// - Complexity: O(*n*) in the operations since the last compaction, about five microseconds each.
     @discardableResult

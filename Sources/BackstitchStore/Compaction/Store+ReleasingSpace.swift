@@ -59,7 +59,7 @@ extension Store {
                     next = step.next
                 } while next != nil
             }
-            // Few that are left are not worth another pass. Where a reader began meanwhile, free
+            // Few that are left are not worth another pass. If a reader began meanwhile, free
             // pages can't be used, and the file grows.
             let lastPage = try await onWriter { try $0.info.lastPage }
             if moved <= pagesInUse / 64 || lastPage > info.lastPage + 64 { return }
@@ -102,7 +102,7 @@ extension Store {
         return release
     }
 
-    /// Does what a compaction can do without; nil where the disk is too full for it.
+    /// Does what a compaction can do without; nil if the disk is too full for it.
     private func unlessFull<Result>(
         _ body: () async throws -> Result
     ) async throws -> Result? {
@@ -157,7 +157,7 @@ extension Store {
         }
     }
 
-    /// Gives some free pages back behind a commit, where its pace says so; on the writer thread.
+    /// Gives some free pages back behind a commit, if its pace says so; on the writer thread.
     ///
     /// A failure ends it until the store is opened again: what was written is not affected, and
     /// ``compact(_:progress:)`` tells of it.

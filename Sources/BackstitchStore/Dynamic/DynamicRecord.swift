@@ -24,7 +24,7 @@ public struct DynamicRecord: Hashable, Sendable {
     /// The values by attribute name, those included that no schema declares; none for a record
     /// that was deleted. An attribute without a value has no entry.
     public let values: [String: Value]
-    /// The state; where several apply the first of deleted, parked, unreadable and dirty.
+    /// The state; if several apply the first of deleted, parked, unreadable and dirty.
     public let state: State
     /// The sequence of the last operation that changed the record.
     public let lastSequence: UInt64
@@ -68,7 +68,7 @@ extension DynamicRecord {
 }
 
 extension EntityTable {
-    /// The name of a field, or its number where the catalog lacks it.
+    /// The name of a field, or its number if the catalog lacks it.
     func attributeName(_ field: FieldID) -> String {
         attribute(field)?.attributeName ?? "field \(field.rawValue)"
     }

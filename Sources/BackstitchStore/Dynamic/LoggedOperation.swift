@@ -7,9 +7,9 @@ public struct LoggedOperation: Hashable, Sendable {
     public struct Change: Hashable, Sendable {
         /// The attribute's name.
         public let attribute: String
-        /// The value before the operation; nil where there was none.
+        /// The value before the operation; nil if there was none.
         public let before: Value?
-        /// The value after it; nil where there is none.
+        /// The value after it; nil if there is none.
         public let after: Value?
     }
 
@@ -19,9 +19,9 @@ public struct LoggedOperation: Hashable, Sendable {
     public let kind: OperationKind
     /// Where it comes from.
     public let origin: OperationOrigin
-    /// Who wrote it, as the write named itself; empty where it did not.
+    /// Who wrote it, as the write named itself; empty if it did not.
     public let author: String
-    /// What its transaction was for, as the write said; empty where it did not, or where compaction
+    /// What its transaction was for, as the write said; empty if it did not, or where compaction
     /// took out the transaction's first operation, which carries it.
     public let context: String
     /// The sequence of the first operation of the same transaction.

@@ -9,7 +9,7 @@ extension ReadTransaction {
     ///   - first: The sequence to begin at.
     ///   - limit: The most operations to read. They are held in memory: read a long log in parts.
     ///   - filter: Which operations count.
-    /// - Throws: `damaged` where the first operation that was to be read is; otherwise the
+    /// - Throws: `damaged` if the first operation that was to be read is; otherwise the
     ///   operations in front of a damaged one are returned. `unknownEntity`, `invalidName`.
     public func operations(
         from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
@@ -38,7 +38,7 @@ extension ReadTransaction {
     /// Each names the one before, so that the cost is that of the operations themselves. Only for a
     /// record that is gone from the store the log is searched for the last one.
     ///
-    /// - Throws: `unknownEntity`, `invalidName`; `damaged` where an operation can't be read.
+    /// - Throws: `unknownEntity`, `invalidName`; `damaged` if an operation can't be read.
     public func operations(
         of key: RecordKey, entity: String, limit: Int = .max
     ) throws -> [LoggedOperation] {
@@ -141,7 +141,7 @@ extension TableReader {
         }
     }
 
-    /// The sequence of the last operation that changed a record; 0 where there is none.
+    /// The sequence of the last operation that changed a record; 0 if there is none.
     func lastContentOperation(
         of key: RecordKey, entity: String, _ filter: OperationFilter
     ) throws -> UInt64 {

@@ -2,11 +2,11 @@ public import BackstitchCore
 package import BackstitchLog
 
 extension ReadTransaction {
-    /// Reads a record without its Swift type; nil where there is none.
+    /// Reads a record without its Swift type; nil if there is none.
     ///
     /// - Parameter includesDeleted: Whether a record counts that was deleted here and whose delete
     ///   was not pushed yet.
-    /// - Throws: `unknownEntity`; `damaged` where the row can't be read.
+    /// - Throws: `unknownEntity`; `damaged` if the row can't be read.
     public func record(
         _ key: RecordKey, of entity: String, includesDeleted: Bool = false
     ) throws -> DynamicRecord? {
@@ -17,13 +17,13 @@ extension ReadTransaction {
         return try DynamicRecord(row, key: key, table: table)
     }
 
-    /// Reads a record of the store's own zone without its Swift type; nil where there is none.
+    /// Reads a record of the store's own zone without its Swift type; nil if there is none.
     ///
     /// - Parameters:
     ///   - name: The record's name as the service spells it; a UUID in upper case.
     ///   - includesDeleted: Whether a record counts that was deleted here and whose delete was not
     ///     pushed yet.
-    /// - Throws: `unknownEntity`; `damaged` where the row can't be read.
+    /// - Throws: `unknownEntity`; `damaged` if the row can't be read.
     public func record(
         _ name: String, of entity: String, includesDeleted: Bool = false
     ) throws -> DynamicRecord? {
@@ -65,7 +65,7 @@ extension ReadTransaction {
     ///   - limit: The most records to read.
     ///   - includesDeleted: Whether records count that were deleted here and whose deletes were not
     ///     pushed yet.
-    /// - Throws: `unknownEntity`; `damaged` where a row can't be read.
+    /// - Throws: `unknownEntity`; `damaged` if a row can't be read.
     public func records(
         of entity: String, from start: RecordKey? = nil, limit: Int,
         includesDeleted: Bool = false

@@ -5,9 +5,9 @@ import LMDB
 extension Store {
     /// Tells what the store holds and how far it is synced.
     ///
-    /// - Throws: `closed`, `io`; `damaged` where a row, an operation or a zone's state can't be read.
+    /// - Throws: `closed`, `io`; `damaged` if a row, an operation or a zone's state can't be read.
     /// - Complexity: O(*n*) in the entries of views. Records and what waits are counted by the commits;
-    ///   where another version of the program wrote last, which does not count, all rows are read.
+    ///   if another version of the program wrote last, which does not count, all rows are read.
     public func info() throws -> StoreInfo {
         let space: StoreInfo.Space
         do {

@@ -18,10 +18,10 @@ extension Store {
     ///   - directory: The path of the store's folder.
     ///   - access: Whether the store may be written to, as ``rebuild()`` does.
     ///   - checksPages: Whether every page in use is checked first, some microseconds each. Do so
-    ///     where the file may be damaged: the storage engine trusts pages and may crash on a
+    ///     if the file may be damaged: the storage engine trusts pages and may crash on a
     ///     damaged one.
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
-    ///   where this process has the store open with other options.
+    ///   if this process has the store open with other options.
     public static func open(
         existing directory: String, access: StoreAccess = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false

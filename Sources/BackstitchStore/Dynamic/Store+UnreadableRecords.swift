@@ -3,7 +3,7 @@ import BackstitchLog
 import LMDB
 
 extension Store {
-    /// The numbers of records that no query gives, by entity; empty where there are none.
+    /// The numbers of records that no query gives, by entity; empty if there are none.
     ///
     /// Such a record is whole and stays in the store, but its values don't fit the Swift type: it came
     /// from another version of the program, or the schema changed. It appears once a schema fits it.
@@ -13,7 +13,7 @@ extension Store {
     ///
     /// Opening does not look at records; those of a changed entity are marked in the background.
     ///
-    /// - Throws: `closed`, `io`; `damaged` where a row can't be read.
+    /// - Throws: `closed`, `io`; `damaged` if a row can't be read.
     /// - Complexity: O(*n*) in such records; until the records of a changed entity were all marked,
     ///   in its records.
     public func unreadableRecords() throws -> [String: Int] {

@@ -1,6 +1,6 @@
 /// What a store that exists is opened for.
 public enum StoreAccess: String, Hashable, Sendable, CaseIterable {
-    /// Reading only. The data file is never written. A lock file is made where it is missing and
+    /// Reading only. The data file is never written. A lock file is made if it is missing and
     /// may be, because it keeps writers of other processes from overwriting what is read.
     case readOnly
     /// Reading and writing.

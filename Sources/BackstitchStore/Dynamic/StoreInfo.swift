@@ -29,7 +29,7 @@ public struct StoreInfo: Hashable, Sendable {
         public let needsPull: Bool
         /// Whether everything is being fetched anew.
         public let isFullFetch: Bool
-        /// Why nothing is exchanged; nil where it is.
+        /// Why nothing is exchanged; nil if it is.
         public let suspension: String?
     }
 
@@ -45,7 +45,7 @@ public struct StoreInfo: Hashable, Sendable {
         public let isComplete: Bool
         /// The number of entries.
         public let entries: Int
-        /// Why it stands still; nil where it does not.
+        /// Why it stands still; nil if it does not.
         public let failure: ProjectionFailure?
     }
 
@@ -53,7 +53,7 @@ public struct StoreInfo: Hashable, Sendable {
     public struct Space: Hashable, Sendable {
         /// The length of the data file, in bytes; it never falls.
         public let fileBytes: Int
-        /// The bytes that the data file takes up on the disk: less than its length where free pages
+        /// The bytes that the data file takes up on the disk: less than its length if free pages
         /// went back to the file system.
         public let allocatedBytes: Int
         /// The address space that is set aside for it, in bytes.
@@ -79,7 +79,7 @@ public struct StoreInfo: Hashable, Sendable {
     public let lastSequence: UInt64
     /// The number of operations in the log.
     public let operations: Int
-    /// Operations up to this sequence may be missing, because they were compacted; 0 where none are.
+    /// Operations up to this sequence may be missing, because they were compacted; 0 if none are.
     public let compactedThrough: UInt64
     /// How much waits to be pushed, is parked, or is in the conflict journal.
     public let outbox: OutboxCounts

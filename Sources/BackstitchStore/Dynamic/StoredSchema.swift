@@ -22,8 +22,8 @@ extension Store {
     /// The new store has an identity of its own and no records. A program opens it with its Swift types
     /// like any other store.
     ///
-    /// - Parameter directory: Where nothing is, or an empty folder. Its parent must exist.
-    /// - Throws: `invalidTarget` where there is something already; `invalidSchema` where the schema
+    /// - Parameter directory: A place where nothing is, or an empty folder. Its parent must exist.
+    /// - Throws: `invalidTarget` if there is something already; `invalidSchema` if the schema
     ///   contradicts itself; `inaccessible`, `full` or `io`.
     public static func create(
         at directory: String, schema: StoredSchema, configuration: StoreConfiguration = .init()

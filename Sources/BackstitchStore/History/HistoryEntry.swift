@@ -6,7 +6,7 @@ import BackstitchLog
 public struct HistoryEntry: Sendable {
     /// The operation; what it has can be asked of the entry itself.
     public let operation: LoggedOperation
-    /// The record's values after the operation by attribute name; nil where it ended.
+    /// The record's values after the operation by attribute name; nil if it ended.
     public let values: [String: Value]?
     private let table: EntityTable
     private let types: TypeTable
@@ -28,10 +28,10 @@ public struct HistoryEntry: Sendable {
     /// Whether history begins here: the entry stands for everything before, which was compacted.
     public var isBaseline: Bool { operation.kind == .baseline }
 
-    /// The record after the operation as its Swift type; nil where it ended.
+    /// The record after the operation as its Swift type; nil if it ended.
     ///
-    /// - Throws: `unknownEntity` where the store's schema lacks the type or the record is of another
-    ///   one; `unreadable` where the values don't fit the type.
+    /// - Throws: `unknownEntity` if the store's schema lacks the type or the record is of another
+    ///   one; `unreadable` if the values don't fit the type.
     public func model<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
         let binding = try types.binding(of: type)
         guard binding.number == table.number else {

@@ -4,11 +4,11 @@ extension ReadTransaction {
     /// The history of a record, newest first: each operation that changed its content, with the record
     /// as it was after it.
     ///
-    /// It ends with the insert of the record's first life, or with a baseline where what was before
+    /// It ends with the insert of the record's first life, or with a baseline if what was before
     /// was compacted. Costs what ``operations(of:entity:limit:)`` does.
     ///
     /// - Parameter limit: The most entries.
-    /// - Throws: `unknownEntity`, `invalidName`; `damaged` where an operation can't be read.
+    /// - Throws: `unknownEntity`, `invalidName`; `damaged` if an operation can't be read.
     public func history<Model: Entity>(
         of id: EntityID<Model>, limit: Int = .max
     ) throws -> [HistoryEntry] {
@@ -49,7 +49,7 @@ extension Store {
 }
 
 extension LoggedOperation {
-    /// The values of the record before the operation, from those after it; nil where there was none,
+    /// The values of the record before the operation, from those after it; nil if there was none,
     /// or where the log does not tell.
     fileprivate func undone(from after: [String: Value]?) -> [String: Value]? {
         switch kind {

@@ -11,8 +11,8 @@ extension Store {
     /// for each one of a record that changed since. Names and indexes are those of the present schema.
     ///
     /// - Parameter sequence: The last operation that counts; 0 for the empty store before the first.
-    /// - Throws: `notInLog` where the log has no such operation yet, or was compacted beyond it: the
-    ///   message names the oldest state that can be read. `damaged` where an operation can't be read;
+    /// - Throws: `notInLog` if the log has no such operation yet, or was compacted beyond it: the
+    ///   message names the oldest state that can be read. `damaged` if an operation can't be read;
     ///   `closed`, or what the closure throws.
     public func read<Result>(
         at sequence: UInt64, _ body: (borrowing ReadTransaction) throws -> Result

@@ -12,7 +12,7 @@ struct TransactionStep {
 extension TableReader {
     /// The records that a transaction changed, in the order of its last operations of each.
     ///
-    /// - Throws: `notInLog` where the log has no such transaction, or not all of it any more.
+    /// - Throws: `notInLog` if the log has no such transaction, or not all of it any more.
     func steps(ofTransaction id: UInt64) throws -> [TransactionStep] {
         var steps: [RecordPlace: TransactionStep] = [:]
         var expected = id
@@ -52,7 +52,7 @@ extension ReadTransaction {
     /// - Parameters:
     ///   - limit: The most transactions.
     ///   - author: Who wrote them; nil for anybody.
-    /// - Throws: `damaged` where an operation can't be read.
+    /// - Throws: `damaged` if an operation can't be read.
     /// - Complexity: O(*n*) in the operations back to the last one that is listed.
     public func transactions(limit: Int, by author: String? = nil) throws -> [TransactionSummary] {
         guard limit > 0 else { return [] }

@@ -1,7 +1,7 @@
 public import BackstitchCore
 public import Foundation
 
-/// What an undo does where a record is not any more what the transaction left.
+/// What an undo does if a record is not any more what the transaction left.
 public enum UndoPolicy: Hashable, Sendable, CaseIterable {
     /// It throws and changes nothing.
     case allOrNothing
@@ -19,7 +19,7 @@ public struct UndoReport: Hashable, Sendable {
         public let key: RecordKey
     }
 
-    /// The transaction that the undo made, whose undo is the redo; nil where there was nothing to
+    /// The transaction that the undo made, whose undo is the redo; nil if there was nothing to
     /// change.
     public let transaction: UInt64?
     /// The records that are again what they were before.
@@ -33,9 +33,9 @@ public struct UndoReport: Hashable, Sendable {
 public struct TransactionSummary: Hashable, Sendable, Identifiable {
     /// The sequence of its first operation.
     public let id: UInt64
-    /// Who wrote it; empty where the write did not say.
+    /// Who wrote it; empty if the write did not say.
     public let author: String
-    /// What it was for; empty where the write did not say.
+    /// What it was for; empty if the write did not say.
     public let context: String
     /// The time of its first operation.
     public let date: Date

@@ -10,8 +10,8 @@ extension WriteTransaction {
     /// or the next pull. Records that refer to one that vanishes keep its id.
     ///
     /// - Returns: whether there were such edits.
-    /// - Throws: `unknownEntity`; `invalidName` where another record took the name of a deleted one
-    ///   meanwhile; `busy` where the service lost the record's zone and has to get it anew first.
+    /// - Throws: `unknownEntity`; `invalidName` if another record took the name of a deleted one
+    ///   meanwhile; `busy` if the service lost the record's zone and has to get it anew first.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
         try log.revert(
@@ -116,7 +116,7 @@ extension LogWriter {
 }
 
 extension TableReader {
-    /// What is to be reverted of a record; nil where nothing is.
+    /// What is to be reverted of a record; nil if nothing is.
     fileprivate func revert(of row: RowView, _ place: RecordPlace) throws -> Revert? {
         // A record that the service lost and that was not edited since has no edits to give up.
         guard row.isDirty, !row.flags.contains(.isForgotten) else { return nil }

@@ -10,9 +10,9 @@ extension WriteTransaction {
     ///
     /// - Parameters:
     ///   - id: The transaction: the sequence of its first operation.
-    ///   - policy: What is done where a record is not any more what the transaction left.
-    /// - Throws: `changedSince` where there are such records, which are named; `notInLog`,
-    ///   `deleteDenied`, `invalidName` where another record has the name by now.
+    ///   - policy: What is done if a record is not any more what the transaction left.
+    /// - Throws: `changedSince` if there are such records, which are named; `notInLog`,
+    ///   `deleteDenied`, `invalidName` if another record has the name by now.
     @discardableResult
     public func undo(
         transaction id: UInt64, _ policy: UndoPolicy = .allOrNothing
@@ -122,7 +122,7 @@ extension LogWriter {
 }
 
 extension TableReader {
-    /// The fields of a record; nil where it does not exist.
+    /// The fields of a record; nil if it does not exist.
     fileprivate func fields(of place: RecordPlace) throws -> Fields? {
         guard let row = try row(place.entity, place.key), !row.isDeleted else { return nil }
         return try row.fields.map { try Fields($0) }

@@ -25,7 +25,7 @@ public struct Conflict: Hashable, Sendable {
     public let server: [String: Value]?
     /// What both sides agreed on.
     public let outcome: [String: Value]?
-    /// The record that has the local version: a new one where both were kept, or the one that this
+    /// The record that has the local version: a new one if both were kept, or the one that this
     /// one became one with, because a unique attribute had the same value.
     public let copy: RecordName?
 }
@@ -60,7 +60,7 @@ extension ReadTransaction {
     /// - Parameters:
     ///   - filter: Which conflicts.
     ///   - limit: The most conflicts to read.
-    /// - Throws: `damaged` where an entry can't be read.
+    /// - Throws: `damaged` if an entry can't be read.
     public func conflicts(
         matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
     ) throws -> [Conflict] {
@@ -101,7 +101,7 @@ struct JournalEntry {
 }
 
 extension TableReader {
-    /// The entry of a conflict; nil where there is none.
+    /// The entry of a conflict; nil if there is none.
     func journalEntry(_ sequence: UInt64) throws -> JournalEntry? {
         guard sequence < .max else { return nil }
         var found: JournalEntry?

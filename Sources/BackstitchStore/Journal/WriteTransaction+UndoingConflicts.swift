@@ -16,16 +16,16 @@ extension WriteTransaction {
     /// any other.
     ///
     /// Only the attributes change in which the side differs from what came of the conflict; edits of
-    /// others since then stay. Where the side had no record, the record is deleted, with its delete
-    /// rules; where it had one that is gone, it is inserted again.
+    /// others since then stay. If the side had no record, the record is deleted, with its delete
+    /// rules; if it had one that is gone, it is inserted again.
     ///
     /// - Parameters:
     ///   - sequence: The conflict's ``Conflict/sequence``.
-    ///   - side: Whose values the record gets. Nil for those that were lost: the local ones where
+    ///   - side: Whose values the record gets. Nil for those that were lost: the local ones if
     ///     they are not what came of it, the service's otherwise.
     /// - Returns: whether that changed anything.
-    /// - Throws: `notFound` where the journal has no such conflict; `deleteDenied`; `invalidName`
-    ///   where another record has the name by now.
+    /// - Throws: `notFound` if the journal has no such conflict; `deleteDenied`; `invalidName`
+    ///   if another record has the name by now.
     @discardableResult
     public func undoConflict(_ sequence: UInt64, taking side: ConflictSide? = nil) throws -> Bool {
         try log.undoConflict(sequence, taking: side)

@@ -47,7 +47,7 @@ final class ChangeFeed: Sendable {
         mailboxes.removeStore(number)
     }
 
-    /// A mailbox that gets everything from now on; an ended one where the store is closed.
+    /// A mailbox that gets everything from now on; an ended one if the store is closed.
     func open(for number: Int) -> ChangeMailbox {
         order.lock()
         defer { order.unlock() }
@@ -159,7 +159,7 @@ final class ChangeFeed: Sendable {
 extension TableReader {
     /// Visits what each write changed, in the order of the log.
     ///
-    /// Where operations were compacted away already, a change set stands for them that names no
+    /// If operations were compacted away already, a change set stands for them that names no
     /// records and is not complete.
     func visitChanges(
         from first: UInt64, before end: UInt64, _ visit: (ChangeSet) -> Void

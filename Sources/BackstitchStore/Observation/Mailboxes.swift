@@ -35,7 +35,7 @@ final class Mailboxes: Sendable {
         for mailbox in open { mailbox.close() }
     }
 
-    /// A mailbox that gets everything from now on; an ended one where the store is closed.
+    /// A mailbox that gets everything from now on; an ended one if the store is closed.
     ///
     /// - Parameter onEnd: Called when nobody reads from it any more.
     func open(

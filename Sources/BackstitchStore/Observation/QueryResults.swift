@@ -17,7 +17,7 @@ struct QueryResults {
 
     /// Whether the results can be others after a change.
     ///
-    /// A record concerns the query where it was among the results, or fits its conditions now. What
+    /// A record concerns the query if it was among the results, or fits its conditions now. What
     /// an offset skips is not known here, so that every change counts.
     func areTouched<Model: Entity>(
         by changes: ChangeSet, _ query: Query<Model>, in store: Store

@@ -45,7 +45,7 @@ public struct QueryStream<Model: Entity>: AsyncSequence, Sendable {
             return nil
         }
 
-        /// Fetches from one snapshot; nil where the same records have the same versions as before.
+        /// Fetches from one snapshot; nil if the same records have the same versions as before.
         private mutating func fetch() throws -> [Model]? {
             let (query, versions) = (query, known?.versions)
             let (found, results) = try store.read { transaction -> (QueryResults, [Model]?) in

@@ -49,7 +49,7 @@ extension LogWriter {
 
     /// Builds indexes and examines records a bit further.
     ///
-    /// - Returns: the number of records worked on; nil where nothing is left to do.
+    /// - Returns: the number of records worked on; nil if nothing is left to do.
     func workOnSchema() throws -> Int? {
         guard let entity = catalog.catalog.entities.first(where: \.hasWork),
             let table = catalog.table(entity.number)
@@ -82,7 +82,7 @@ extension LogWriter {
         return chunk.count
     }
 
-    /// Notes in the log where the schema can read a record that it could not, or the reverse, and what
+    /// Notes in the log if the schema can read a record that it could not, or the reverse, and what
     /// values are whose type a version before this one did not know.
     private func examine(_ body: StoredBody, in table: EntityTable) throws {
         var isUnreadable = try !body.withFields { try table.canRead($1) }
@@ -119,7 +119,7 @@ extension LogWriter {
             stamp: isSynced ? stamp : nil)
     }
 
-    /// The values of declared attributes that are stored as ones of an unknown type, where it is known
+    /// The values of declared attributes that are stored as ones of an unknown type, if it is known
     /// by now.
     private func learned(_ fields: Fields, _ table: EntityTable) -> Fields {
         var learned = Fields()

@@ -28,7 +28,7 @@ extension Store {
 
     /// Makes a store that keeps nothing on disk, with the same interface and the same checks.
     ///
-    /// - Throws: `invalidSchema` with all violations; `io` where the system lends no memory.
+    /// - Throws: `invalidSchema` with all violations; `io` if the system lends no memory.
     public static func inMemory(
         schema: Schema, configuration: StoreConfiguration = .init()
     ) throws -> Store {

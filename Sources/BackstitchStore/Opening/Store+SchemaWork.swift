@@ -43,7 +43,7 @@ extension Store {
     }
 
     /// Begins to do in the background what a new schema left to do, and to count what waits to be
-    /// pushed where another version of the program wrote last; ends with the store.
+    /// pushed if another version of the program wrote last; ends with the store.
     func startSchemaWork() {
         guard configuration.worksInBackground else { return }
         let entities = catalog.entities

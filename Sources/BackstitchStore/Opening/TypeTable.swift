@@ -20,7 +20,7 @@ package final class TypeBinding: Sendable {
         self.schema = schema
     }
 
-    /// The name of the attribute at a position of the declaration, where a codec failed.
+    /// The name of the attribute at a position of the declaration, if a codec failed.
     func attributeName(at index: Int) -> String {
         schema.attributes.indices.contains(index)
             ? schema.attributes[index].name : "an attribute"

@@ -16,7 +16,7 @@ enum CatchUpStep: Equatable {
 
 /// The most that one commit does for a view, so that writers wait little.
 struct CatchUpBudget {
-    /// Operations that are read. Grows where writers are faster.
+    /// Operations that are read. Grows if writers are faster.
     var operations = 1_024
     /// Bytes of operations that are read.
     var bytes = 4 << 20
@@ -28,7 +28,7 @@ struct CatchUpBudget {
     /// The most that a read takes into a view that is behind, in memory.
     static let ofRead = CatchUpBudget(operations: 16_384, bytes: 16 << 20, entries: 131_072)
 
-    /// Allows for more where the distance to the end of the log did not become less.
+    /// Allows for more if the distance to the end of the log did not become less.
     mutating func follow(_ distance: UInt64, before: UInt64) {
         if distance >= before { operations = min(2 * operations, Self.operationsMax) }
     }

@@ -15,7 +15,7 @@ struct ChangeFolder {
     private var bodies: [RecordPlace: [UInt8]] = [:]
     private var byteCount = 0
 
-    /// Goes on behind an operation; forgets where that is not the last one that was seen.
+    /// Goes on behind an operation; forgets if that is not the last one that was seen.
     mutating func begin(after sequence: UInt64) {
         guard position != sequence else { return }
         position = sequence
@@ -41,7 +41,7 @@ struct ChangeFolder {
         bodies[place] = body
     }
 
-    /// The packed fields of a record before and after an operation that changes content; nil where there
+    /// The packed fields of a record before and after an operation that changes content; nil if there
     /// is no record.
     mutating func fold(
         _ operation: OperationView, _ reader: TableReader
@@ -98,7 +98,7 @@ extension TableReader {
     }
 
     /// The operation before another one of the same record, and whether the latter carries all fields;
-    /// nil where it is missing.
+    /// nil if it is missing.
     private func previous(of sequence: UInt64) throws -> (sequence: UInt64, isWhole: Bool)? {
         try withDescribedDamage(at: sequence) {
             try withOperation(sequence) { operation in

@@ -13,7 +13,7 @@ struct InlineProjection {
         self.state = state
     }
 
-    /// Takes in a change. Where `apply` throws, the view stays as it was and stands still.
+    /// Takes in a change. If `apply` throws, the view stays as it was and stands still.
     ///
     /// - Throws: what LMDB does, which spoils the transaction.
     mutating func take(_ change: borrowing ProjectedChange, in reader: TableReader) throws {
@@ -36,8 +36,8 @@ extension ProjectedChange {
     /// Calls `body` with a change, unless it changed nothing.
     ///
     /// - Parameters:
-    ///   - before: The packed fields before it; nil where there was no record.
-    ///   - after: The packed fields after it; nil where there is none.
+    ///   - before: The packed fields before it; nil if there was no record.
+    ///   - after: The packed fields after it; nil if there is none.
     static func with(
         _ operation: OperationView, _ before: [UInt8]?, _ after: [UInt8]?, _ table: EntityTable,
         _ types: TypeTable, _ body: (borrowing ProjectedChange) throws -> Void

@@ -47,7 +47,7 @@ public struct ProjectedChange: ~Copyable {
     public var transaction: UInt64 { operation.transaction }
     /// Whether it comes from this device, the service, or a merge of both.
     public var origin: OperationOrigin { operation.origin }
-    /// Who wrote it; empty where nobody was named.
+    /// Who wrote it; empty if nobody was named.
     public var author: String { operation.author }
     /// The hybrid clock: 48 bits of milliseconds since 1970, 16 bits of counter. It ascends with
     /// sequences.
@@ -62,17 +62,17 @@ public struct ProjectedChange: ~Copyable {
 
     // MARK: Records
 
-    /// The record before the change as its Swift type; nil where there was none, where it is of another
+    /// The record before the change as its Swift type; nil if there was none, if it is of another
     /// entity, or where its values don't fit the type, as queries leave it out then.
     ///
-    /// - Throws: `unknownEntity` where the schema lacks the type; `damaged`.
+    /// - Throws: `unknownEntity` if the schema lacks the type; `damaged`.
     public func before<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
         try decode(fieldsBefore, as: type)
     }
 
     /// The record after the change as its Swift type; nil as for ``before(_:)``.
     ///
-    /// - Throws: `unknownEntity` where the schema lacks the type; `damaged`.
+    /// - Throws: `unknownEntity` if the schema lacks the type; `damaged`.
     public func after<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
         try decode(fieldsAfter, as: type)
     }
@@ -92,24 +92,24 @@ public struct ProjectedChange: ~Copyable {
 
     // MARK: Attributes
 
-    /// The value of an attribute before the change; null where there was none, no record included.
-    /// An attribute with a default has that where the record lacks it.
+    /// The value of an attribute before the change; null if there was none, no record included.
+    /// An attribute with a default has that if the record lacks it.
     ///
-    /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
+    /// - Throws: `invalidProjection` if the entity has no such attribute; `damaged`.
     public func before(_ attribute: String) throws -> Value {
         try value(of: attribute, in: fieldsBefore)
     }
 
     /// The value of an attribute after the change; as ``before(_:)``.
     ///
-    /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
+    /// - Throws: `invalidProjection` if the entity has no such attribute; `damaged`.
     public func after(_ attribute: String) throws -> Value {
         try value(of: attribute, in: fieldsAfter)
     }
 
     /// Whether an attribute has another value after the change than before.
     ///
-    /// - Throws: `invalidProjection` where the entity has no such attribute; `damaged`.
+    /// - Throws: `invalidProjection` if the entity has no such attribute; `damaged`.
     public func changes(_ attribute: String) throws -> Bool {
         try before(attribute) != after(attribute)
     }

@@ -34,7 +34,7 @@ struct ProjectionState: Equatable {
         self.version = version
     }
 
-    /// Begins anew, with another version where one is given. Why it failed stays known until it is
+    /// Begins anew, with another version if one is given. Why it failed stays known until it is
     /// tried again.
     mutating func reset(version: UInt32? = nil) {
         let failure = failure
@@ -81,7 +81,7 @@ extension MetaName {
 }
 
 extension TableReader {
-    /// The stored state of a projection; nil where there is none.
+    /// The stored state of a projection; nil if there is none.
     func projectionState(_ name: String) throws -> ProjectionState? {
         try Array(MetaName.projection(name).utf8).withUnsafeBytes { key in
             try access.get(key, in: databases.meta).map { try projectionState(in: $0, name) }

@@ -28,7 +28,7 @@ public struct ProjectionView<Source: Projection>: ~Copyable, ViewReading {
 extension ReadTransaction {
     /// The view of a projection, at the moment of this transaction.
     ///
-    /// That of an `inline` projection has every operation that the records have. Where another process
+    /// That of an `inline` projection has every operation that the records have. If another process
     /// wrote without keeping the view up, its operations are taken in here, in memory, on this thread:
     /// up to 16,384 of them, with 16 MiB and 131,072 entries of the view, which takes about a second at
     /// most. Soon after, the store has them in the stored view. That of a `catchingUp` projection has
@@ -36,8 +36,8 @@ extension ReadTransaction {
     ///
     /// - Parameter allowsBehind: Whether a view is taken as it is that was complete once, and by now
     ///   is behind though it is `inline`, or has failed.
-    /// - Throws: `unknownProjection` where no such view is stored; `projectionNotReady` while it is
-    ///   built, where it is `inline` and lacks more than a read takes in, or of another version;
+    /// - Throws: `unknownProjection` if no such view is stored; `projectionNotReady` while it is
+    ///   built, if it is `inline` and lacks more than a read takes in, or of another version;
     ///   `projectionFailed` with the reason; `invalidQuery` in a read of a past state, of which there
     ///   are no views.
     public func view<Source: Projection>(
@@ -101,8 +101,8 @@ extension TableReader {
     /// The entries of a view with the operations that it lacks, which are taken in here and now, and in
     /// memory: nobody is waited for, and the view is of the same moment as the records.
     ///
-    /// - Returns: nil where it lacks more than a read takes in.
-    /// - Throws: `projectionFailed` where `apply` throws.
+    /// - Returns: nil if it lacks more than a read takes in.
+    /// - Throws: `projectionFailed` if `apply` throws.
     private func caughtUpEntries(
         of projection: some Projection, _ state: ProjectionState, _ types: TypeTable
     ) throws -> ViewEntries? {

@@ -5,7 +5,7 @@ import LMDB
 /// Keeps the views of projections in the transaction of what they follow from.
 final class ProjectionWriter {
     let log: LogWriter
-    /// The projections of the store; nil where it has none to keep.
+    /// The projections of the store; nil if it has none to keep.
     private(set) var registered: RegisteredProjections?
     /// Those of them that take in what is appended.
     private var inline: [InlineProjection] = []
@@ -133,7 +133,7 @@ extension ProjectionWriter {
         return .done
     }
 
-    /// The stored state of a projection, made where it is missing.
+    /// The stored state of a projection, made if it is missing.
     func storedState(of registered: RegisteredProjection) throws -> ProjectionState {
         if let state = try reader.projectionState(registered.name) { return state }
         let slots = Set(try reader.projectionStates().map(\.state.slot))
@@ -148,7 +148,7 @@ extension ProjectionWriter {
     }
 
     /// Takes in what other programs wrote since a view was complete, so that it follows this commit in
-    /// its transaction. Where they wrote more than one step of catching up takes, the background does.
+    /// its transaction. If they wrote more than one step of catching up takes, the background does.
     ///
     /// - Returns: whether anything was taken in.
     func takeMissed(into state: inout ProjectionState, _ registered: RegisteredProjection) throws

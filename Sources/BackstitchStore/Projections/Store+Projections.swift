@@ -5,7 +5,7 @@ import LMDB
 extension Store {
     /// How far the views are that are stored, in the order of their names.
     ///
-    /// - Throws: `closed`; `damaged` where a state can't be read.
+    /// - Throws: `closed`; `damaged` if a state can't be read.
     public func projections() throws -> [ProjectionStatus] {
         try read { transaction in
             let head = try transaction.reader.head
@@ -21,12 +21,12 @@ extension Store {
     /// There is no need to call it: a store does this in the background, in small commits between which
     /// others write, and continues after a crash. Call it to show progress, or to learn of a failure.
     ///
-    /// Where the task is cancelled it stops between two commits.
+    /// If the task is cancelled it stops between two commits.
     ///
     /// - Parameter progress: Called after each commit with the number of operations that were taken in,
     ///   all views together.
     /// - Throws: `projectionFailed` for the first view that failed, once the others are done;
-    ///   `projectionNotReady` where another process has another version; `closed`, `full`, `io`.
+    ///   `projectionNotReady` if another process has another version; `closed`, `full`, `io`.
     public func prepareProjections(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws {
@@ -51,7 +51,7 @@ extension Store {
     /// Reads of the view throw `projectionNotReady` meanwhile. Where the log was compacted, it begins
     /// with baselines; see ``Projection``.
     ///
-    /// - Throws: `unknownProjection` where the store was opened without it; what
+    /// - Throws: `unknownProjection` if the store was opened without it; what
     ///   ``prepareProjections(progress:)`` throws.
     public func rebuildProjection(
         named name: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
@@ -72,7 +72,7 @@ extension Store {
 
     /// Takes the view of a projection that the program does not have any more out of the store.
     ///
-    /// - Throws: `unknownProjection` where none of that name is stored; `invalidProjection` where this
+    /// - Throws: `unknownProjection` if none of that name is stored; `invalidProjection` if this
     ///   store was opened with it, because it would be built again.
     public func removeProjection(named name: String) async throws {
         guard registered[name] == nil else {

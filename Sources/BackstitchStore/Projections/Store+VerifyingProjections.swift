@@ -53,7 +53,7 @@ extension TableReader {
 }
 
 extension ViewEntries {
-    /// How the entries differ from those that follow from the log; nil where they don't.
+    /// How the entries differ from those that follow from the log; nil if they don't.
     fileprivate func difference(from wanted: ViewEntries) throws -> String? {
         try access.withCursor(in: database) { mine in
             try wanted.access.withCursor(in: wanted.database) { theirs in

@@ -21,7 +21,7 @@ public struct ViewEditor: ~Copyable {
 
     /// Sets the value of a key, new or not.
     ///
-    /// - Throws: `invalidProjection` where the key or the value is too long.
+    /// - Throws: `invalidProjection` if the key or the value is too long.
     public func put(_ value: [UInt8], for key: ViewKey) throws {
         guard key.bytes.count <= ViewKey.byteCountMax, value.count <= Self.valueByteCountMax else {
             throw StoreError(
@@ -36,17 +36,17 @@ public struct ViewEditor: ~Copyable {
         try value.withUnsafeBytes { try entries.put($0, for: key.bytes) }
     }
 
-    /// Deletes a key; does nothing where it is not there.
+    /// Deletes a key; does nothing if it is not there.
     public func delete(_ key: ViewKey) throws {
         guard let old = try entries.get(key.bytes) else { return }
         undone.note(key.bytes, Array(old))
         try entries.delete(key.bytes)
     }
 
-    /// Adds to the integer of a key, which is 0 where the key is not there; at 0 the key goes.
+    /// Adds to the integer of a key, which is 0 if the key is not there; at 0 the key goes.
     ///
     /// - Returns: the integer after it.
-    /// - Throws: `invalidProjection` where the sum leaves 64 bits, or the value is no integer.
+    /// - Throws: `invalidProjection` if the sum leaves 64 bits, or the value is no integer.
     @discardableResult
     public func add(_ number: Int64, to key: ViewKey) throws -> Int64 {
         let (sum, overflow) = try (integer(for: key) ?? 0).addingReportingOverflow(number)
@@ -72,7 +72,7 @@ extension ViewEditor: ViewReading {
 final class ViewUndo {
     private var old: [(key: [UInt8], value: [UInt8]?)] = []
 
-    /// Notes the value that a key had before a write; nil where it was not there.
+    /// Notes the value that a key had before a write; nil if it was not there.
     func note(_ key: [UInt8], _ value: [UInt8]?) { old.append((key, value)) }
 
     /// Forgets what was noted, because it stays.

@@ -16,7 +16,7 @@ package struct ViewEntries {
     let access: Access
     let database: Database
     let slot: UInt16
-    /// What is laid over the stored entries and takes all writes; nil where these change themselves.
+    /// What is laid over the stored entries and takes all writes; nil if these change themselves.
     var overlay: ViewOverlay?
 
     // MARK: Reading

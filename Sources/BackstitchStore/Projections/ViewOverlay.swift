@@ -27,7 +27,7 @@ final class ViewOverlay {
     /// The number of entries that differ from the stored ones, or were touched.
     var count: Int { values.count }
 
-    /// The value of a key; nil where the key is gone, and nil in nil where it was not touched. Valid
+    /// The value of a key; nil if the key is gone, and nil in nil if it was not touched. Valid
     /// until the key is written again.
     func value(for key: [UInt8]) -> UnsafeRawBufferPointer?? {
         guard let value = values[key] else { return .none }

@@ -14,14 +14,14 @@ public protocol ViewReading: ~Copyable {
 }
 
 extension ViewReading where Self: ~Copyable {
-    /// The value of a key; nil where it is not there.
+    /// The value of a key; nil if it is not there.
     public func value(for key: ViewKey) throws -> [UInt8]? {
         try source.entries.get(key.bytes).map { Array($0) }
     }
 
-    /// The integer of a key, as `ViewEditor.add` keeps it; nil where the key is not there.
+    /// The integer of a key, as `ViewEditor.add` keeps it; nil if the key is not there.
     ///
-    /// - Throws: `invalidProjection` where the value is no integer.
+    /// - Throws: `invalidProjection` if the value is no integer.
     public func integer(for key: ViewKey) throws -> Int64? {
         guard let bytes = try source.entries.get(key.bytes) else { return nil }
         guard bytes.count == 8 else {
@@ -73,7 +73,7 @@ extension ViewReading where Self: ~Copyable {
 }
 
 extension ViewKey {
-    /// What is behind all keys that start with this one; nil where that is the end of the view.
+    /// What is behind all keys that start with this one; nil if that is the end of the view.
     package var end: [UInt8]? {
         var bytes = bytes
         while let last = bytes.popLast() {

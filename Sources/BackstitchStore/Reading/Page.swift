@@ -5,7 +5,7 @@ import BackstitchLog
 public struct Page<Row: Sendable>: Sendable {
     /// The records of the page.
     public let rows: [Row]
-    /// Where the next page begins; nil where this one is the last.
+    /// Where the next page begins; nil if this one is the last.
     public let next: QueryCursor?
 }
 

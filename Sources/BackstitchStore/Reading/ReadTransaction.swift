@@ -18,7 +18,7 @@ public struct ReadTransaction: ~Copyable {
 }
 
 extension TableReader {
-    /// Reads a record as its Swift type; nil where there is none.
+    /// Reads a record as its Swift type; nil if there is none.
     @inlinable
     package func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model?
     {
@@ -40,10 +40,10 @@ extension TableReader {
     }
 }
 
-/// Generic code is inlined into that of the user, where the type is known: it is decoded without
+/// Generic code is inlined into that of the user, if the type is known: it is decoded without
 /// a look at its metadata.
 extension TypeBinding {
-    /// Reads a record, or nil where its values don't fit the type.
+    /// Reads a record, or nil if its values don't fit the type.
     @inlinable
     func decodeIfReadable<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>

@@ -10,7 +10,7 @@ extension ReadTransaction {
     ///
     /// Rows are read in place and not decoded. Counts, minima and maxima that an index answers read
     /// no rows.
-    /// - Throws: `invalidQuery` where the query can't be answered, a sum leaves its type, or a minimum
+    /// - Throws: `invalidQuery` if the query can't be answered, a sum leaves its type, or a minimum
     ///   or maximum is asked of lists or places, which have no order.
     public func aggregate<Model: Entity, each Result: Sendable>(
         _ query: Query<Model>, _ aggregates: repeat Aggregate<Model, each Result>
@@ -33,7 +33,7 @@ extension ReadTransaction {
     ///
     /// Groups are in the order of their values: lists element by element, places from south to north.
     /// All of them are held in memory.
-    /// - Throws: `invalidQuery` where the query can't be answered or a sum leaves its type.
+    /// - Throws: `invalidQuery` if the query can't be answered or a sum leaves its type.
     public func groups<Model: Entity, each Key: AttributeValue, each Result: Sendable>(
         _ query: Query<Model>, by keys: GroupKeys<Model, repeat each Key>,
         _ aggregates: repeat Aggregate<Model, each Result>
@@ -56,7 +56,7 @@ extension ReadTransaction {
     /// - Parameter attributes: What the records of a group have in common; with none there is one
     ///   group, also where no record matches.
     /// - Returns: the groups in the order of their values.
-    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered or a sum leaves
+    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered or a sum leaves
     ///   its type.
     public func groups(
         _ query: RecordQuery, by attributes: [String] = [], _ aggregates: [RecordAggregate]
@@ -68,7 +68,7 @@ extension ReadTransaction {
     /// The different values of attributes among the records that a query asks for, in their order;
     /// attributes of any type, as those of ``GroupKeys``.
     ///
-    /// - Throws: `invalidQuery` where the query can't be answered.
+    /// - Throws: `invalidQuery` if the query can't be answered.
     public func distinct<Model: Entity, each Attribute: AttributeValue>(
         _ query: Query<Model>, _ keyPaths: repeat any KeyPath<Model, each Attribute> & Sendable
     ) throws -> [(repeat each Attribute)] {

@@ -7,7 +7,7 @@ extension ReadTransaction {
     /// The records that a query asks for, in its order.
     ///
     /// Records that the service delivered and that don't fit the type are left out.
-    /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    /// - Throws: `invalidQuery` if the query can't be answered; `unknownEntity`.
     @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))
@@ -63,7 +63,7 @@ extension ReadTransaction {
 extension WriteTransaction {
     /// The records that a query asks for, as this transaction left them.
     ///
-    /// - Throws: `invalidQuery` where the query can't be answered; `unknownEntity`.
+    /// - Throws: `invalidQuery` if the query can't be answered; `unknownEntity`.
     @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))

@@ -1,9 +1,9 @@
 public import BackstitchCore
 
 extension ReadTransaction {
-    /// Reads a record; nil where there is none.
+    /// Reads a record; nil if there is none.
     ///
-    /// - Throws: `unknownEntity`; `unreadable` where what the service delivered does not fit the type.
+    /// - Throws: `unknownEntity`; `unreadable` if what the service delivered does not fit the type.
     @inlinable
     public func find<Model: Entity>(
         _ type: Model.Type = Model.self, _ id: EntityID<Model>
@@ -13,9 +13,9 @@ extension ReadTransaction {
 }
 
 extension WriteTransaction {
-    /// Reads a record as this transaction left it; nil where there is none.
+    /// Reads a record as this transaction left it; nil if there is none.
     ///
-    /// - Throws: `unknownEntity`; `unreadable` where what the service delivered does not fit the type.
+    /// - Throws: `unknownEntity`; `unreadable` if what the service delivered does not fit the type.
     @inlinable
     public func find<Model: Entity>(
         _ type: Model.Type = Model.self, _ id: EntityID<Model>

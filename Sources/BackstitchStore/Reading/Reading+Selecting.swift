@@ -8,8 +8,8 @@ extension ReadTransaction {
     /// let names = try transaction.select(query, \.name, \.age)
     /// ```
     ///
-    /// - Throws: `invalidQuery` where the query can't be answered or a key path is neither a stored
-    ///   attribute nor `id`; `unreadable` where a value does not fit its type.
+    /// - Throws: `invalidQuery` if the query can't be answered or a key path is neither a stored
+    ///   attribute nor `id`; `unreadable` if a value does not fit its type.
     public func select<Model: Entity, each Attribute: AttributeValue>(
         _ query: Query<Model>, _ keyPaths: repeat any KeyPath<Model, each Attribute> & Sendable
     ) throws -> [(repeat each Attribute)] {
@@ -29,7 +29,7 @@ extension ReadTransaction {
     /// Some attributes of the records that a query by names asks for, in its order.
     ///
     /// - Returns: for each record the values in the order of the attributes, null for none.
-    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered.
+    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
     public func select(_ query: RecordQuery, _ attributes: [String]) throws -> [[Value]] {
         let entity = try reader.table(named: query.entity).binding
         let bindings = try attributes.map { try entity.attribute(named: $0) }
@@ -47,7 +47,7 @@ extension ReadTransaction {
 
     /// The records that a query by names asks for, in its order.
     ///
-    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered.
+    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
     public func fetch(_ query: RecordQuery) throws -> [DynamicRecord] {
         let table = try reader.table(named: query.entity)
         var records: [DynamicRecord] = []
@@ -61,7 +61,7 @@ extension ReadTransaction {
 
     /// The number of records that a query by names asks for.
     ///
-    /// - Throws: `unknownEntity`; `invalidQuery` where the query can't be answered.
+    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
     public func count(_ query: RecordQuery) throws -> Int {
         let table = try reader.table(named: query.entity)
         let plan = try QueryPlan(query, in: table.binding, needsRows: false, on: reader)

@@ -5,7 +5,7 @@ extension LogWriter {
     /// Notes that the service has a record's operations up to a sequence.
     ///
     /// Operations after it stay unsynced.
-    /// - Parameter version: What the service has now; nil where the record does not exist there.
+    /// - Parameter version: What the service has now; nil if the record does not exist there.
     package func acknowledge(
         _ entity: EntityNumber, _ key: RecordKey, through: UInt64, version: ServerVersion?,
         conflict: ConflictReport? = nil
@@ -35,7 +35,7 @@ extension LogWriter {
     ///
     /// - Parameter through: The last operation that was refused. A record that was edited since is
     ///   not parked: the edit may be the remedy.
-    /// - Returns: the parked record; nil where it is not parked.
+    /// - Returns: the parked record; nil if it is not parked.
     @discardableResult
     package func park(
         _ entity: EntityNumber, _ key: RecordKey, through: UInt64, reason: String
@@ -123,7 +123,7 @@ extension LogWriter {
     }
 
     /// Moves the place from which unsynced operations are looked for behind a run that was settled;
-    /// not where some of them were made pending again since the run was folded.
+    /// not if some of them were made pending again since the run was folded.
     package func raiseOutboxFloor(to sequence: UInt64) throws {
         var isSettled = true
         try reader.visitOperations(from: sequence + 1) { operation in

@@ -8,7 +8,7 @@ extension LogWriter {
     /// of the service as any other, and is merged: the tag must not stand for other values. A record
     /// that is gone meanwhile comes with the next pull.
     /// - Parameters:
-    ///   - version: What the service has now; nil where the record does not exist there.
+    ///   - version: What the service has now; nil if the record does not exist there.
     ///   - deferred: The names of fields that were left out, and stay to be pushed.
     package func acknowledgePush(
         _ change: PendingChange, version: ServerVersion?, without deferred: Set<String> = [],
@@ -49,7 +49,7 @@ extension TableReader {
         return found == sequence
     }
 
-    /// The fields of a record after one of its operations; nil where it ended with that.
+    /// The fields of a record after one of its operations; nil if it ended with that.
     fileprivate func fields(after sequence: UInt64) throws -> Fields? {
         try contentSteps(from: sequence, after: 0).reduce(nil) { $1.change.applied(to: $0) }
     }

@@ -32,11 +32,11 @@ extension LogWriter {
     }
 }
 
-/// What a record is on both ends of its unsynced operations; nil where it does not exist.
+/// What a record is on both ends of its unsynced operations; nil if it does not exist.
 struct UnsyncedEnds {
     let base: Fields?
     let local: Fields?
-    /// The first unsynced operation; 0 where there is none.
+    /// The first unsynced operation; 0 if there is none.
     let firstSequence: UInt64
 }
 

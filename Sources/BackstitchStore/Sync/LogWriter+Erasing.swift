@@ -38,7 +38,7 @@ extension LogWriter {
             stamp: SyncStamp(nil, through: through), conflict: conflict)
     }
 
-    /// What is lost with a record that is erased; nil where it has no edits of its own.
+    /// What is lost with a record that is erased; nil if it has no edits of its own.
     private func lostEdits(of row: RowView) throws -> ConflictReport? {
         guard row.isDirty, !row.flags.contains(.isForgotten) else { return nil }
         let ends = try reader.unsyncedEnds(of: row)

@@ -20,9 +20,9 @@ package enum MergeResult: Equatable, Sendable {
 extension LogWriter {
     /// Merges a record that the service has.
     ///
-    /// One that can't be stored is rejected, and nothing of it is kept. Where the catalog can't number
+    /// One that can't be stored is rejected, and nothing of it is kept. If the catalog can't number
     /// its type or all of its fields, a note says so, and it is fetched again once that is otherwise.
-    /// - Parameter isAuthoritative: Whether its version counts even where it is older than the one
+    /// - Parameter isAuthoritative: Whether its version counts even if it is older than the one
     ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
         _ record: ServiceRecord, policy: ConflictSettings, isAuthoritative: Bool = false
@@ -43,7 +43,7 @@ extension LogWriter {
         }
     }
 
-    /// Why a record can't be stored at all; nil where it can.
+    /// Why a record can't be stored at all; nil if it can.
     private func rejection(of record: ServiceRecord) -> String? {
         if let violation = RecordName(record.recordName).violation { return violation }
         if record.changeTag.isEmpty || record.changeTag.utf8.count > 255 {
@@ -111,7 +111,7 @@ extension LogWriter {
 
     /// Merges the news that the service has no such record.
     ///
-    /// - Parameter recordType: The type that the record had, where the service tells.
+    /// - Parameter recordType: The type that the record had, if the service tells.
     package func mergeAbsent(
         _ key: RecordKey, recordType: String?, policy: ConflictSettings
     ) throws -> MergeResult {
@@ -381,7 +381,7 @@ extension ServiceValue {
 }
 
 extension ServerState {
-    /// The change tag; empty where the service has no such record.
+    /// The change tag; empty if the service has no such record.
     fileprivate var changeTag: String {
         if case .present(let version, _, _) = self { version.changeTag } else { "" }
     }

@@ -18,7 +18,7 @@ package struct MergedDuplicate {
 /// Records that arrive are noted, and looked at once a pull has come to its end: on the way there,
 /// records may share a value that one of them lost long ago.
 extension LogWriter {
-    /// Notes a record that was just taken over, where it shares a unique value or refers to a record
+    /// Notes a record that was just taken over, if it shares a unique value or refers to a record
     /// that ended as a duplicate.
     func noteDuplicate(_ record: ServiceRecord) throws {
         guard let table = catalog.table(named: record.recordType) else { return }
@@ -175,7 +175,7 @@ extension LogWriter {
         return found
     }
 
-    /// The record that a duplicate became one with; nil where it did not end as one.
+    /// The record that a duplicate became one with; nil if it did not end as one.
     private func successor(of ending: RecordKey, in table: EntityTable) throws -> RecordKey? {
         var key = ending
         while let row = try reader.row(table.number, key) {

@@ -2,7 +2,7 @@ package import BackstitchCore
 package import BackstitchLog
 
 extension LogWriter {
-    /// Releases what was parked because a record that it refers to was not on the service, where that
+    /// Releases what was parked because a record that it refers to was not on the service, if that
     /// record is there now.
     ///
     /// Part of the transaction in which the targets arrive, so that nothing is left parked for a reason

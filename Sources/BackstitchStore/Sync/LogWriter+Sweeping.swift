@@ -11,7 +11,7 @@ extension LogWriter {
     }
 
     /// Ends a full fetch: records that the service had and has no more are merged with their end, as
-    /// though the service had told it. So they are deleted where they are not edited here, and the
+    /// though the service had told it. So they are deleted if they are not edited here, and the
     /// policy decides where they are.
     ///
     /// Edited ones can't just stay until they are pushed: edits that are taken back before that

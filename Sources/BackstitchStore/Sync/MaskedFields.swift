@@ -6,7 +6,7 @@ import BackstitchCore
 /// | attribute | in the base after a merge | in the record after it |
 /// |---|---|---|
 /// | local only | what is here | what is here |
-/// | not uploaded | the service's value, or what is here where it has none | the same |
+/// | not uploaded | the service's value, or what is here if it has none | the same |
 /// | not downloaded | what was here before the unsynced operations | what is here |
 ///
 /// Whether an edit of what is not downloaded reached the service can't be told from its version, so
@@ -22,13 +22,13 @@ struct MaskedFields {
     private var now = Fields()
 
     /// - Parameters:
-    ///   - current: The record's fields; nil where it does not exist here.
+    ///   - current: The record's fields; nil if it does not exist here.
     ///   - unsynced: The operations that the service does not have yet.
     init(
         of table: EntityTable, current: Fields?, unsynced: [OperationStep], server: ServerState
     ) {
         guard case .present(_, let fields, _) = server else {
-            // An edit of what is not downloaded counts where the record's end meets it.
+            // An edit of what is not downloaded counts if the record's end meets it.
             ids = table.unsentFields
             keep(current)
             return

@@ -8,7 +8,7 @@ import LMDB
 /// edits are given up nobody would: the feed was read past that version. So it is looked up then.
 package struct MissedVersion {
     package let key: RecordKey
-    /// When the service saved it; nil where the record does not exist there.
+    /// When the service saved it; nil if the record does not exist there.
     package let modifiedMilliseconds: Int64?
     /// Whether the record ended here because a lookup did not find it, and is looked up once more.
     package let isDoubted: Bool
@@ -22,7 +22,7 @@ extension LogWriter {
         try noteMissedVersion(of: key, modifiedMilliseconds: modified)
     }
 
-    /// Notes that the service has the version of a record that was evicted, where a record of the
+    /// Notes that the service has the version of a record that was evicted, if a record of the
     /// same name begins.
     func noteEvictedVersion(of key: RecordKey, modifiedMilliseconds: Int64) throws {
         try noteMissedVersion(of: key, modifiedMilliseconds: modifiedMilliseconds)

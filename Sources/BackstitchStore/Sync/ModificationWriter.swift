@@ -27,7 +27,7 @@ struct ModificationWriter: ~Copyable {
         buffer.append(utf8: "}}}\n")
     }
 
-    /// What the operations of a record add up to; nothing where that is nothing.
+    /// What the operations of a record add up to; nothing if that is nothing.
     ///
     /// - Returns: whether there is something to push.
     mutating func write(_ push: RecordFold.Push, of place: PendingRecord) -> Bool {

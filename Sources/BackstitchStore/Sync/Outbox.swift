@@ -10,7 +10,7 @@ package struct PendingChange: Equatable, Sendable {
     package let push: RecordFold.Push
     /// The last operation that this covers; the acknowledgement names it.
     package let through: UInt64
-    /// The change tag of the base; empty where the service is not known to have the record.
+    /// The change tag of the base; empty if the service is not known to have the record.
     package let changeTag: String
     /// The names of references to records that come later in the log and are not on the service:
     /// the record is created without them, and they follow as an update.
@@ -78,8 +78,8 @@ extension TableReader {
     /// Folds unsynced operations per record, from the oldest on.
     ///
     /// Stops behind the transaction in which the number of records reaches `recordsMax`, or their
-    /// bytes half of `bytesMax`, so that records saved together are pushed together where they fit.
-    /// Stops within a transaction where the bytes reach `bytesMax`; one record is folded whatever its
+    /// bytes half of `bytesMax`, so that records saved together are pushed together if they fit.
+    /// Stops within a transaction if the bytes reach `bytesMax`; one record is folded whatever its
     /// size. What these records' later operations change goes along with them while the bytes allow
     /// it, as far as it needs no record that comes later: a record is pushed once, not once for
     /// every run of the log in which it was edited.
@@ -237,7 +237,7 @@ extension TableReader {
         }
     }
 
-    /// The fields of a record as one of its operations left them, which may not be the last; nil where
+    /// The fields of a record as one of its operations left them, which may not be the last; nil if
     /// it did not exist then.
     private func fields(of place: RecordPlace, after sequence: UInt64) throws -> Fields? {
         guard let row = try row(place.entity, place.key) else { return nil }
@@ -282,7 +282,7 @@ extension TableReader {
         return fold
     }
 
-    /// Counts what waits: reads what every commit keeps up, and counts all rows where a program has
+    /// Counts what waits: reads what every commit keeps up, and counts all rows if a program has
     /// written that does not.
     ///
     /// Of entities that the selection narrows by a predicate it looks at operations from the outbox's

@@ -21,11 +21,11 @@ public struct ParkedRecord: Hashable, Sendable {
         self.reason = reason
     }
 
-    /// What kind of refusal it was; nil where a conflict parked the record, and for a code that this
+    /// What kind of refusal it was; nil if a conflict parked the record, and for a code that this
     /// version does not know.
     public var code: ServiceError.Code? { Self.code(of: reason) }
 
-    /// The service's words without the code; empty where it had none.
+    /// The service's words without the code; empty if it had none.
     public var message: String {
         guard code != nil else { return reason }
         return String(reason.drop { $0 != ":" }.dropFirst(2))

@@ -21,7 +21,7 @@ extension Store {
     /// inside of it only. All are of one moment of the store.
     ///
     /// - Returns: the number of lines.
-    /// - Throws: `closed`; `damaged` where a row or an operation can't be read; what the closure
+    /// - Throws: `closed`; `damaged` if a row or an operation can't be read; what the closure
     ///   throws.
     /// - Complexity: O(*n*) in the operations since the oldest unsynced one, of which a bit each is
     ///   kept in memory.

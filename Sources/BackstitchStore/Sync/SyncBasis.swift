@@ -1,6 +1,6 @@
 package import BackstitchLog
 
-/// What a request was made from: a reply is stored only where the store still says the same.
+/// What a request was made from: a reply is stored only if the store still says the same.
 ///
 /// A request may be answered after its engine was stopped and another one went on, after another
 /// process took over, or after the application began anew. Its reply is then about a state that is no
@@ -27,7 +27,7 @@ package struct SyncBasis: Sendable {
         state = try reader.zoneState(zone)
     }
 
-    /// - Throws: ``Outdated`` where the store is another.
+    /// - Throws: ``Outdated`` if the store is another.
     fileprivate func check(_ reader: TableReader) throws {
         guard isCurrent(), try reader.syncTurn() == number, try reader.zoneState(zone) == state
         else { throw Outdated() }
@@ -55,7 +55,7 @@ extension Store {
     /// A turn begins with a commit of its own: what was stored under earlier ones is there then, and
     /// nothing of theirs comes after it.
     /// - Parameter known: What an earlier call returned for the turn.
-    /// - Throws: ``SyncBasis/Outdated`` where another turn began after this one.
+    /// - Throws: ``SyncBasis/Outdated`` if another turn began after this one.
     package func syncBasis(
         of turn: SyncTurn, zone: String, after known: SyncBasis?
     ) async throws -> SyncBasis {
@@ -81,10 +81,10 @@ extension Store {
         }
     }
 
-    /// Stores what a reply told, where the store is still the one that its request was made from.
+    /// Stores what a reply told, if the store is still the one that its request was made from.
     ///
     /// - Returns: what the closure returned, and what further requests are made from.
-    /// - Throws: ``SyncBasis/Outdated`` where it is another; what the closure throws.
+    /// - Throws: ``SyncBasis/Outdated`` if it is another; what the closure throws.
     package func write<Result: Sendable>(
         from basis: SyncBasis, _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> (Result, SyncBasis) {

@@ -21,10 +21,10 @@ final class SyncLeaseHolder: Sendable {
 
     private let state = Locked(State())
 
-    /// Takes a turn, where no other one goes on.
+    /// Takes a turn, if no other one goes on.
     ///
     /// - Parameter path: The lease's file; nil for a store that no other process has.
-    /// - Returns: Its number; nil where another engine may exchange.
+    /// - Returns: Its number; nil if another engine may exchange.
     func take(at path: String?) throws -> Int? {
         try state.withLock { state in
             if state.isClosed { throw StoreError.closed }
@@ -49,7 +49,7 @@ final class SyncLeaseHolder: Sendable {
         }
     }
 
-    /// Lets go of a turn; the next one in another process may begin where it was the last.
+    /// Lets go of a turn; the next one in another process may begin if it was the last.
     func release(_ number: Int) {
         end(number)
         state.withLock { state in
@@ -91,7 +91,7 @@ package final class SyncTurn: Sendable {
 extension Store {
     /// Takes the role of synchronising the store.
     ///
-    /// - Returns: The role; nil where another engine has it, here or in another process.
+    /// - Returns: The role; nil if another engine has it, here or in another process.
     package func takeSyncTurn() throws -> SyncTurn? {
         do {
             let path = environment.isOnDisk ? directory + "/sync.lock" : nil

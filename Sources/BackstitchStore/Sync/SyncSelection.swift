@@ -12,7 +12,7 @@ public import Foundation
 /// Records of the other entities stay on this device: they are neither pushed nor pulled. Of an
 /// entity with a predicate, records that don't match are not pushed; all are pulled.
 ///
-/// - A record that starts to match is pushed with everything that was held back, as a whole where
+/// - A record that starts to match is pushed with everything that was held back, as a whole if
 ///   the service does not have it.
 /// - A record that stops to match stays on the service as it is there; its later edits are held
 ///   back, the one that made it stop among them.
@@ -56,7 +56,7 @@ public struct SyncSelection: Sendable {
 
     /// The selection for a store.
     ///
-    /// - Throws: `unknownEntity` where an entity is none of the store's.
+    /// - Throws: `unknownEntity` if an entity is none of the store's.
     package func bound(to reader: TableReader) throws -> BoundSelection {
         var bound = BoundSelection()
         guard !isAll else { return bound }

@@ -29,7 +29,7 @@ extension LogWriter {
         return isThere
     }
 
-    /// The delete of a record that the service never heard of; nil where there is none, or where the
+    /// The delete of a record that the service never heard of; nil if there is none, or where the
     /// log does not have it any more.
     private func unheardEnd(_ key: RecordKey, _ table: EntityTable) throws -> OperationStep? {
         guard try looksForUnheardEnds(),
@@ -48,9 +48,9 @@ extension LogWriter {
 
     /// Merges a record that another device uploaded again and that was deleted here before.
     ///
-    /// Where it is what it was when it was deleted, the delete is pushed; otherwise the policy decides
+    /// If it is what it was when it was deleted, the delete is pushed; otherwise the policy decides
     /// between the delete and what the service has.
-    /// - Returns: nil where it was not deleted so.
+    /// - Returns: nil if it was not deleted so.
     func mergeUnheardEnd(
         _ key: RecordKey, _ table: EntityTable, _ record: ServiceRecord, _ version: ServerVersion,
         _ policy: ConflictSettings

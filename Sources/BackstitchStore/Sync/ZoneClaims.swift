@@ -16,7 +16,7 @@ package struct ZoneClaims: Equatable, Sendable {
         self.target = target
     }
 
-    /// Why nothing may be exchanged with a zone, and what to do; nil where it may.
+    /// Why nothing may be exchanged with a zone, and what to do; nil if it may.
     package func refusal(of zone: String) -> String? {
         if let target {
             guard target != zone else { return nil }
@@ -107,7 +107,7 @@ extension LogWriter {
     /// the new zone, where everything is looked for and then pushed.
     ///
     /// Parked records are pending again: what another zone refused this one may take.
-    /// - Returns: false where records were evicted meanwhile, which only the zone before has.
+    /// - Returns: false if records were evicted meanwhile, which only the zone before has.
     package func endMove(to zone: String) throws -> Bool {
         guard let user = try reader.zoneState(zone).movingUser else { return true }
         guard try reader.evictedNames(limit: 1).isEmpty else { return false }

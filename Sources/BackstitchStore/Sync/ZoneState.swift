@@ -34,10 +34,10 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var suspension: Suspension?
     /// The user that the store's records belong to.
     package var userName: String?
-    /// The user under whom the store is being moved to this zone; nil where it is not. Carried
+    /// The user under whom the store is being moved to this zone; nil if it is not. Carried
     /// through once begun.
     package var movingUser: String?
-    /// Before when a failed round is not tried again by itself; nil where the last one ended well.
+    /// Before when a failed round is not tried again by itself; nil if the last one ended well.
     package var retry: RetryDeadline?
     /// Whether the zone is to be deleted and filled again from here; carried through once begun.
     package var resetsRemote: Bool?
@@ -48,7 +48,7 @@ package struct ZoneState: Hashable, Sendable, Codable {
 }
 
 extension TableReader {
-    /// The state of a zone; a new one where nothing is stored.
+    /// The state of a zone; a new one if nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
         guard let bytes = try meta(MetaName.zone(zone)) else {
             var state = ZoneState()

@@ -13,7 +13,7 @@ public struct ExportPlace: Hashable, Sendable {
         self.record = record
     }
 
-    /// The place of the record that a line of an export spells, without the line's end; nil where it
+    /// The place of the record that a line of an export spells, without the line's end; nil if it
     /// spells none.
     public init?(line: [UInt8]) {
         guard let line = try? RecordLine(line) else { return nil }

@@ -22,7 +22,7 @@ extension Store {
     ///   - place: Where an earlier export ended; what is written then is of this moment, not of that.
     ///   - progress: Called with the number of records so far, after each part.
     /// - Returns: the number of records.
-    /// - Throws: `unknownEntity`; `damaged` where a row can't be read; what the closure throws.
+    /// - Throws: `unknownEntity`; `damaged` if a row can't be read; what the closure throws.
     @discardableResult
     public func export(
         entities: [String]? = nil, after place: ExportPlace? = nil,

@@ -22,7 +22,7 @@ extension Store {
     ///
     /// - Parameter progress: Called now and then, on another thread; begins anew where the file had to
     ///   grow.
-    /// - Throws: `damaged` where the log itself is; the tables are as they were then.
+    /// - Throws: `damaged` if the log itself is; the tables are as they were then.
     @discardableResult
     public func rebuild(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }

@@ -79,7 +79,7 @@ extension Store {
                     catalog: reader.catalog)
                 try reader.project(into: expected) { tell(operations + $0) }
                 try reader.compare(with: expected, &found)
-                // Where the tables are wrong, counts of them say nothing more.
+                // If the tables are wrong, counts of them say nothing more.
                 if found.isConsistent { try reader.checkOutboxCounts(&found) }
                 try reader.verifyProjections(registered, scratch: expected, &found)
                 // Nothing of it stays in the temporary place.
@@ -105,7 +105,7 @@ package final class VerificationPlace: Sendable {
 
     /// A place for stores of a configuration.
     ///
-    /// - Throws: `io` where there is no room.
+    /// - Throws: `io` if there is no room.
     package init(_ configuration: StoreConfiguration) throws {
         do {
             environment = try Environment.temporary(
@@ -119,7 +119,7 @@ package final class VerificationPlace: Sendable {
 }
 
 extension TableReader {
-    /// Checks that operations are whole and linked, and dense where the log was not compacted.
+    /// Checks that operations are whole and linked, and dense if the log was not compacted.
     ///
     /// That every row's last operation exists follows: rows come from operations, and a baseline's
     /// row names the baseline.
@@ -322,7 +322,7 @@ extension OperationKind {
 }
 
 extension OperationView {
-    /// What is wrong with the row of a baseline; nil where nothing is.
+    /// What is wrong with the row of a baseline; nil if nothing is.
     fileprivate var baselineProblem: String? {
         guard let baseline else { return "its row can't be read" }
         let row = baseline.row

@@ -10,7 +10,7 @@ extension Store {
     /// answer. One that does not fit the query any more when its turn comes is left out. 20 to 260
     /// bytes are held for each record.
     ///
-    /// **Other writes and readers see some parts done and others not.** Where it throws, or the process
+    /// **Other writes and readers see some parts done and others not.** If it throws, or the process
     /// ends, the parts before stay: call it again to go on. So let the query leave out what is done,
     /// or let the change do the same when it is done twice.
     ///

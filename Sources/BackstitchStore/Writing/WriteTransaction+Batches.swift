@@ -6,11 +6,11 @@ extension WriteTransaction {
     /// an operation each, the others none.
     ///
     /// The query is answered as if nothing were changed before all of it is: a record is changed
-    /// once, also where the change makes it match again. Keys are collected in parts where the
+    /// once, also where the change makes it match again. Keys are collected in parts if the
     /// query is read in the order of its records; otherwise 20 to 40 bytes are held for each.
     ///
     /// All of it is one transaction, and other writes wait for its end, the longer the more records it changes; see
-    /// ``StoreConfiguration/operationsPerWriteMax``. Where it need not be one,
+    /// ``StoreConfiguration/operationsPerWriteMax``. If it need not be one,
     /// ``Store/update(_:inPartsOf:author:context:progress:set:)`` lets others in between.
     ///
     /// ```swift
@@ -19,8 +19,8 @@ extension WriteTransaction {
     ///
     /// - Parameter change: Changes a record; it must keep the id.
     /// - Returns: the number of records that changed.
-    /// - Throws: what ``save(_:)`` and `change` throw; `invalidValue` where a change replaces the id;
-    ///   `invalidQuery` where the query can't be answered. If it throws, throw on: what was changed
+    /// - Throws: what ``save(_:)`` and `change` throw; `invalidValue` if a change replaces the id;
+    ///   `invalidQuery` if the query can't be answered. If it throws, throw on: what was changed
     ///   before is kept where the transaction ends well.
     @discardableResult
     public func update<Model: Entity>(
@@ -34,7 +34,7 @@ extension WriteTransaction {
         return count
     }
 
-    /// Changes a record where it is there.
+    /// Changes a record if it is there.
     ///
     /// - Returns: whether it is another one now.
     func update<Model: Entity>(
@@ -68,12 +68,12 @@ extension WriteTransaction {
     /// does to the records that refer to it what their delete rules say.
     ///
     /// All of it is one transaction, and other writes wait for its end, some 40 µs a record; see
-    /// ``StoreConfiguration/operationsPerWriteMax``. Where it need not be one,
+    /// ``StoreConfiguration/operationsPerWriteMax``. If it need not be one,
     /// ``Store/delete(_:inPartsOf:author:context:progress:)`` lets others in between.
     ///
     /// - Returns: the number of records of the answer, also of those that went with one of the
     ///   others; records of other entities and others that a rule deletes don't count.
-    /// - Throws: `deleteDenied` where a rule forbids one of the deletes. Throw on then: what was
+    /// - Throws: `deleteDenied` if a rule forbids one of the deletes. Throw on then: what was
     ///   deleted before is kept where the transaction ends well.
     @discardableResult
     public func delete<Model: Entity>(_ query: Query<Model>) throws -> Int {
@@ -89,7 +89,7 @@ extension WriteTransaction {
 }
 
 extension WriteTransaction {
-    /// The most keys that are collected before they are worked on, where parts are possible.
+    /// The most keys that are collected before they are worked on, if parts are possible.
     static var partCountMax: Int { 4096 }
 
     /// Calls `body` with the key of each record of an answer. No cursor is open meanwhile, so that
@@ -124,7 +124,7 @@ extension WriteTransaction {
     }
 }
 
-/// Record keys one behind another, in 18 bytes each where the name is a UUID.
+/// Record keys one behind another, in 18 bytes each if the name is a UUID.
 private struct StoredKeys: ~Copyable {
     private var data = ByteBuffer(capacity: 4096)
     private(set) var count = 0

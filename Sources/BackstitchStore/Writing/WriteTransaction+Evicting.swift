@@ -8,7 +8,7 @@ extension WriteTransaction {
     /// not followed. Its log keeps the values until it is compacted.
     ///
     /// - Returns: whether there was such a record.
-    /// - Throws: `unsynced` where the service does not have all of it; nothing is changed then.
+    /// - Throws: `unsynced` if the service does not have all of it; nothing is changed then.
     @discardableResult
     public func evict<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
         try log.evict(types.binding(of: Model.self).number, id.key)
@@ -17,7 +17,7 @@ extension WriteTransaction {
     /// Takes each record that a query asks for off this device, as the eviction of each would.
     ///
     /// - Returns: the number of records.
-    /// - Throws: `unsynced` where the service does not have all of one. Throw on then: what was
+    /// - Throws: `unsynced` if the service does not have all of one. Throw on then: what was
     ///   evicted before is gone where the transaction ends well.
     @discardableResult
     public func evict<Model: Entity>(_ query: Query<Model>) throws -> Int {

@@ -17,7 +17,7 @@ extension WriteTransaction {
     ///
     /// - Returns: what was done.
     /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; the store is unchanged then. The
-    ///   write as a whole throws `notUnique` at its end where another record has the same value of
+    ///   write as a whole throws `notUnique` at its end if another record has the same value of
     ///   a unique attribute.
     @discardableResult
     public func save<Model: Entity>(_ model: Model) throws -> SaveOutcome {

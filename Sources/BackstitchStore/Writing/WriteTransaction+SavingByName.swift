@@ -7,7 +7,7 @@ extension WriteTransaction {
     ///
     /// A declared attribute that is not among the values has none afterwards. Attributes that no
     /// schema declares stay as they are unless they are among the values; those may hold any value.
-    /// Values are taken where they mean the same: an integer for a double, text for a UUID.
+    /// Values are taken if they mean the same: an integer for a double, text for a UUID.
     ///
     /// - Parameters:
     ///   - values: The values by attribute name.

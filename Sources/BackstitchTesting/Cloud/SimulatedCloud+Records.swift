@@ -10,25 +10,25 @@ extension SimulatedCloud {
         }.sorted { $0.zoneName < $1.zoneName }
     }
 
-    /// The records of a zone as they stand, sorted by name; none where there is no such zone.
+    /// The records of a zone as they stand, sorted by name; none if there is no such zone.
     public func records(in zone: ZoneID, user: String = "user") -> [ServiceRecord] {
         state.withLock { $0.databases[user]?.zones[zone]?.sortedRecords ?? [] }
     }
 
-    /// One record as it stands; nil where there is none.
+    /// One record as it stands; nil if there is none.
     public func record(
         named recordName: String, in zone: ZoneID, user: String = "user"
     ) -> ServiceRecord? {
         state.withLock { $0.databases[user]?.zones[zone]?.record(named: recordName) }
     }
 
-    /// The version of a record that was given a change tag, however long ago; nil where there was
+    /// The version of a record that was given a change tag, however long ago; nil if there was
     /// none, or where ``Options/keepsVersions`` is off.
     public func version(tagged changeTag: String) -> ServiceRecord? {
         state.withLock { $0.stamp.versions?[changeTag] }
     }
 
-    /// The device that wrote the version with a change tag; empty for somebody else, nil where
+    /// The device that wrote the version with a change tag; empty for somebody else, nil if
     /// versions are not kept.
     package func writer(tagged changeTag: String) -> String? {
         state.withLock { $0.stamp.writers[changeTag] }
@@ -68,7 +68,7 @@ extension SimulatedCloud {
     ///
     /// Pokes every device that has subscribed to the zone.
     ///
-    /// - Throws: `unknownItem` where there is no such record, `referenceViolation` where another
+    /// - Throws: `unknownItem` if there is no such record, `referenceViolation` if another
     ///   record needs it, or why there is no such zone.
     public func remove(
         _ recordName: String, in zone: ZoneID, user: String = "user"

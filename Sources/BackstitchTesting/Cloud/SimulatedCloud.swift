@@ -44,7 +44,7 @@ public final class SimulatedCloud: Sendable {
     }
 
     let state: Locked<CloudState>
-    /// The server's clock; nil where each write moves the time on by a millisecond.
+    /// The server's clock; nil if each write moves the time on by a millisecond.
     let clock: ManualClock?
 
     /// A server without users.
@@ -63,7 +63,7 @@ public final class SimulatedCloud: Sendable {
             CloudState(limits: limits, options: options, advancesItself: clock == nil))
     }
 
-    /// A new connection of a device that is signed in as a user; nobody is, where user is nil.
+    /// A new connection of a device that is signed in as a user; nobody is, if user is nil.
     ///
     /// The user's database is there from the first request on. Device names tell who wrote, so that
     /// a device gets no poke for its own writes; use each for one connection.

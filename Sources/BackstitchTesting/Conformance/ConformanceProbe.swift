@@ -85,7 +85,7 @@ struct ConformanceProbe {
         }
     }
 
-    /// The record as the service has it, nil where there is none.
+    /// The record as the service has it, nil if there is none.
     func record(_ name: String) async throws(ServiceError) -> ServiceRecord? {
         switch try await service.lookUpRecords([name], in: zone).first {
         case .found(let record)?: return record

@@ -84,7 +84,7 @@ public struct RecordServiceConformance: Sendable {
 
     /// Runs all checks.
     ///
-    /// - Returns: What is wrong; empty where nothing is.
+    /// - Returns: What is wrong; empty if nothing is.
     public func run() async -> [String] {
         var failures: [String] = []
         for check in Check.allCases { failures += await run(check) }
@@ -93,7 +93,7 @@ public struct RecordServiceConformance: Sendable {
 
     /// Runs one check.
     ///
-    /// - Returns: What is wrong; empty where nothing is.
+    /// - Returns: What is wrong; empty if nothing is.
     public func run(_ check: Check) async -> [String] {
         var probe = ConformanceProbe(service: service, zone: freshZone(), check: check)
         do throws(ServiceError) {

@@ -8,7 +8,7 @@ struct ConnectionState: Sendable {
     var isChangeUnread = false
     /// Who is signed in again when a switch by fault ends.
     var homeUser: String?
-    /// How many requests a switch by fault still lasts for; nil where there is none.
+    /// How many requests a switch by fault still lasts for; nil if there is none.
     var awayRequests: Int?
     var requestCount = 0
     var plan = FaultPlan()

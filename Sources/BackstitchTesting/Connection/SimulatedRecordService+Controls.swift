@@ -71,7 +71,7 @@ extension SimulatedRecordService {
         }
     }
 
-    /// The record name of the user who is signed in, nil where nobody is.
+    /// The record name of the user who is signed in, nil if nobody is.
     public var user: String? {
         state.withLock { $0.user }
     }

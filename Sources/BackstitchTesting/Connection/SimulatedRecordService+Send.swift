@@ -58,7 +58,7 @@ extension SimulatedRecordService {
 }
 
 extension ServiceRequest {
-    /// The request with the zone named as the user's own, where the owner named is the user.
+    /// The request with the zone named as the user's own, if the owner named is the user.
     func owned(by user: String?) -> ServiceRequest {
         guard let zone, let owner = zone.ownerName, owner == user else { return self }
         let own = ZoneID(zone.zoneName)

@@ -9,13 +9,13 @@ public import BackstitchSync
 /// #expect(try phone.store.read { try $0.fetch(Note.self) } == expected)
 /// ```
 ///
-/// Engines of different stores, in any number. They need not be started; where they are, what they do
-/// meanwhile counts too. Nobody is waited for: where the service refuses a round, the call throws.
+/// Engines of different stores, in any number. They need not be started; if they are, what they do
+/// meanwhile counts too. Nobody is waited for: if the service refuses a round, the call throws.
 ///
 /// - Parameter turnsMax: The most turns, the last of which changes nothing. Two devices that edited
 ///   the same records need three or four.
 /// - Returns: the number of turns.
-/// - Throws: `SyncError` as `SyncEngine.sync()` does; ``NotQuiet`` where stores still change in the
+/// - Throws: `SyncError` as `SyncEngine.sync()` does; ``NotQuiet`` if stores still change in the
 ///   last turn.
 @discardableResult
 public func sync(_ engines: SyncEngine..., untilQuiet turnsMax: Int = 10) async throws -> Int {

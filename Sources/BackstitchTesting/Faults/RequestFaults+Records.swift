@@ -32,7 +32,7 @@ extension RequestFaults {
         active.isEmpty ? [:] : imposed(onNames: operations.map(\.recordName))
     }
 
-    /// Narrower limits, where `smallLimits` was chosen and the request has more than one record.
+    /// Narrower limits, if `smallLimits` was chosen and the request has more than one record.
     mutating func tighten(_ limits: ServiceLimits, recordCount: Int) -> ServiceLimits {
         guard recordCount > 1, take(.smallLimits) else { return limits }
         var limits = limits

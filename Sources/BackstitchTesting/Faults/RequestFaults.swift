@@ -19,14 +19,14 @@ struct RequestFaults: Sendable {
         active.contains { $0.kind.requestCode != nil }
     }
 
-    /// Notes that a fault takes place, where it was chosen.
+    /// Notes that a fault takes place, if it was chosen.
     mutating func take(_ kind: FaultKind) -> Bool {
         guard has(kind) else { return false }
         injected.append(kind)
         return true
     }
 
-    /// The error that the whole request fails with, where one was chosen.
+    /// The error that the whole request fails with, if one was chosen.
     mutating func takeRequestError() -> ServiceError? {
         for fault in active {
             guard let code = fault.kind.requestCode else { continue }
@@ -42,7 +42,7 @@ struct RequestFaults: Sendable {
 
     mutating func takeEmptyPage() -> Bool { take(.emptyPages) }
 
-    /// The size of a page: 1 or 2 where `smallPages` was chosen.
+    /// The size of a page: 1 or 2 if `smallPages` was chosen.
     mutating func pageSize(_ size: Int) -> Int {
         guard size > 1, take(.smallPages) else { return size }
         return min(size, 1 + Int(generator.next() % 2))

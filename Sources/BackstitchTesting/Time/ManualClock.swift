@@ -4,7 +4,7 @@ import BackstitchSync
 /// A clock that stands still until it is told to advance, in whole milliseconds since 1970.
 ///
 /// ``sleep(milliseconds:)`` returns when the time has been advanced far enough. Those who sleep are
-/// woken in the order of their times, and in the order of their calls where the times are equal.
+/// woken in the order of their times, and in the order of their calls if the times are equal.
 public final class ManualClock: Sendable {
     /// Who sleeps, and until when.
     private struct Sleeper {

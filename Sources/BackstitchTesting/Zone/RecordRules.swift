@@ -5,7 +5,7 @@ struct RecordRules: Sendable {
     var limits: ServiceLimits
     var options: SimulatedCloud.Options
 
-    /// The fields that a record type may have; nil where all may be.
+    /// The fields that a record type may have; nil if all may be.
     func declaredFields(
         of recordType: String
     ) throws(ServiceError) -> [String: SimulatedFieldKind]? {

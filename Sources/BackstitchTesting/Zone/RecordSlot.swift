@@ -6,13 +6,13 @@ import BackstitchCore
 /// refer to it by number.
 struct RecordSlot: Sendable {
     let name: String
-    /// The record as it stands; nil where it is deleted, or never was.
+    /// The record as it stands; nil if it is deleted, or never was.
     var record: ServiceRecord?
     /// The version before the last write, for stale reads.
     var previous: ServiceRecord?
     /// The type of the record that was deleted.
     var deletedType: String?
-    /// The position in the feed of the last write; 0 where there never was one.
+    /// The position in the feed of the last write; 0 if there never was one.
     var sequence = 0
     /// The size of the record as the limits count it.
     var bytes = 0

@@ -8,9 +8,9 @@ struct WriteStamp: Sendable {
     var advancesItself: Bool
     /// How many tags were given; never goes back, also not when a backup is restored.
     private var tagCount: UInt64 = 0
-    /// The versions of all records by their tags; nil where they are not kept.
+    /// The versions of all records by their tags; nil if they are not kept.
     private(set) var versions: [String: ServiceRecord]?
-    /// The device that writes; empty where it is somebody else.
+    /// The device that writes; empty if it is somebody else.
     var writer = ""
     /// The devices that wrote the versions that are kept, by their tags.
     private(set) var writers: [String: String] = [:]

@@ -1,7 +1,7 @@
 import BackstitchCore
 
 extension ZoneState {
-    /// Applies a modify request: checks it, then writes it, or nothing where it is atomic and one
+    /// Applies a modify request: checks it, then writes it, or nothing if it is atomic and one
     /// operation fails.
     ///
     /// - Parameter imposed: Errors that some operations are to have whatever they say, by index.
@@ -55,7 +55,7 @@ extension ZoneState {
         return .success(results)
     }
 
-    /// Writes a request where no reference matters.
+    /// Writes a request if no reference matters.
     private mutating func applyUnlinked(
         _ plans: inout [PlannedWrite?], errors: [Int: ServiceError], stamp: inout WriteStamp
     ) -> [ModificationResult] {

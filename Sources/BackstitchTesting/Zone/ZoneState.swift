@@ -22,7 +22,7 @@ struct ZoneState: Sendable {
         self.incarnation = incarnation
     }
 
-    /// The slot of a name, made where there is none yet.
+    /// The slot of a name, made if there is none yet.
     mutating func slot(named name: String) -> Int {
         if let slot = slotsByName[name] { return slot }
         slots.append(RecordSlot(name: name))

@@ -58,9 +58,9 @@ extension ProjectionView where Source == TextIndex {
     /// The records of an entity that have all words of a text, the best first; as
     /// ``matches(_:of:prefixes:limit:)``.
     ///
-    /// Where the index is `catchingUp`, records that ended since it was brought up are left out.
+    /// If the index is `catchingUp`, records that ended since it was brought up are left out.
     ///
-    /// - Throws: `unknownEntity` where the schema lacks the type; `unreadable`.
+    /// - Throws: `unknownEntity` if the schema lacks the type; `unreadable`.
     public func records<Model: Entity>(
         _ text: String, of type: Model.Type = Model.self, prefixes: TextPrefixes = .last,
         limit: Int = 50

@@ -28,7 +28,7 @@ enum TextTokens {
         return counts
     }
 
-    /// The folded word; nil where it has neither letter nor number.
+    /// The folded word; nil if it has neither letter nor number.
     private static func fold(_ word: Substring) -> String? {
         if word.utf8.allSatisfy({ $0 < 0x80 }) { return foldASCII(word.utf8) }
         guard word.unicodeScalars.contains(where: \.isOfWord) else { return nil }

@@ -61,7 +61,7 @@ struct ExactSum: Equatable, Sendable {
         return result
     }
 
-    /// The nearest double, ties to even; infinite where the sum leaves the range.
+    /// The nearest double, ties to even; infinite if the sum leaves the range.
     var double: Double {
         let magnitude = magnitude
         guard let top = magnitude.lastIndex(where: { $0 != 0 }) else { return 0 }

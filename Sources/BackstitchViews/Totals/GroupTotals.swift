@@ -10,9 +10,9 @@ public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendabl
     public let count: Int
     /// The number of records whose number is not nil.
     public let numbers: Int
-    /// The exact sum, rounded once where it is a double.
+    /// The exact sum, rounded once if it is a double.
     public let sum: Number.Sum
-    /// The mean of the numbers; nil where there is none.
+    /// The mean of the numbers; nil if there is none.
     public let average: Number.Average?
 }
 
@@ -20,9 +20,9 @@ extension GroupTotals: Equatable
 where Group: Equatable, Number.Sum: Equatable, Number.Average: Equatable {}
 
 extension ProjectionView {
-    /// The totals of a group; nil where it has no records.
+    /// The totals of a group; nil if it has no records.
     ///
-    /// - Throws: `invalidQuery` where a sum of integers leaves 64 bits.
+    /// - Throws: `invalidQuery` if a sum of integers leaves 64 bits.
     public func totals<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group
     ) throws -> GroupTotals<Group, Number>? where Source == GroupedTotals<Model, Group, Number> {
@@ -32,7 +32,7 @@ extension ProjectionView {
 
     /// The totals of all groups, in the order of their values.
     ///
-    /// - Throws: `invalidQuery` where a sum of integers leaves 64 bits.
+    /// - Throws: `invalidQuery` if a sum of integers leaves 64 bits.
     public func totals<Model: Entity, Group: AttributeValue, Number: SummableValue>()
         throws -> [GroupTotals<Group, Number>] where Source == GroupedTotals<Model, Group, Number>
     {
@@ -44,18 +44,18 @@ extension ProjectionView {
         return all
     }
 
-    /// The least number of a group; nil where there is none.
+    /// The least number of a group; nil if there is none.
     ///
-    /// - Throws: `invalidQuery` where the projection does not keep extremes.
+    /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func minimum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group
     ) throws -> Number.Sum? where Source == GroupedTotals<Model, Group, Number> {
         try extreme(of: group, last: false)
     }
 
-    /// The greatest number of a group; nil where there is none.
+    /// The greatest number of a group; nil if there is none.
     ///
-    /// - Throws: `invalidQuery` where the projection does not keep extremes.
+    /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func maximum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group
     ) throws -> Number.Sum? where Source == GroupedTotals<Model, Group, Number> {

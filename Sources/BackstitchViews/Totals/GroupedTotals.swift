@@ -105,8 +105,8 @@ public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: Summab
     }
 
     /// - Parameters:
-    ///   - old: The number of a record that leaves; nil where none does.
-    ///   - new: The number of a record that comes; nil where none does.
+    ///   - old: The number of a record that leaves; nil if none does.
+    ///   - new: The number of a record that comes; nil if none does.
     private func adjust(
         _ part: Part, removing old: Value?, adding new: Value?, in view: borrowing ViewEditor
     ) throws {

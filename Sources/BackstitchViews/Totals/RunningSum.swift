@@ -20,7 +20,7 @@ enum RunningSum: Equatable {
 
     /// Adds a number, or takes it away; null and what is no number of the type leaves the sum.
     ///
-    /// - Throws: `invalidProjection` where a sum of decimals needs more than 38 digits.
+    /// - Throws: `invalidProjection` if a sum of decimals needs more than 38 digits.
     mutating func change(by value: Value, isAdded: Bool) throws {
         switch (self, value) {
         case (.integers(let sum), .int64(let number)):
@@ -53,7 +53,7 @@ enum RunningSum: Equatable {
 
     /// The sum as a value.
     ///
-    /// - Throws: `invalidQuery` where a sum of integers leaves 64 bits.
+    /// - Throws: `invalidQuery` if a sum of integers leaves 64 bits.
     func total() throws -> Value {
         switch self {
         case .integers(let sum):
@@ -88,7 +88,7 @@ enum RunningSum: Equatable {
         }
     }
 
-    /// Reads a stored value; nil where it is none of the type.
+    /// Reads a stored value; nil if it is none of the type.
     init?(_ stored: Value, of type: AttributeType) {
         switch (stored, RunningSum(of: type)) {
         case (.bytes(let bytes), .integers) where bytes.count == 16:

@@ -40,7 +40,7 @@ struct StoredTotals: Equatable {
 
     /// Reads the stored form.
     ///
-    /// - Throws: `damaged` where the bytes are other totals.
+    /// - Throws: `damaged` if the bytes are other totals.
     init(_ bytes: [UInt8], of type: AttributeType) throws {
         let values = try Self.values(in: bytes, count: 4)
         guard case .int64(let count) = values[1], case .int64(let numbers) = values[2],

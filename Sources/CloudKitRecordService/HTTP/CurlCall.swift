@@ -33,7 +33,7 @@ final class CurlCall: @unchecked Sendable {
         if let handle { curl_easy_cleanup(handle) }
     }
 
-    /// Makes libcurl's handle; nil where there is no memory.
+    /// Makes libcurl's handle; nil if there is no memory.
     func prepare(certificates: String?) -> UnsafeMutableRawPointer? {
         guard let handle = curl_easy_init() else { return nil }
         self.handle = handle

@@ -4,10 +4,10 @@ import Threading
 
 /// Sends requests through libcurl, all on one thread, and keeps connections for those that follow.
 ///
-/// The thread ends when the client is released. A request may be sent twice where a kept connection
+/// The thread ends when the client is released. A request may be sent twice if a kept connection
 /// turns out to be dead, so each has to be safe to repeat.
 final class CurlClient: HTTPClient {
-    /// How long the thread sleeps where nothing wakes it, in milliseconds.
+    /// How long the thread sleeps if nothing wakes it, in milliseconds.
     private static let sleepMilliseconds: Int32 = 1_000
 
     /// What the thread is told.

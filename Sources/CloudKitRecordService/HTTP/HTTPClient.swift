@@ -16,7 +16,7 @@ struct HTTPReply: Sendable {
     /// The headers, names in lower case; of several of a name, the last.
     var headers: [String: String]
     var body: [UInt8]
-    /// How long it took, in milliseconds; nil where it is not known.
+    /// How long it took, in milliseconds; nil if it is not known.
     var elapsedMilliseconds: Int64?
 }
 

@@ -5,7 +5,7 @@ extension ServiceRecord {
     /// A record as the protocol tells it.
     ///
     /// - Parameter requestedFields: The fields that were asked for; nil for all.
-    /// - Throws: `serviceUnavailable` where the service left out what a record must have.
+    /// - Throws: `serviceUnavailable` if the service left out what a record must have.
     init(_ record: WireRecord, requestedFields: Set<String>? = nil) throws(ServiceError) {
         guard let name = record.recordName, let tag = record.recordChangeTag,
             let modified = record.modified ?? record.created

@@ -5,8 +5,8 @@ extension ServiceError {
     /// A failure as the protocol tells it.
     ///
     /// - Parameters:
-    ///   - status: The HTTP status, which says more where the code is not known.
-    ///   - record: The record as the service has it, where the reply has it.
+    ///   - status: The HTTP status, which says more if the code is not known.
+    ///   - record: The record as the service has it, if the reply has it.
     init(_ error: WireError, status: Int = 200, record: ServiceRecord? = nil) {
         self.init(
             Self.code(error, status), reason: error.reason, retryAfterSeconds: error.retryAfter,

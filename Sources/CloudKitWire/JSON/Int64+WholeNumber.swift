@@ -1,5 +1,5 @@
 extension Int64 {
-    /// Reads a number of JSON that has a fraction or an exponent, exactly; nil where it is not whole or
+    /// Reads a number of JSON that has a fraction or an exponent, exactly; nil if it is not whole or
     /// has more than 64 bits.
     ///
     /// - Complexity: O(*n*) in the length of the text, whatever the exponent.

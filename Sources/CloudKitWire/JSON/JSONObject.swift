@@ -27,7 +27,7 @@ package struct JSONObject: Hashable, Sendable {
         try self.init(value, of: "the body")
     }
 
-    /// The value of a member; nil where it is null or absent.
+    /// The value of a member; nil if it is null or absent.
     ///
     /// - Complexity: O(*n*) in the number of members.
     package func value(_ name: String) -> JSONValue? {
@@ -42,7 +42,7 @@ package struct JSONObject: Hashable, Sendable {
         members.contains { $0.name == name }
     }
 
-    /// Text; another name counts where the first is absent.
+    /// Text; another name counts if the first is absent.
     package func text(
         _ name: String, _ otherName: String? = nil
     ) throws(WireFormatError) -> String? {
@@ -57,7 +57,7 @@ package struct JSONObject: Hashable, Sendable {
         return text
     }
 
-    /// True or false; another name counts where the first is absent.
+    /// True or false; another name counts if the first is absent.
     package func flag(
         _ name: String, _ otherName: String? = nil
     ) throws(WireFormatError) -> Bool? {
@@ -111,7 +111,7 @@ package struct JSONObject: Hashable, Sendable {
         return texts
     }
 
-    /// A list of objects, each read in its place; nil where it is absent.
+    /// A list of objects, each read in its place; nil if it is absent.
     package func objects<Element>(
         _ name: String, _ read: (JSONObject) throws(WireFormatError) -> Element
     ) throws(WireFormatError) -> [Element]? {
@@ -143,7 +143,7 @@ package struct JSONObject: Hashable, Sendable {
 
 extension JSONValue {
     /// The value as a whole number of 64 bits: `5`, and as JSON has it also `5.0` and `5e0`. Text
-    /// counts where it spells one in digits.
+    /// counts if it spells one in digits.
     package var integer: Int64? {
         switch self {
         case .number(let text): Int64(text) ?? Int64(wholeNumber: text)
@@ -157,7 +157,7 @@ extension JSONValue {
         if case .number(let text) = self { Int64(text) != nil } else { false }
     }
 
-    /// The value as a finite number; text counts where it spells one.
+    /// The value as a finite number; text counts if it spells one.
     package var finiteNumber: Double? {
         switch self {
         case .number(let text), .string(let text):

@@ -83,7 +83,7 @@ package struct JSONWriter: ~Copyable {
         buffer.append(decimal: number)
     }
 
-    /// A number as an element; null where it is not finite, which JSON can't spell.
+    /// A number as an element; null if it is not finite, which JSON can't spell.
     package mutating func number(_ number: Double) {
         separate()
         buffer.append(utf8: number.isFinite ? "\(number)" : "null")
@@ -118,7 +118,7 @@ package struct JSONWriter: ~Copyable {
 
     // MARK: Members
 
-    /// A text member; none where it is nil, as for all members.
+    /// A text member; none if it is nil, as for all members.
     package mutating func member(_ name: String, _ text: String?) {
         guard let text else { return }
         self.name(name)
@@ -187,7 +187,7 @@ package struct JSONWriter: ~Copyable {
         return try array(elements: elements)
     }
 
-    /// A list; none where it is nil.
+    /// A list; none if it is nil.
     package mutating func member<Elements: Sequence>(
         _ name: String, array elements: Elements?,
         _ write: (inout JSONWriter, Elements.Element) -> Void

@@ -73,7 +73,7 @@ package struct ZoneFeedRequest: Hashable, Sendable, WireBody {
         json.member("numbersAsStrings", flag: numbersAsStrings)
     }
 
-    /// Takes over what is asked of all zones where it is not told for this one.
+    /// Takes over what is asked of all zones if it is not told for this one.
     mutating func fill(from common: ZoneFeedRequest) {
         resultsLimit = resultsLimit ?? common.resultsLimit
         desiredKeys = desiredKeys ?? common.desiredKeys

@@ -4,7 +4,7 @@ import BackstitchCore
 package struct ModifyRecordsRequest: Hashable, Sendable, WireBody {
     package var operations: [WireRecordOperation]
     package var zoneID: WireZoneID?
-    /// Whether all operations take effect or none; nil where it is not told.
+    /// Whether all operations take effect or none; nil if it is not told.
     package var isAtomic: Bool?
     package var options: RecordOptions
 
@@ -37,15 +37,15 @@ package struct ModifyRecordsRequest: Hashable, Sendable, WireBody {
 package struct WireRecordOperation: Hashable, Sendable, WireBody {
     /// What to do, with the rules for tags of the reference's table of operation types.
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// Fails where there is a record of that name.
+        /// Fails if there is a record of that name.
         case create
         /// Sets the given fields; the tag has to be the record's.
         case update
-        /// As `update`, but ignores the tag, and creates the record where there is none.
+        /// As `update`, but ignores the tag, and creates the record if there is none.
         case forceUpdate
         /// Sets the given fields and clears all others; the tag has to be the record's.
         case replace
-        /// As `replace`, but ignores the tag, and creates the record where there is none.
+        /// As `replace`, but ignores the tag, and creates the record if there is none.
         case forceReplace
         /// Deletes the record; the tag has to be the record's.
         case delete
@@ -56,7 +56,7 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
     package var kind: Kind
     package var record: WireRecord
     package var desiredKeys: [String]?
-    /// A record that could not be read; nil where it could. It fails this operation, and the others go
+    /// A record that could not be read; nil if it could. It fails this operation, and the others go
     /// on.
     package var unreadable: Unreadable?
 

@@ -2,7 +2,7 @@
 package struct QueryRecordsRequest: Hashable, Sendable, WireBody {
     package var query: WireQuery
     package var zoneID: WireZoneID?
-    /// Whether all zones are searched where no zone is named.
+    /// Whether all zones are searched if no zone is named.
     package var isZoneWide: Bool
     package var resultsLimit: Int64?
     package var continuationMarker: String?

@@ -41,7 +41,7 @@ package struct LookupUsersRequest: Hashable, Sendable, WireBody {
     }
 }
 
-/// The body of `users/discover`: nobody in particular where it names none.
+/// The body of `users/discover`: nobody in particular if it names none.
 package struct DiscoverUsersRequest: Hashable, Sendable, WireBody {
     package var infos: [WireLookupInfo]
 

@@ -9,7 +9,7 @@ package struct WireError: Error, Hashable, Sendable, WireBody {
     package var uuid: String?
     /// Where a user signs in.
     package var redirectURL: String?
-    /// The record as the service has it, where both sides know this extension.
+    /// The record as the service has it, if both sides know this extension.
     package var serverRecord: WireRecord?
 
     package init(
@@ -22,7 +22,7 @@ package struct WireError: Error, Hashable, Sendable, WireBody {
         self.serverRecord = serverRecord
     }
 
-    /// The code, where it is a known one.
+    /// The code, if it is a known one.
     package var code: WireErrorCode? { WireErrorCode(rawValue: serverErrorCode) }
 
     package init(json: JSONObject) throws(WireFormatError) {
@@ -32,7 +32,7 @@ package struct WireError: Error, Hashable, Sendable, WireBody {
         self = error
     }
 
-    /// The error that an item of a reply is; nil where it is none.
+    /// The error that an item of a reply is; nil if it is none.
     package init?(itemOf json: JSONObject) throws(WireFormatError) {
         guard
             let code = try json.text("serverErrorCode", "extensionErrorCode")

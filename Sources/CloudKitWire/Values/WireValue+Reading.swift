@@ -2,7 +2,7 @@ package import BackstitchCore
 import Foundation
 
 extension WireValue {
-    /// Reads a value of a type; where none is told, the form of the JSON tells.
+    /// Reads a value of a type; if none is told, the form of the JSON tells.
     ///
     /// - Parameters:
     ///   - type: The name of the type. One that is not known is kept with its value.

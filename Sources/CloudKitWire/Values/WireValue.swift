@@ -13,7 +13,7 @@ package enum WireValue: Hashable, Sendable {
     case reference(WireReference)
     case asset(WireAsset)
     case location(WireLocation)
-    /// Values of one type; the type is unknown only where the list is empty and nothing tells.
+    /// Values of one type; the type is unknown only if the list is empty and nothing tells.
     case list([WireValue], of: WireFieldType?)
     /// A value of a type that is not known here, kept as it came.
     case other(JSONText, type: String)
@@ -52,7 +52,7 @@ package struct JSONText: Hashable, Sendable {
 /// A reference to another record.
 package struct WireReference: Hashable, Sendable {
     package var recordName: String
-    /// `NONE`, `DELETE_SELF` or `VALIDATE`; nil where it is not told, as in queries.
+    /// `NONE`, `DELETE_SELF` or `VALIDATE`; nil if it is not told, as in queries.
     package var action: String?
     package var zoneID: WireZoneID?
 

@@ -4,13 +4,13 @@ extension Environment {
     /// Looks at every page of a data file, without a map of it, so that no damage can crash the
     /// process, and shows the entries that it comes across.
     ///
-    /// Nothing is changed. Other processes may have the file open; where one writes meanwhile and
+    /// Nothing is changed. Other processes may have the file open; if one writes meanwhile and
     /// something seems wrong, all is looked at again, and the entries are shown again after `begin`.
     ///
     /// - Parameters:
     ///   - names: The databases that there should be.
     ///   - scansLoosePages: Whether the entries of all pages are shown too, as those of loose pages.
-    ///   - begin: Called before the first entry, and again where everything begins anew.
+    ///   - begin: Called before the first entry, and again if everything begins anew.
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
     ///   files; what `visit` throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
@@ -46,7 +46,7 @@ extension Environment {
         preconditionFailure("The last attempt returns.")
     }
 
-    /// The commit to look at where that is not the last one of the data file.
+    /// The commit to look at if that is not the last one of the data file.
     private static func base(
         _ redo: RedoInspection, _ file: DataFile, _ result: inout FileInspection
     ) throws -> MetaPage? {

@@ -28,7 +28,7 @@ package struct FileInspection: Sendable {
     package private(set) var problemCount = 0
     /// The parts that have problems, listed or not.
     package private(set) var damagedParts: Set<Part> = []
-    /// The id of the commit that was looked at; nil where no meta page can be read.
+    /// The id of the commit that was looked at; nil if no meta page can be read.
     package internal(set) var transaction: UInt64?
     /// The pages that are in use or listed as free.
     package internal(set) var pages = 0
@@ -67,7 +67,7 @@ package struct FileEntry {
         case redo
     }
 
-    /// The database by its place in the names that were given; nil where it is not known.
+    /// The database by its place in the names that were given; nil if it is not known.
     package let database: Int?
     package let place: Place
     package let key: UnsafeRawBufferPointer

@@ -49,7 +49,7 @@ extension FileInspector {
         }
     }
 
-    /// The pages that a large value takes; nil where the first is none of a value of that size.
+    /// The pages that a large value takes; nil if the first is none of a value of that size.
     func overflowPages(at first: Int, bytes: Int) throws(LMDBError) -> Int? {
         let head = try file.read(
             at: first * pageBytes, count: PageWalk.headerBytes, .truncated)

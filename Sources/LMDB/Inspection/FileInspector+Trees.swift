@@ -2,7 +2,7 @@ extension FileInspector {
     /// What is to be known while a tree is walked.
     struct Walk {
         let part: FileInspection.Part
-        /// The database of the entries that are shown; nil where none are.
+        /// The database of the entries that are shown; nil if none are.
         var database: Int?
         /// Whether keys are numbers of 8 bytes in the machine's order.
         var hasNumberKeys = false
@@ -65,7 +65,7 @@ extension FileInspector {
         }
     }
 
-    /// What is wrong with the keys of a page; nil where nothing is.
+    /// What is wrong with the keys of a page; nil if nothing is.
     private func problem(
         of page: TreePage, within bounds: Bounds, _ walk: Walk
     ) -> String? {

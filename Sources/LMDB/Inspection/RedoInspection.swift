@@ -2,7 +2,7 @@
 struct RedoInspection {
     /// Whether the data file needs it.
     var needsRecovery = false
-    /// The commit that is wholly on disk in the data file; nil where the file is not needed.
+    /// The commit that is wholly on disk in the data file; nil if the file is not needed.
     var base: RedoBase?
     /// What is wrong, as sentences.
     var problems: [String] = []

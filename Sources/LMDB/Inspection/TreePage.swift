@@ -16,14 +16,14 @@ struct TreePage {
     let bytes: [UInt8]
     let isLeaf: Bool
     private(set) var nodes: [Node] = []
-    /// What is wrong first; nil where nothing is.
+    /// What is wrong first; nil if nothing is.
     private(set) var problem: String?
     /// Whether it says that it is another page: it may be an old one.
     let isMisplaced: Bool
 
     /// Reads a page.
     ///
-    /// - Parameter isLeaf: What it should be; where it says something else, that is a problem.
+    /// - Parameter isLeaf: What it should be; if it says something else, that is a problem.
     init(_ bytes: [UInt8], number: Int, isLeaf: Bool) {
         self.bytes = bytes
         self.number = number
@@ -45,7 +45,7 @@ struct TreePage {
         if !isPlausible { problem = problem ?? "says that its entries are where they can't be" }
         var position = header
         var used = 0
-        // Where the header is wrong, offsets are read as long as they can be some.
+        // If the header is wrong, offsets are read as long as they can be some.
         while isPlausible ? position < lower : position + 2 <= bytes.count {
             let offset = Int(bytes[...].integer(at: position, as: UInt16.self))
             position += 2

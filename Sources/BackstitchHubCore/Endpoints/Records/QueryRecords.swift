@@ -45,7 +45,7 @@ extension Hub {
         }
     }
 
-    /// Where the feed of the one zone stands that a query is about; nil where it has no feed.
+    /// Where the feed of the one zone stands that a query is about; nil if it has no feed.
     private static func syncToken(
         of zones: [ZoneRow], _ transaction: any HubReading
     ) throws -> String? {

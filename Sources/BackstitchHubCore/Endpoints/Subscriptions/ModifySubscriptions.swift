@@ -126,7 +126,7 @@ extension Hub {
 }
 
 extension ModifySubscriptionsRequest.Operation {
-    /// The id of the subscription; nil where it has none yet.
+    /// The id of the subscription; nil if it has none yet.
     fileprivate var subscriptionID: String? {
         switch self {
         case .create(let subscription), .update(let subscription): subscription.subscriptionID
