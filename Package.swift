@@ -98,14 +98,17 @@ let package = Package(
         .target(
             name: "BackstitchRepair",
             dependencies: [
-                "BackstitchCore", "BackstitchLog", "BackstitchStore", "LMDB", "Threading",
+                "BackstitchCore", "BackstitchLog", "BackstitchStore", "BackstitchSync", "LMDB",
+                "Threading",
             ]),
         .target(
             name: "BackstitchViews",
             dependencies: ["BackstitchCore", "BackstitchLog", "BackstitchStore", "XXHash"]),
         .target(
             name: "BackstitchSync",
-            dependencies: ["BackstitchCore", "BackstitchLog", "BackstitchStore", "Threading"]),
+            dependencies: [
+                "BackstitchCore", "BackstitchLog", "BackstitchStore", "LMDB", "Threading",
+            ]),
         .target(
             name: "Backstitch",
             dependencies: [
@@ -205,7 +208,8 @@ let package = Package(
             name: "BackstitchStoreTests",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchRepair",
-                "BackstitchStore", "BackstitchViews", "CrashStates", "LMDB", "Threading", "XXHash",
+                "BackstitchStore", "BackstitchSync", "BackstitchViews", "CrashStates", "LMDB",
+                "Threading", "XXHash",
             ],
             exclude: ["Fixtures"]),
         .testTarget(

@@ -64,7 +64,7 @@ struct ContentCheck {
     private mutating func addMeta(_ entry: FileEntry) {
         if ViewEntries.isEntry(entry.key) { return }
         let name = String(decoding: entry.key, as: UTF8.self)
-        if !name.hasPrefix(MetaName.seenPrefix) { meta[name] = Array(entry.value) }
+        if !name.hasPrefix(RecordNotes.seen.prefix) { meta[name] = Array(entry.value) }
     }
 
     /// Ends the check, once all entries were shown.

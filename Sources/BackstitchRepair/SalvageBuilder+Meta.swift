@@ -1,6 +1,7 @@
 import BackstitchCore
 import BackstitchLog
 import BackstitchStore
+import BackstitchSync
 import Foundation
 import LMDB
 
@@ -70,7 +71,7 @@ extension SalvageBuilder {
         for (name, value) in meta.values {
             if name.hasPrefix(MetaName.zonePrefix) {
                 try putZone(name, value, dropsZones: dropsZones)
-            } else if end == nil, !dropsZones || !name.hasPrefix(MetaName.seenPrefix),
+            } else if end == nil, !dropsZones || !name.hasPrefix(RecordNotes.seen.prefix),
                 !Self.madeAnew.contains(name)
             {
                 try target.putMeta(name, value, databases)
@@ -96,10 +97,7 @@ extension SalvageBuilder {
         guard var state = try? JSONDecoder().decode(ZoneState.self, from: Data(value)) else {
             return
         }
-        state.databaseToken = nil
-        state.zoneToken = nil
-        state.needsPull = true
-        state.isFullFetch = true
+        state.beginAnew()
         try target.putMeta(name, try state.sortedJSON(), databases)
     }
 }

@@ -1,6 +1,6 @@
 public import BackstitchCore
 @_exported public import BackstitchLog
-import LMDB
+package import LMDB
 import Threading
 
 /// An offline-first store of records.
@@ -9,9 +9,9 @@ import Threading
 /// log in the same transaction. A store may be used from any thread and task. Opening the same files
 /// again with the same schema and options gives another handle: what one writes, all see.
 public final class Store: Sendable {
-    let environment: Environment
-    let databases: Databases
-    let configuration: StoreConfiguration
+    package let environment: Environment
+    package let databases: Databases
+    package let configuration: StoreConfiguration
     /// The entities that the Swift types declare, by type.
     let types: TypeTable
     /// What this has in common with other stores on the same files.

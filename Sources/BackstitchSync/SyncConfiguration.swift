@@ -1,5 +1,5 @@
 public import BackstitchCore
-public import BackstitchStore
+import BackstitchStore
 
 /// How a sync engine works.
 public struct SyncConfiguration: Sendable {

@@ -1,5 +1,5 @@
 import BackstitchCore
-public import BackstitchStore
+import BackstitchStore
 
 extension SyncEngine {
     /// Gives up what can't be pushed: each record becomes what the service is known to have of it,
@@ -16,7 +16,9 @@ extension SyncEngine {
                 guard let table = context.reader.catalog.table(named: record.entity) else {
                     continue
                 }
-                if try context.discardParked(table.number, RecordKey(record.recordName)) {
+                if try EditDiscard(context).discardParked(
+                    table.number, RecordKey(record.recordName))
+                {
                     count += 1
                 }
             }

@@ -52,8 +52,8 @@ extension SyncEngine {
                 for (name, result) in zip(part, results) {
                     switch result {
                     case .found(let record):
-                        let isBack = try context.fetchAgain(
-                            record, policy: policy, takesOlder: takesOlder)
+                        let isBack = try RecordMerger(context, policy: policy).fetchAgain(
+                            record, takesOlder: takesOlder)
                         if isBack {
                             count += 1
                         } else if !takesOlder {

@@ -51,7 +51,7 @@ extension SyncEngine {
             (try $0.reader.zoneClaims(), try $0.reader.boundUser())
         }
         if claims != ZoneClaims(bound: [zoneName]) || owner != user {
-            try await write { try $0.beginMove(to: zoneName, user: user) }
+            try await write { try ZoneMove($0).begin(to: zoneName, user: user) }
             try await finishMove(to: zoneName)
         }
         movedTo.withLock { $0 = zoneName }
@@ -86,12 +86,14 @@ extension SyncEngine {
             repeat {
                 try checkCalled()
                 let last = place
-                let step = try await write { try $0.forgetService(after: last, rowsMax: rowsMax) }
+                let step = try await write {
+                    try ZoneLoss($0).forgetService(after: last, rowsMax: rowsMax)
+                }
                 place = step.last
                 done += step.rows
                 hub.send(.moving(records: done, total: max(done, total)))
             } while place != nil
-        } while try await !write { try $0.endMove(to: target) }
+        } while try await !write { try ZoneMove($0).end(to: target) }
         hasCheckedAccount = false
         foldStart = 0
     }

@@ -29,7 +29,7 @@ extension SyncEngine {
         guard new != old || looksBack else { return }
         let state = new
         try await write { context in
-            if fetchesAgain { try context.forgetFetched() }
+            if fetchesAgain { try FullFetch(context).forgetFetched() }
             if looksBack { try context.setOutboxFloor(0) }
             try context.setZoneState(state, name)
         }

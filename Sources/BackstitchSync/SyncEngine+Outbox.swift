@@ -1,5 +1,5 @@
 import BackstitchCore
-public import BackstitchStore
+import BackstitchStore
 import Threading
 
 /// A record with changes that the service does not have, and where it stands.

@@ -146,8 +146,8 @@ extension SyncEngine {
             state.fetchedFields = old.fetchedFields
             state.exchangedEntities = old.exchangedEntities
             state.holdsBack = old.holdsBack
-            try context.forgetService()
-            try context.forgetFetched()
+            try ZoneLoss(context).forgetService()
+            try FullFetch(context).forgetFetched()
             try context.setZoneState(state, name)
         }
     }
@@ -180,43 +180,35 @@ extension SyncEngine {
             in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
             fields: state.fetchedFields.map(Set.init))
         let (selection, isZoneChanged) = (configuration.selection, isZoneChanged)
-        let results = try await merge { context, policy, results in
-            var state = try context.reader.zoneState(name)
-            let selection = try selection.bound(to: context.reader)
-            try context.numberTables(named: Set(page.records.map(\.recordType)))
+        let results = try await merge { merger, results in
+            let log = merger.log
+            var state = try log.reader.zoneState(name)
+            let selection = try selection.bound(to: log.reader)
+            try log.numberTables(named: Set(page.records.map(\.recordType)))
             for record in page.records {
-                let table = context.catalog.table(named: record.recordType)
-                guard selection.pulls(table) else {
-                    if state.isFullFetch { try context.markSeen(record.recordName) }
-                    continue
-                }
-                if state.isFullFetch { try context.markSeen(record.recordName) }
-                if state.isCompleting == true { try context.complete(record) }
+                if state.isFullFetch { try FullFetch(log).markSeen(record.recordName) }
+                guard selection.pulls(log.catalog.table(named: record.recordType)) else { continue }
+                if state.isCompleting == true { try merger.complete(record) }
                 results.note(
-                    try context.merge(
-                        record, policy: policy, isAuthoritative: state.isFullFetch),
+                    try merger.merge(record, isAuthoritative: state.isFullFetch),
                     RecordName(record.recordName), record.recordType)
             }
             for deletion in page.deletions {
-                let table = deletion.recordType.flatMap { context.catalog.table(named: $0) }
+                let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
                 guard selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
-                    try context.mergeAbsent(
-                        key, recordType: deletion.recordType, policy: policy),
-                    key.name, deletion.recordType ?? "")
+                    try merger.mergeAbsent(key, recordType: deletion.recordType), key.name,
+                    deletion.recordType ?? "")
             }
-            try context.releaseReferrers(
-                to: Set(page.records.map { RecordName($0.recordName) }))
-            if !page.moreComing, !state.isFullFetch {
-                try results.mergeDuplicates(context, policy)
-            }
+            try log.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))
+            if !page.moreComing, !state.isFullFetch { try results.mergeDuplicates(merger) }
             // A page that tells nothing of the change that there is comes from a replica behind.
             let isBehind = isZoneChanged && state.zoneToken == page.token
             state.zoneToken = page.token
             state.needsPull =
                 page.moreComing || state.isFullFetch || isBehind || results.leavesDuplicates
-            try context.setZoneState(state, name)
+            try log.setZoneState(state, name)
         }
         report.pulledRecords += page.records.count + page.deletions.count
         report.echoedRecords += results.unchanged
@@ -231,7 +223,7 @@ extension SyncEngine {
             state.zoneToken = nil
             state.needsPull = true
             state.isFullFetch = true
-            try context.forgetFetched()
+            try FullFetch(context).forgetFetched()
             try context.setZoneState(state, name)
         }
         return .done
@@ -239,17 +231,17 @@ extension SyncEngine {
 
     private func sweep() async throws -> SyncEvent {
         let name = zoneName
-        let results = try await merge { context, policy, results in
-            for swept in try context.sweep(policy: policy) {
+        let results = try await merge { merger, results in
+            for swept in try FullFetch(merger.log).sweep(merger) {
                 results.note(swept.result, swept.key.name, swept.entityName)
             }
-            try results.mergeDuplicates(context, policy)
-            var state = try context.reader.zoneState(name)
+            try results.mergeDuplicates(merger)
+            var state = try merger.log.reader.zoneState(name)
             state.isFullFetch = false
             state.isCompleting = nil
             // A replica may have been behind, which the first token can't tell: the next round asks.
             state.needsPull = true
-            try context.setZoneState(state, name)
+            try merger.log.setZoneState(state, name)
         }
         try await noteAndMergeDuplicates(results)
         return .done
@@ -259,9 +251,7 @@ extension SyncEngine {
     private func noteAndMergeDuplicates(_ results: MergeResults) async throws {
         note(results)
         guard results.leavesDuplicates else { return }
-        let more = try await merge { context, policy, results in
-            try results.mergeDuplicates(context, policy)
-        }
+        let more = try await merge { merger, results in try results.mergeDuplicates(merger) }
         try await noteAndMergeDuplicates(more)
     }
 
@@ -280,52 +270,6 @@ extension SyncEngine {
                 pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords,
                 pushTotal: pushTotal))
         wakeOperationWaiters()
-    }
-}
-
-/// What a transaction of merges did.
-struct MergeResults: Sendable {
-    var changes = ChangeSet()
-    /// The versions that were known here already.
-    var unchanged = 0
-    var conflicts: [SyncConflict] = []
-    var rejected: [(name: String, reason: String)] = []
-    var parked: [ParkedRecord] = []
-    /// Records that were refused and not parked, because they have later edits.
-    var editedSince: Set<RecordPlace> = []
-    /// Whether there were more duplicates than one transaction looks at.
-    var leavesDuplicates = false
-    /// What the application has to decide before anything can be written.
-    var undecided: [ConflictKey: ConflictQuestion] = [:]
-
-    /// Makes records one that arrived with the same unique values.
-    mutating func mergeDuplicates(
-        _ context: LogWriter, _ policy: ConflictSettings
-    ) throws {
-        let (merged, isDone) = try context.mergeDuplicates(policy: policy)
-        for merged in merged {
-            note(.conflict(merged.report), merged.key.name, merged.entityName)
-        }
-        leavesDuplicates = !isDone
-    }
-
-    mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
-        switch result {
-        case .unchanged:
-            unchanged += 1
-        case .applied:
-            break
-        case .conflict(let report):
-            conflicts.append(
-                SyncConflict(
-                    entity: type, recordName: name, policy: report.policy, copy: report.copy))
-        case .parked(let record):
-            parked.append(record)
-        case .undecided(let key, let question):
-            undecided[key] = question
-        case .rejected(let reason):
-            rejected.append((name.description, reason))
-        }
     }
 }
 

@@ -15,9 +15,9 @@ extension SyncEngine {
         let (selection, wholes) = (configuration.selection, wholes)
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
-            let outbox = try reader.foldOutbox(
-                recordsMax: recordsMax, bytesMax: bytesMax, after: start,
-                selection: selection.bound(to: reader), wholes: wholes)
+            let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
+            let outbox = try folder.fold(
+                recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
@@ -119,10 +119,10 @@ extension SyncEngine {
                 change: pushed[decision.index], kind: decision.kind,
                 deferred: machine.item(decision.index).deferredFields)
         }
-        let results = try await merge { context, policy, results in
-            for step in steps { try step.apply(to: context, policy: policy, &results) }
-            try context.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
-            try results.mergeDuplicates(context, policy)
+        let results = try await merge { merger, results in
+            for step in steps { try step.apply(to: merger, &results) }
+            try merger.log.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
+            try results.mergeDuplicates(merger)
         }
         report.pushedRecords += steps.count { $0.isAcknowledgement }
         wholes.formUnion(results.editedSince)
@@ -158,34 +158,33 @@ private struct PushStep: Sendable {
         return change.key.name
     }
 
-    func apply(
-        to context: LogWriter, policy: ConflictSettings, _ results: inout MergeResults
-    ) throws {
+    func apply(to merger: RecordMerger, _ results: inout MergeResults) throws {
         let name = change.key.name
         switch kind {
         case .acknowledge(let version):
             results.note(
-                try context.acknowledgePush(change, version: version, policy: policy), name,
+                try merger.acknowledge(change, version: version), name,
                 change.entityName)
         case .acknowledgePart(let version):
             results.note(
-                try context.acknowledgePush(
-                    change, version: version, without: deferred, policy: policy), name,
+                try merger.acknowledge(change, version: version, without: deferred), name,
                 change.entityName)
         case .merge(let record):
             results.note(
-                try context.merge(record, policy: policy, isAuthoritative: true), name,
+                try merger.merge(record, isAuthoritative: true), name,
                 change.entityName)
         case .mergeAbsent:
             results.note(
-                try context.mergeDoubtedEnd(
-                    of: change.key, recordType: change.entityName, policy: policy),
+                try merger.mergeDoubtedEnd(of: change.key, recordType: change.entityName),
                 name, change.entityName)
         case .park(let error):
-            let parked = try context.park(
+            let isParked = try merger.log.park(
                 change.entity, change.key, through: change.through, reason: error.description)
-            if let parked {
-                results.parked.append(parked)
+            if isParked {
+                results.parked.append(
+                    ParkedRecord(
+                        entity: change.entityName, recordName: name, sequence: merger.log.head,
+                        reason: error.description))
             } else {
                 results.editedSince.insert(
                     RecordPlace(entity: change.entity, key: change.key))

@@ -11,12 +11,12 @@ extension SyncEngine {
     /// an answer from before the version that was met: it is of a replica that lags behind.
     func refreshMissed() async throws {
         let missed = try store.read {
-            try $0.reader.missedVersions(limit: Self.refreshedRecordsMax)
+            try MissedVersions($0.reader).settled(limit: Self.refreshedRecordsMax)
         }
         try await takeEnds(of: missed.filter { $0.modifiedMilliseconds == nil }.map(\.key))
         try await lookUp(missed.filter { $0.modifiedMilliseconds != nil }, \.key, take)
         let completable = try store.read {
-            try $0.reader.completableRecords(limit: Self.refreshedRecordsMax)
+            try IncompleteRecords.completable($0.reader, limit: Self.refreshedRecordsMax)
         }
         try await lookUp(completable, \.self, complete)
     }
@@ -48,11 +48,11 @@ extension SyncEngine {
     private func takeEnds(of keys: [RecordKey]) async throws {
         guard !keys.isEmpty else { return }
         note(
-            try await merge { context, policy, merged in
+            try await merge { merger, merged in
                 for key in keys {
                     merged.note(
-                        try context.mergeAbsent(key, recordType: nil, policy: policy), key.name, "")
-                    try context.forgetMissedVersion(of: key)
+                        try merger.mergeAbsent(key, recordType: nil), key.name, "")
+                    try merger.log.forgetNote(.missed, key.name)
                 }
             })
     }
@@ -60,15 +60,14 @@ extension SyncEngine {
     /// Takes in records that could not be stored whole before.
     private func complete(_ results: [LookupResult], of keys: [RecordKey]) async throws {
         note(
-            try await merge { context, policy, merged in
+            try await merge { merger, merged in
                 for (key, result) in zip(keys, results) {
                     // The end of one that is not found comes with a pull.
                     guard case .found(let record) = result else { continue }
                     merged.note(
-                        try context.completeAgain(record, policy: policy), key.name,
-                        record.recordType)
+                        try merger.completeAgain(record), key.name, record.recordType)
                 }
-                try merged.mergeDuplicates(context, policy)
+                try merged.mergeDuplicates(merger)
             })
     }
 
@@ -76,21 +75,21 @@ extension SyncEngine {
         _ results: [LookupResult], for versions: [MissedVersion]
     ) async throws {
         note(
-            try await merge { context, policy, merged in
+            try await merge { merger, merged in
                 for (missed, result) in zip(versions, results) {
                     // One that is not found was deleted since, which the feed tells.
                     if case .notFound = result, missed.isDoubted {
-                        try context.forgetMissedVersion(of: missed.key)
+                        try merger.log.forgetNote(.missed, missed.key.name)
                     }
                     guard case .found(let record) = result, let time = missed.modifiedMilliseconds,
                         record.modifiedMilliseconds >= time
                     else { continue }
                     merged.note(
-                        try context.merge(record, policy: policy, isAuthoritative: true),
+                        try merger.merge(record, isAuthoritative: true),
                         missed.key.name, record.recordType)
-                    try context.forgetMissedVersion(of: missed.key)
+                    try merger.log.forgetNote(.missed, missed.key.name)
                 }
-                try merged.mergeDuplicates(context, policy)
+                try merged.mergeDuplicates(merger)
             })
     }
 }

@@ -53,7 +53,7 @@ extension SyncEngine {
             _ = try await engine.requiredState()
             let name = engine.zoneName
             try await engine.write { context in
-                try context.eraseRecords(keepsUnsynced: keepsUnsynced)
+                try ZoneLoss(context).eraseRecords(keepsUnsynced: keepsUnsynced)
                 try context.fetchAll(name)
             }
         }
@@ -89,7 +89,7 @@ extension SyncEngine {
             _ = try await engine.requiredState()
             let name = engine.zoneName
             try await engine.write { context in
-                if source == .local { try context.forgetService(keepsUnsynced: true) }
+                if source == .local { try ZoneLoss(context).forgetService(keepsUnsynced: true) }
                 try context.fetchAll(name, prefersLocal: source == .local)
             }
         }
@@ -155,12 +155,9 @@ extension LogWriter {
     /// Lets the next round fetch everything.
     fileprivate func fetchAll(_ zone: String, prefersLocal: Bool = false) throws {
         var state = try reader.zoneState(zone)
-        state.databaseToken = nil
-        state.zoneToken = nil
-        state.needsPull = true
-        state.isFullFetch = true
+        state.beginAnew()
         if prefersLocal { state.prefersLocal = true }
-        try forgetFetched()
+        try FullFetch(self).forgetFetched()
         try setZoneState(state, zone)
     }
 }

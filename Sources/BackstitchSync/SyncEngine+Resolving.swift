@@ -16,8 +16,7 @@ extension SyncEngine {
     /// Merges in one transaction. If the application has to decide, it is asked in between.
     func merge(
         _ body:
-            @escaping @Sendable (LogWriter, ConflictSettings, inout MergeResults) throws ->
-            Void
+            @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
         let prefersLocal = prefersLocal
         var settings = ConflictSettings(
@@ -40,15 +39,14 @@ extension SyncEngine {
     private func mergeOnce(
         _ settings: ConflictSettings, _ prefersLocal: Bool,
         _ body:
-            @escaping @Sendable (LogWriter, ConflictSettings, inout MergeResults) throws ->
-            Void
+            @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        try await write { context in
-            context.prefersLocal = prefersLocal
+        try await write { log in
             var results = MergeResults()
-            try body(context, settings, &results)
+            try body(
+                RecordMerger(log, policy: settings, prefersLocal: prefersLocal), &results)
             guard results.undecided.isEmpty else { throw Undecided(conflicts: results.undecided) }
-            results.changes = context.namedChanges
+            results.changes = log.namedChanges
             return results
         }
     }

@@ -1,6 +1,6 @@
-import BackstitchCore
+public import BackstitchCore
 import BackstitchLog
-public import BackstitchStore
+import BackstitchStore
 
 /// What becomes of the records here when the zone that held them is gone.
 public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
@@ -22,8 +22,8 @@ extension SyncEngine {
     public nonisolated func pending() throws -> OutboxCounts {
         try store.read { transaction in
             let reader = transaction.reader
-            return try reader.countOutbox(
-                selection: configuration.selection.bound(to: reader),
+            return try OutboxCounts(
+                reader, selection: configuration.selection.bound(to: reader),
                 fromStart: looksBack(try reader.zoneState(zoneName)))
         }
     }
@@ -81,11 +81,11 @@ extension SyncEngine {
         let name = zoneName
         let wasSuspended = try await store.withLogWriter { context in
             guard let old = try Self.suspendedState(context, name) else { return false }
-            if decision == .erase { try context.eraseRecords() }
+            if decision == .erase { try ZoneLoss(context).eraseRecords() }
             var state = ZoneState()
             state.userName = old.userName
-            try context.forgetService()
-            try context.forgetFetched()
+            try ZoneLoss(context).forgetService()
+            try FullFetch(context).forgetFetched()
             try context.setZoneState(state, name)
             return true
         }

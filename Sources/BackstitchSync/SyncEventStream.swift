@@ -1,6 +1,6 @@
 public import BackstitchCore
 public import BackstitchLog
-public import BackstitchStore
+import BackstitchStore
 import Threading
 
 /// What a sync engine reports while it works.

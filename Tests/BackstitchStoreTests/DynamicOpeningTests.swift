@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import BackstitchStore
+@testable import BackstitchSync
 
 @Suite struct DynamicOpeningTests {
     let fixture: DynamicFixture
@@ -92,7 +93,7 @@ import Testing
             try context.park(
                 EntityNumber(1), RecordKey(.text("ada")), through: 1,
                 reason: "too large")
-            var zone = BackstitchStore.ZoneState()
+            var zone = ZoneState()
             zone.isSetUp = true
             zone.zoneToken = "a secret token"
             zone.userName = "somebody"

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchSync
 import Foundation
 import Testing
 
@@ -121,7 +122,7 @@ import Testing
             try tx.delete(Department.ID("gone"))
         }
         try await store.withLogWriter { context in
-            let outbox = try context.reader.foldOutbox(recordsMax: 10)
+            let outbox = try OutboxFolder(context.reader).fold(recordsMax: 10)
             for change in outbox.changes where change.key.name == .text("parked") {
                 try context.park(
                     change.entity, change.key, through: change.through, reason: "no")
@@ -167,8 +168,10 @@ import Testing
             }
             model.perform(steps)
             let comment = Comment(rawValue: "seed \(seed), round \(round)")
-            let pending = try store.read { try $0.reader.foldOutbox(recordsMax: .max).changes }
-                .filter { $0.push != .nothing }
+            let pending = try store.read {
+                try OutboxFolder($0.reader).fold(recordsMax: .max).changes
+            }
+            .filter { $0.push != .nothing }
             let lines = try store.exportedObjects()
             #expect(lines.count == pending.count, comment)
             let byName = Dictionary(uniqueKeysWithValues: lines.map { ($0.name, $0) })
@@ -238,7 +241,7 @@ extension Store {
     }
 
     fileprivate func acknowledgeAll(tag: String) async throws {
-        let pending = try read { try $0.reader.foldOutbox(recordsMax: .max).changes }
+        let pending = try read { try OutboxFolder($0.reader).fold(recordsMax: .max).changes }
         try await acknowledge(pending, tag: tag)
     }
 

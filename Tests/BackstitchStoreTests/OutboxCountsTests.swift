@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchRepair
 import BackstitchCore
+import BackstitchSync
 import LMDB
 import Testing
 
@@ -48,7 +49,7 @@ import Testing
                     through: UInt64.random(in: 1...head, using: &random), operationsPerChunk: 7)
             }
             if Int.random(in: 0..<6, using: &random) == 0 {
-                try await history.store.withLogWriter { try $0.eraseRecords() }
+                try await history.store.withLogWriter { try ZoneLoss($0).eraseRecords() }
                 #expect(try stored(history.store).tally == counted(history.store))
             }
         }
@@ -136,11 +137,11 @@ import Testing
         {
             try setStored(bytes, store)
             #expect(try stored(store).isComplete == false)
-            #expect(try store.read { try $0.reader.countOutbox() }.pendingRecords == 1)
+            #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 1)
         }
         try await store.write { _ = try $0.save(Project(id: "p", title: "u")) }
         #expect(try stored(store).isComplete)
-        #expect(try store.read { try $0.reader.countOutbox() }.pendingOperations == 2)
+        #expect(try store.read { try OutboxCounts($0.reader) }.pendingOperations == 2)
     }
 
     @Test func `counting reads no operation and no row`() throws {
@@ -158,7 +159,7 @@ import Testing
                 }
             }
         }
-        let counts = try store.read { try $0.reader.countOutbox() }
+        let counts = try store.read { try OutboxCounts($0.reader) }
         #expect(counts.pendingRecords == 500 && counts.pendingOperations == 500)
     }
 
@@ -175,6 +176,6 @@ import Testing
             }
         }
         #expect(try stored(store).tally == counted(store))
-        #expect(try store.read { try $0.reader.countOutbox() }.pendingRecords == 1)
+        #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 1)
     }
 }

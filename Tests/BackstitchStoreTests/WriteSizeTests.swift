@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import Foundation
 import Threading
 import Testing
@@ -89,11 +90,11 @@ import Testing
         let store = try store(operations: 3)
         try fill(store, 10)
         try await store.withLogWriter { context in
-            for change in try context.reader.foldOutbox(recordsMax: .max).changes {
+            for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
                 try context.settle(change.entity, change.key, through: change.through)
             }
         }
-        #expect(try store.read { try $0.reader.countOutbox() }.pendingRecords == 0)
+        #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 0)
     }
 
     // MARK: Parts

@@ -206,8 +206,8 @@ import Testing
         try await phone.note("a", "edited")
         let user = try #require(phone.service.user)
         try await phone.store.withLogWriter {
-            try $0.beginMove(to: "next", user: user)
-            _ = try $0.forgetService(after: nil, rowsMax: 1)
+            try ZoneMove($0).begin(to: "next", user: user)
+            _ = try ZoneLoss($0).forgetService(after: nil, rowsMax: 1)
         }
         let error = await syncError { try await phone.sync() }
         #expect(error?.code == .invalidConfiguration)
@@ -223,7 +223,7 @@ import Testing
     @Test func `an engine with the new name carries a move through`() async throws {
         let phone = try await Device.withNotes(cloud)
         let user = try #require(phone.service.user)
-        try await phone.store.withLogWriter { try $0.beginMove(to: "next", user: user) }
+        try await phone.store.withLogWriter { try ZoneMove($0).begin(to: "next", user: user) }
         let named = await phone.restarted { $0.zoneName = "next" }
         try await named.sync()
         #expect(titles("next") == ["a": "one", "b": "one"])

@@ -116,10 +116,10 @@ import Testing
         let fields = Dictionary(
             uniqueKeysWithValues: (0..<2_000).map { ("f\($0)", ServiceValue.int64(1)) })
         let changes = try await phone.store.withLogWriter { context in
-            _ = try context.merge(
+            _ = try RecordMerger(context, policy: .serverWins).merge(
                 ServiceRecord(
                     recordName: "n", recordType: "New", changeTag: "1", modifiedMilliseconds: 1,
-                    fields: fields), policy: ConflictSettings(ConflictRules(.serverWins)))
+                    fields: fields))
             return context.catalogChangeCount
         }
         #expect(changes == 2)

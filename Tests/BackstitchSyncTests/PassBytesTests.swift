@@ -118,7 +118,7 @@ import Testing
             outbox.isComplete = false
             var (bytes, passes) = (0, 0)
             while !outbox.isComplete {
-                outbox = try context.reader.foldOutbox(
+                outbox = try OutboxFolder(context.reader).fold(
                     recordsMax: 10_000, bytesMax: 50_000, after: outbox.through)
                 bytes = max(bytes, outbox.byteCount)
                 passes += 1

@@ -98,7 +98,7 @@ struct SyncCommand: Command {
         }
         if arguments.has(Self.follow) {
             try await Self.follow(service, engine, console, round)
-            parked = try store.read { try $0.reader.countOutbox() }.parkedRecords
+            parked = try store.read { try OutboxCounts($0.reader) }.parkedRecords
         }
         await engine.stop()
         return parked == 0 ? .success : .negative
@@ -157,7 +157,7 @@ struct SyncCommand: Command {
         _ report: SyncReport, _ store: Store, _ path: String, _ arguments: Arguments,
         _ console: Console
     ) throws -> Int {
-        let outbox = try store.read { try $0.reader.countOutbox() }
+        let outbox = try store.read { try OutboxCounts($0.reader) }
         if arguments.has(.json) {
             let document = Document(
                 store: path, pushed: report.pushedRecords, pulled: report.pulledRecords,

@@ -226,17 +226,11 @@ extension TableReader {
         let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
         tally.add(1, rowWith: row.flags, of: entity)
         guard row.isDirty else { return 1 }
-        let operations = try unsyncedCount(from: row.lastSequence, after: row.syncedSequence)
+        let operations = try history(of: row).unsyncedCount
         tally.add(
             records: 1, operations: operations, isParked: row.flags.contains(.isParked),
             of: entity)
         return 1 + operations
-    }
-
-    package func unsyncedCount(from last: UInt64, after synced: UInt64) throws -> Int {
-        var count = 0
-        try visitChain(from: last, after: synced) { _ in count += 1 }
-        return count
     }
 }
 
@@ -272,8 +266,9 @@ extension OutboxCounting {
         }
         for (sign, header) in [(-1, before), (1, after)] {
             guard let header, header.isDirty else { continue }
-            let operations = try reader.unsyncedCount(
-                from: header.lastSequence, after: header.syncedSequence)
+            let history = RecordHistory(
+                reader, lastSequence: header.lastSequence, syncedSequence: header.syncedSequence)
+            let operations = try history.unsyncedCount
             tally.add(
                 records: sign, operations: sign * operations,
                 isParked: header.flags.contains(.isParked), of: operation.entity)

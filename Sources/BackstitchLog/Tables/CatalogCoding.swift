@@ -23,16 +23,6 @@ package enum MetaName {
     package static let zonePrefix = "sync."
     /// How many times an engine began to synchronise the store.
     package static let syncTurn = "exchange.turn"
-    /// Records seen during a full fetch.
-    package static let seenPrefix = "seen."
-    /// Records whose version on the service was not taken over.
-    package static let missedPrefix = "missed."
-    /// Records whose delete the service never heard of, because it lost the zone before.
-    package static let unheardPrefix = "unheard."
-    /// Records that could not be stored whole, because the catalog has no numbers left.
-    package static let incompletePrefix = "incomplete."
-    /// Records that arrived and may become one with others at the end of the pull.
-    package static let duplicatePrefix = "duplicate."
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.

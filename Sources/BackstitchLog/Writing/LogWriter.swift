@@ -44,10 +44,8 @@ package final class LogWriter {
     private let countingBefore: OutboxCounting
     private var operationBuffer = ByteBuffer(capacity: 4096)
 
-    /// Whether there are notes of records that could not be stored whole; nil if nobody looked.
-    package var hasIncomplete: Bool?
-    /// Whether there are notes of deletes that the service never heard of; nil if nobody looked.
-    package var hasUnheardEnds: Bool?
+    /// Whether there are notes of a kind, as far as that was looked up.
+    var haveNotes: [RecordNotes: Bool] = [:]
 
     // The write that is running now.
     package private(set) var transaction: UInt64 = 0
@@ -77,8 +75,6 @@ package final class LogWriter {
     }
     /// The changes of the transaction before the running write.
     private var changesBefore = 0
-    /// Whether merges of the running write count records that the service lost as edited here.
-    package var prefersLocal = false
     package var fieldWriter = FieldWriter()
     package var bodyBuffer = ByteBuffer(capacity: 1024)
     package var beforeWriter = FieldWriter()
@@ -127,7 +123,6 @@ package final class LogWriter {
         operationCount = 0
         hasWrittenDirectly = false
         failure = nil
-        prefersLocal = false
         changesBefore = access.changeCount
     }
 
@@ -298,6 +293,13 @@ package final class LogWriter {
             }
         }
         return !afterWriter.isEmpty
+    }
+
+    /// What the running write has changed so far, with the names of entities.
+    package var namedChanges: ChangeSet {
+        var named = changes
+        named.name(by: catalog)
+        return named
     }
 
     // MARK: Counts

@@ -49,7 +49,7 @@ extension SimulationWorld {
         try store.read { transaction in
             State(
                 tables: try transaction.reader.hashOfTables,
-                outbox: try transaction.reader.foldOutbox(recordsMax: .max),
+                outbox: try OutboxFolder(transaction.reader).fold(recordsMax: .max),
                 lastSequence: try transaction.lastSequence)
         }
     }

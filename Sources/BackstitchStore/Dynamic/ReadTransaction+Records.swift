@@ -102,7 +102,7 @@ extension TableReader {
         return table
     }
 
-    func countRows(of entity: EntityNumber) throws -> (live: Int, deleted: Int) {
+    package func countRows(of entity: EntityNumber) throws -> (live: Int, deleted: Int) {
         if let counts = try storedTally?[entity] { return (counts.records, counts.tombstones) }
         let (live, deleted, _) = try examineRows(of: entity)
         return (live, deleted)

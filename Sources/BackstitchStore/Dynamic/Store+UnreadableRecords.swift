@@ -1,5 +1,5 @@
-import BackstitchCore
-import BackstitchLog
+package import BackstitchCore
+package import BackstitchLog
 import LMDB
 
 extension Store {
@@ -30,7 +30,7 @@ extension Store {
 }
 
 extension TableReader {
-    func countUnreadableRows(of entity: EntityNumber) throws -> Int {
+    package func countUnreadableRows(of entity: EntityNumber) throws -> Int {
         if examiner(of: entity) != nil { return try examineRows(of: entity).unreadable }
         var count = 0
         try visitUnreadableMarks(of: entity) {

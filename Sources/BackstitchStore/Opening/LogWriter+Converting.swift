@@ -41,8 +41,7 @@ extension LogWriter {
         else { return }
         var changed = try Fields(fields)
         changed[field] = after
-        let flags: OperationHeader.Flags =
-            isUnreadable(changed, table) ? .isUnreadable : []
+        let flags: OperationHeader.Flags = table.canRead(changed) ? [] : .isUnreadable
         beforeWriter.reset()
         afterWriter.reset()
         try beforeWriter.write(before, of: field)

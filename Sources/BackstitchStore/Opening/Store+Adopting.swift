@@ -34,7 +34,8 @@ extension Store {
                 try log.setMeta(MetaName.catalog, try CatalogCoding.encode(adoption.catalog))
                 try log.deleteMeta(MetaName.schemaWork)
                 try log.carryOut(adoption)
-                try log.releaseRefusedByRules()
+                // Another schema may have changed what the service refused.
+                try log.releaseParked { _, reason in reason.code == .invalidRequest }
                 try ProjectionWriter(log).reset(
                     afterAdopting: adoption.catalog, configuration.projections)
                 try log.noteOutboxCounts()

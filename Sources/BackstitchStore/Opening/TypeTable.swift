@@ -7,7 +7,7 @@ import Threading
 @usableFromInline
 package final class TypeBinding: Sendable {
     package let name: String
-    @usableFromInline let number: EntityNumber
+    @usableFromInline package let number: EntityNumber
     @usableFromInline let layout: FieldLayout
     let schema: EntitySchema
     /// What was learned from queries of the type.

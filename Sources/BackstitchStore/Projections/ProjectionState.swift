@@ -13,21 +13,21 @@ import LMDB
 /// | 8 | checkpoint: the sequence of the last operation that it has |
 /// | 8 | the clock of that operation, so that another log is recognised |
 /// | 8, n | where it failed: the sequence of the operation that it could not take in, and why |
-struct ProjectionState: Equatable {
+package struct ProjectionState: Equatable {
     static let formatVersion: UInt8 = 1
     private static let fixedByteCount = 24
 
     var slot: UInt16
-    var version: UInt32
+    package var version: UInt32
     /// The last operation that the view has; 0 for none.
-    var checkpoint: UInt64 = 0
+    package var checkpoint: UInt64 = 0
     /// The clock of that operation.
     var clock: UInt64 = 0
     /// Whether it had all operations once since it was begun.
-    var isComplete = false
+    package var isComplete = false
     /// Whether entries of an earlier build may be there.
     var isClearing = false
-    var failure: ProjectionFailure?
+    package var failure: ProjectionFailure?
 
     init(slot: UInt16, version: UInt32) {
         self.slot = slot
@@ -101,7 +101,7 @@ extension TableReader {
     }
 
     /// The stored states, in the order of their names.
-    func projectionStates() throws -> [(name: String, state: ProjectionState)] {
+    package func projectionStates() throws -> [(name: String, state: ProjectionState)] {
         var states: [(name: String, state: ProjectionState)] = []
         let prefix = Array(MetaName.projectionPrefix.utf8)
         try prefix.withUnsafeBytes { prefix in
@@ -119,7 +119,7 @@ extension TableReader {
     }
 
     /// The entries of a view.
-    func entries(of state: ProjectionState) -> ViewEntries {
+    package func entries(of state: ProjectionState) -> ViewEntries {
         ViewEntries(access: access, database: databases.meta, slot: state.slot)
     }
 }

@@ -66,7 +66,7 @@ package struct ViewEntries {
     }
 
     /// The number of entries; visits them all.
-    var count: Int {
+    package var count: Int {
         get throws {
             var count = 0
             try visit(from: [], to: nil) { _, _ in

@@ -62,7 +62,7 @@ extension ReadTransaction {
 
 extension TableReader {
     /// What queries must know of an entity.
-    func entityBinding(_ number: EntityNumber) throws -> EntityBinding {
+    package func entityBinding(_ number: EntityNumber) throws -> EntityBinding {
         guard let table = catalog.table(number) else {
             throw StoreError(.unknownEntity, "An entity is not in the store's catalog.")
         }

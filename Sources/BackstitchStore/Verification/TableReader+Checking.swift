@@ -11,7 +11,7 @@ extension TableReader {
             while try cursor.next(), !ViewEntries.isEntry(cursor.key) {
                 let name = String(decoding: cursor.key, as: UTF8.self)
                 let isChecked =
-                    !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(MetaName.seenPrefix)
+                    !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(RecordNotes.seen.prefix)
                 if isChecked { names.append(name) }
             }
         }

@@ -1,5 +1,5 @@
-package import BackstitchCore
-package import BackstitchLog
+import BackstitchCore
+import BackstitchLog
 
 extension LogWriter {
     /// Takes a record off this device.
@@ -15,18 +15,5 @@ extension LogWriter {
         }
         try appendDelete(origin: .localOnly, entity: entity, key: key, row: row)
         return true
-    }
-
-    /// Forgets that a record was evicted.
-    ///
-    /// - Returns: whether it was.
-    package func endEviction(of key: RecordKey) throws -> Bool {
-        for table in catalog.tables {
-            guard let row = try reader.row(table.number, key), row.flags.contains(.isEvicted)
-            else { continue }
-            try acknowledge(table.number, key, through: row.lastSequence, version: nil)
-            return true
-        }
-        return false
     }
 }

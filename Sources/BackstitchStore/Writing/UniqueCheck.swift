@@ -1,5 +1,5 @@
-import BackstitchCore
-import BackstitchLog
+package import BackstitchCore
+package import BackstitchLog
 
 /// The unique attributes that a write has saved, to be checked when it ends.
 struct UniqueCheck {
@@ -40,7 +40,7 @@ struct UniqueCheck {
 
 extension TableReader {
     /// Another record with the same value of a unique attribute; nil is no value.
-    func record(
+    package func record(
         sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
         _ row: RowView
     ) throws -> RecordKey? {

@@ -33,7 +33,7 @@ private struct DeletePlan {
 }
 
 extension LogWriter {
-    func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
+    package func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
         guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
         var plan = DeletePlan()
         try extend(&plan, with: RecordPlace(entity: entity, key: key))

@@ -87,7 +87,7 @@ extension WriteTransaction {
 extension LogWriter {
     /// Refuses record names that the service would refuse, and names that a record of another
     /// entity has: they are unique within a zone.
-    func checkName(_ key: RecordKey, of entity: EntityNumber) throws {
+    package func checkName(_ key: RecordKey, of entity: EntityNumber) throws {
         if let violation = key.name.violation { throw StoreError(.invalidName, violation) }
         for table in catalog.tables where table.number != entity {
             if let row = try reader.row(table.number, key), !row.isDeleted {
@@ -113,7 +113,7 @@ extension LogWriter {
                         + "of the name can't stay here. Fetch it again, or choose another name.")
             }
             // Should this end before it is pushed, the one on the service is to come back.
-            try noteEvictedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
+            try noteMissedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
         }
         try insertBody(origin: .local, entity: entity, key: key, previous: previous)
     }

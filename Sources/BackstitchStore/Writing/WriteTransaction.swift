@@ -7,7 +7,7 @@ public import BackstitchLog
 public struct WriteTransaction: ~Copyable {
     package let context: WriteContext
     package var log: LogWriter { context.log }
-    @usableFromInline let types: TypeTable
+    @usableFromInline package let types: TypeTable
 
     init(context: WriteContext, types: TypeTable) {
         self.context = context

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import LMDB
 
 @testable import BackstitchStore
@@ -69,14 +70,14 @@ final class CompactionHistory {
                 try context.answer(change, choice)
             }
             switch Int.random(in: 0..<24, using: &random) {
-            case 0: try context.forgetService()
+            case 0: try ZoneLoss(context).forgetService()
             case 1, 2:
                 for record in try context.reader.parkedPlaces() {
                     _ = try context.release(record.entity, record.key)
                 }
             case 3:
                 for record in try context.reader.parkedPlaces() {
-                    _ = try context.discardParked(record.entity, record.key)
+                    _ = try EditDiscard(context).discardParked(record.entity, record.key)
                 }
             default: break
             }
@@ -85,7 +86,7 @@ final class CompactionHistory {
 
     private func raiseFloor() async throws {
         try await store.withLogWriter { context in
-            let outbox = try context.reader.foldOutbox(recordsMax: .max)
+            let outbox = try OutboxFolder(context.reader).fold(recordsMax: .max)
             if outbox.changes.isEmpty { try context.setOutboxFloor(outbox.through) }
         }
     }
@@ -142,7 +143,7 @@ extension LogWriter {
 extension TableReader {
     /// What is to be pushed, in the order of the keys.
     func sortedPushes() throws -> [PendingChange] {
-        try foldOutbox(recordsMax: .max).changes.sorted {
+        try OutboxFolder(self).fold(recordsMax: .max).changes.sorted {
             ($0.entity.rawValue, $0.key.description) < ($1.entity.rawValue, $1.key.description)
         }
     }

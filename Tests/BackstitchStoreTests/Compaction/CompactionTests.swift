@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import Threading
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
     /// Lets the service take all that waits.
     private func acknowledge() async throws {
         try await store.withLogWriter { context in
-            for change in try context.reader.foldOutbox(recordsMax: .max).changes {
+            for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
                 try context.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: change.push == .delete
@@ -168,7 +169,7 @@ import Testing
         try await acknowledge()
         try await name("a", "2")
         try await store.withLogWriter { context in
-            for change in try context.reader.foldOutbox(recordsMax: .max).changes {
+            for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
                 try context.park(change.entity, change.key, through: change.through, reason: "no")
             }
         }
@@ -233,14 +234,14 @@ import Testing
         try await acknowledge()
         try await name("b", "1")
         try await store.compact(.keepUnsyncedOnly)
-        try await store.withLogWriter { try $0.forgetService() }
+        try await store.withLogWriter { try ZoneLoss($0).forgetService() }
         #expect(
             try store.pushes().map(\.push)
                 == [
                     .create(Fields([(try nameField, .string("3"))])),
                     .create(Fields([(try nameField, .string("1"))])),
                 ])
-        #expect(try store.read { try $0.reader.countOutbox() }.pendingOperations == 2)
+        #expect(try store.read { try OutboxCounts($0.reader) }.pendingOperations == 2)
         try await store.expectConsistent()
     }
 

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 
 @testable import BackstitchStore
 
@@ -55,7 +56,7 @@ enum CrashRecords {
 
     /// Acknowledges all that waits, as the sync engine does it.
     static func acknowledge(in store: Store, tag: Int) async throws {
-        let pending = try store.read { try $0.reader.foldOutbox(recordsMax: .max).changes }
+        let pending = try store.read { try OutboxFolder($0.reader).fold(recordsMax: .max).changes }
         let version = ServerVersion(changeTag: "t\(tag)", modifiedMilliseconds: Int64(tag))
         try await store.withLogWriter { context in
             for change in pending {

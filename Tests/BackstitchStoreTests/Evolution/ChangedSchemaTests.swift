@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import Foundation
 import LMDB
 import Testing
@@ -138,7 +139,7 @@ enum ChangedAware {
                 table.number, RecordKey(RecordName("one")), through: row.lastSequence,
                 reason: "no")
         }
-        try await unaware.withLogWriter { try $0.forgetService(keepsUnsynced: true) }
+        try await unaware.withLogWriter { try ZoneLoss($0).forgetService(keepsUnsynced: true) }
         unaware.close()
         for _ in 0..<2 {
             let store = try openIdle(Schema(ChangedAware.Card.self))

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import Testing
 
 @testable import BackstitchStore
@@ -103,7 +104,7 @@ enum UniqueStrict {
         // Until the pull has come to its end, there may be two.
         #expect(try store.read { try $0.count(UniqueStrict.Person.self) } == 2)
         let merge = { @Sendable (context: LogWriter) in
-            try context.mergeDuplicates(policy: ConflictSettings(ConflictRules(.serverWins)))
+            try DuplicateMerger(RecordMerger(context, policy: .serverWins)).mergeNoted()
                 .merged.map { "\($0.key) \($0.entityName) \($0.report.copy.map { "\($0)" } ?? "")" }
         }
         #expect(try await store.withLogWriter(merge) == ["b Person a"])

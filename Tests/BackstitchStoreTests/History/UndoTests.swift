@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import Testing
 
 @testable import BackstitchStore
@@ -169,7 +170,7 @@ import Testing
             try tx.save(Node(id: "b"))
         }
         try await store.withLogWriter { context in
-            for change in try context.reader.foldOutbox(recordsMax: .max).changes {
+            for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
                 try context.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSync
 import Foundation
 import Threading
 import Testing
@@ -186,7 +187,7 @@ import Testing
         // An employee without its e-mail address can't be read as its type.
         try await store.pull("Employee", "e", ["name": .string("Ada")])
         try store.expect(mirror)
-        try await store.withLogWriter { try $0.eraseRecords() }
+        try await store.withLogWriter { try ZoneLoss($0).eraseRecords() }
         try store.expect(mirror)
         #expect(try store.read { try $0.view(of: mirror).count() } == 0)
     }

@@ -1,0 +1,110 @@
+import BackstitchLog
+import LMDB
+import Threading
+
+/// Who may synchronise a store: one engine at a time, among all processes.
+///
+/// Among the engines of one `Store` object it moves on when a ``SyncTurn`` is ended. Other processes
+/// get it when no turn is held any more, when the store is closed, or when the process ends, by
+/// whatever cause.
+final class SyncLeaseHolder: Sendable {
+    private struct State {
+        /// How many turns there were; the last one's number.
+        var turns = 0
+        /// The turn that may exchange.
+        var current: Int?
+        /// How many turns are held, ended ones too.
+        var holders = 0
+        var lease: FileLease?
+        var isClosed = false
+    }
+
+    private let state = Locked(State())
+
+    /// Takes a turn, if no other one goes on.
+    ///
+    /// - Parameter path: The lease's file; nil for a store that no other process has.
+    /// - Returns: Its number; nil if another engine may exchange.
+    func take(at path: String?) throws -> Int? {
+        try state.withLock { state in
+            if state.isClosed { throw StoreError.closed }
+            if state.current != nil { return nil }
+            if state.lease == nil, let path {
+                guard let lease = try FileLease.take(at: path) else { return nil }
+                state.lease = lease
+            }
+            state.turns += 1
+            state.holders += 1
+            state.current = state.turns
+            return state.turns
+        }
+    }
+
+    func isCurrent(_ number: Int) -> Bool { state.withLock { $0.current == number } }
+
+    /// Ends a turn; the next one on this `Store` object may begin.
+    func end(_ number: Int) {
+        state.withLock { state in
+            if state.current == number { state.current = nil }
+        }
+    }
+
+    /// Lets go of a turn; the next one in another process may begin if it was the last.
+    func release(_ number: Int) {
+        end(number)
+        state.withLock { state in
+            state.holders -= 1
+            if state.holders == 0 { state.lease = nil }
+        }
+    }
+
+    /// Gives the lease back for all, as the store is closed.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.current = nil
+            state.lease = nil
+        }
+    }
+}
+
+/// The right of one engine to exchange the records of a store.
+///
+/// Whoever has it keeps it until its last request has ended, so that no two processes have requests
+/// under way. When it is released it is given back.
+package final class SyncTurn: Sendable {
+    fileprivate let holder: SyncLeaseHolder
+    fileprivate let number: Int
+
+    fileprivate init(_ holder: SyncLeaseHolder, _ number: Int) {
+        self.holder = holder
+        self.number = number
+    }
+
+    deinit { holder.release(number) }
+
+    /// Ends it: nothing is stored under it any more, and another engine on the same `Store` object may
+    /// begin at once, though a request of this one may still be under way.
+    package func end() { holder.end(number) }
+}
+
+extension Store {
+    /// Takes the role of synchronising the store.
+    ///
+    /// - Returns: The role; nil if another engine has it, here or in another process.
+    package func takeSyncTurn() throws -> SyncTurn? {
+        do {
+            let path = environment.isOnDisk ? directory + "/sync.lock" : nil
+            return try syncLease.take(at: path).map { SyncTurn(syncLease, $0) }
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+}
+
+extension SyncTurn {
+    /// Tells whether it goes on, without a hold on it.
+    package var isCurrent: @Sendable () -> Bool {
+        { [holder, number] in holder.isCurrent(number) }
+    }
+}

@@ -1,0 +1,60 @@
+import BackstitchCore
+import BackstitchLog
+import LMDB
+
+/// An entry of the conflict journal.
+struct JournalEntry {
+    let sequence: UInt64
+    let entity: EntityNumber
+    let key: RecordKey
+    let report: ConflictReport
+
+    init(_ sequence: UInt64, _ value: UnsafeRawBufferPointer) throws {
+        guard value.count > 2, let key = RecordKey(reading: value.part(2..<value.count)),
+            let report = try? ConflictReport(reading: value.part((2 + key.byteCount)..<value.count))
+        else {
+            throw StoreError(
+                .damaged, "The journal entry of operation \(sequence) is damaged. Run rebuild.")
+        }
+        self.sequence = sequence
+        entity = EntityNumber(UInt16(value[0]) << 8 | UInt16(value[1]))
+        self.key = key
+        self.report = report
+    }
+}
+
+/// The conflict journal: an entry for each operation that settled a conflict.
+struct ConflictJournal {
+    let reader: TableReader
+
+    /// The entry of a conflict; nil if there is none.
+    func entry(_ sequence: UInt64) throws -> JournalEntry? {
+        guard sequence < .max else { return nil }
+        var found: JournalEntry?
+        try visitBackwards(before: sequence + 1) { entry in
+            if entry.sequence == sequence { found = entry }
+            return false
+        }
+        return found
+    }
+
+    /// Visits the conflict journal from the last entry before a sequence back.
+    func visitBackwards(
+        before sequence: UInt64, _ visit: (JournalEntry) throws -> Bool
+    ) throws {
+        try reader.access.withCursor(in: reader.databases.tables) { cursor in
+            var end: [UInt8] = [TableKey.journal]
+            withUnsafeBytes(of: sequence.bigEndian) { end += $0 }
+            let isBehind = try end.withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
+            var isThere = isBehind ? try cursor.previous() : try cursor.last()
+            while isThere, cursor.key.first == TableKey.journal {
+                let key = cursor.key
+                let entry = try JournalEntry(key.part(1..<key.count).sequence, cursor.value)
+                if entry.sequence <= reader.lastVisible {
+                    guard try visit(entry) else { return }
+                }
+                isThere = try cursor.previous()
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import BackstitchCore
+import BackstitchLog
+public import BackstitchStore
+
+/// A side of a conflict.
+public enum ConflictSide: String, Hashable, Sendable, CaseIterable, Codable {
+    /// The version that both sides started from.
+    case base
+    /// The local version.
+    case local
+    /// The service's version.
+    case server
+}
+
+extension WriteTransaction {
+    /// Gives a record back what it lost in a conflict, as an ordinary local edit that is synced like
+    /// any other.
+    ///
+    /// Only the attributes change in which the side differs from what came of the conflict; edits of
+    /// others since then stay. If the side had no record, the record is deleted, with its delete
+    /// rules; if it had one that is gone, it is inserted again.
+    ///
+    /// - Parameters:
+    ///   - sequence: The conflict's ``Conflict/sequence``.
+    ///   - side: Whose values the record gets. Nil for those that were lost: the local ones if
+    ///     they are not what came of it, the service's otherwise.
+    /// - Returns: whether that changed anything.
+    /// - Throws: `notFound` if the journal has no such conflict; `deleteDenied`; `invalidName`
+    ///   if another record has the name by now.
+    @discardableResult
+    public func undoConflict(_ sequence: UInt64, taking side: ConflictSide? = nil) throws -> Bool {
+        try log.undoConflict(sequence, taking: side)
+    }
+}
+
+extension Store {
+    /// Undoes a conflict in a write of its own; see
+    /// ``WriteTransaction/undoConflict(_:taking:)``.
+    ///
+    /// - Parameters:
+    ///   - author: As for a write.
+    ///   - context: As for a write.
+    @discardableResult
+    public func undoConflict(
+        _ sequence: UInt64, taking side: ConflictSide? = nil, author: String? = nil,
+        context: String = ""
+    ) async throws -> Bool {
+        try await withLogWriter(author: author, context: context) {
+            try $0.undoConflict(sequence, taking: side)
+        }
+    }
+}
+
+extension LogWriter {
+    fileprivate func undoConflict(_ sequence: UInt64, taking side: ConflictSide?) throws -> Bool {
+        guard let entry = try ConflictJournal(reader: reader).entry(sequence),
+            let table = catalog.table(entry.entity)
+        else {
+            throw StoreError(
+                .notFound, "The conflict journal has no entry \(sequence). List them first.")
+        }
+        let before = head
+        let place = RecordPlace(entity: entry.entity, key: entry.key)
+        let now = try reader.row(place.entity, place.key).flatMap { try $0.currentFields }
+        guard let wanted = entry.report.fields(of: side ?? entry.report.losingSide) else {
+            if now != nil { _ = try delete(place.entity, place.key) }
+            return head > before
+        }
+        var fields = wanted.only(table.declaredFields)
+        if let now {
+            let outcome = entry.report.outcome ?? Fields()
+            fields = now
+            for field in wanted.differences(from: outcome)
+            where table.declaredFields.contains(field) {
+                fields[field] = wanted.value(field)
+            }
+        } else {
+            try checkName(place.key, of: place.entity)
+        }
+        try replace(place.key, table, with: fields.withoutNulls, origin: .local)
+        return head > before
+    }
+}
+
+extension ConflictReport {
+    fileprivate func fields(of side: ConflictSide) -> Fields? {
+        switch side {
+        case .base: base
+        case .local: local
+        case .server: server
+        }
+    }
+
+    /// The side that is not what came of it.
+    fileprivate var losingSide: ConflictSide { local == outcome ? .server : .local }
+}

@@ -1,0 +1,58 @@
+import BackstitchCore
+import BackstitchLog
+
+/// Records of the service that could not be stored whole, because the catalog has no number left for
+/// their type or for some of their fields. A note in `meta` stands for each, until a version of the
+/// record is stored whole or the record ends.
+struct IncompleteRecords {
+    let log: LogWriter
+
+    /// Notes what a version of a record that was merged lacks here, or that it lacks nothing.
+    func note(_ record: ServiceRecord) throws {
+        let key = RecordKey(RecordName(record.recordName))
+        let table = log.catalog.table(named: record.recordType)
+        let leftOut = table.map { table in
+            // As long as there is room every field has a number.
+            table.attributes.count < Catalog.undeclaredMax
+                ? 0 : record.fields.count { $1 != .null && table.attribute(named: $0) == nil }
+        }
+        if leftOut == 0, try !log.mayHaveNotes(.incomplete) { return }
+        if let table {
+            // Another version than the one that is known says nothing of that one.
+            guard let row = try log.reader.row(table.number, key), row.changeTag == record.changeTag
+            else { return }
+        }
+        if leftOut == 0 { return try log.forgetNote(.incomplete, key.name) }
+        var value: [UInt8] = []
+        withUnsafeBytes(of: UInt32(clamping: leftOut ?? 0).bigEndian) { value += $0 }
+        withUnsafeBytes(of: UInt16(table?.attributes.count ?? 0).bigEndian) { value += $0 }
+        try log.note(.incomplete, key.name, value + record.recordType.utf8)
+    }
+
+    /// How many records of the service could not be stored whole.
+    static func count(_ reader: TableReader) throws -> Int {
+        var count = 0
+        try reader.visitNotes(.incomplete) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// The records that could not be stored whole and for which there are more numbers by now: because
+    /// a schema declares their type, or fields of it.
+    static func completable(_ reader: TableReader, limit: Int) throws -> [RecordKey] {
+        var keys: [RecordKey] = []
+        guard limit > 0 else { return [] }
+        try reader.visitNotes(.incomplete) { name, value in
+            guard value.count > 6,
+                let table = reader.catalog.table(
+                    named: String(decoding: value.part(6..<value.count), as: UTF8.self))
+            else { return true }
+            let before = Int(value[4]) << 8 | Int(value[5])
+            if table.attributes.count > before { keys.append(RecordKey(name)) }
+            return keys.count < limit
+        }
+        return keys
+    }
+}

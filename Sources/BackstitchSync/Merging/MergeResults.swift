@@ -1,0 +1,46 @@
+import BackstitchCore
+import BackstitchLog
+
+/// What a transaction of merges did.
+struct MergeResults: Sendable {
+    var changes = ChangeSet()
+    /// The versions that were known here already.
+    var unchanged = 0
+    var conflicts: [SyncConflict] = []
+    var rejected: [(name: String, reason: String)] = []
+    var parked: [ParkedRecord] = []
+    /// Records that were refused and not parked, because they have later edits.
+    var editedSince: Set<RecordPlace> = []
+    /// Whether there were more duplicates than one transaction looks at.
+    var leavesDuplicates = false
+    /// What the application has to decide before anything can be written.
+    var undecided: [ConflictKey: ConflictQuestion] = [:]
+
+    /// Makes records one that arrived with the same unique values.
+    mutating func mergeDuplicates(_ merger: RecordMerger) throws {
+        let (merged, isDone) = try DuplicateMerger(merger).mergeNoted()
+        for merged in merged {
+            note(.conflict(merged.report), merged.key.name, merged.entityName)
+        }
+        leavesDuplicates = !isDone
+    }
+
+    mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
+        switch result {
+        case .unchanged:
+            unchanged += 1
+        case .applied:
+            break
+        case .conflict(let report):
+            conflicts.append(
+                SyncConflict(
+                    entity: type, recordName: name, policy: report.policy, copy: report.copy))
+        case .parked(let record):
+            parked.append(record)
+        case .undecided(let key, let question):
+            undecided[key] = question
+        case .rejected(let reason):
+            rejected.append((name.description, reason))
+        }
+    }
+}

@@ -1,0 +1,92 @@
+package import BackstitchCore
+package import BackstitchLog
+
+/// A version of the service that was met and not taken over, because the record was parked.
+///
+/// As long as a record has something to push, the service answers with its version again. Once its
+/// edits are given up nobody would: the feed was read past that version. So it is looked up then.
+package struct MissedVersion {
+    package let key: RecordKey
+    /// When the service saved it; nil if the record does not exist there.
+    package let modifiedMilliseconds: Int64?
+    /// Whether the record ended here because a lookup did not find it, and is looked up once more.
+    package let isDoubted: Bool
+}
+
+/// The notes of missed versions: a time in 8 bytes unless the record does not exist, and one more
+/// byte if its end is doubted.
+package struct MissedVersions {
+    private let reader: TableReader
+    private let areThere: Bool
+
+    package init(_ reader: TableReader) throws {
+        self.reader = reader
+        areThere = try reader.hasNotes(.missed)
+    }
+
+    /// When the service saved a record's missed version; the end of time if none was missed.
+    ///
+    /// After a restore from a backup that version is older than the one known here. The service's
+    /// answers are then as old as it, and no replica that lags behind gave them.
+    func milliseconds(of key: RecordKey) throws -> Int64 {
+        guard areThere, let time = try reader.note(.missed, key.name) else { return .max }
+        return time.withUnsafeBytes { Self.milliseconds($0) } ?? .max
+    }
+
+    /// The missed versions of records that have nothing to push.
+    package func settled(limit: Int) throws -> [MissedVersion] {
+        var versions: [MissedVersion] = []
+        guard limit > 0 else { return [] }
+        try reader.visitNotes(.missed) { name, value in
+            let key = RecordKey(name)
+            let isDirty = try reader.catalog.tables.contains {
+                try reader.row($0.number, key)?.isDirty == true
+            }
+            if !isDirty {
+                versions.append(
+                    MissedVersion(
+                        key: key, modifiedMilliseconds: Self.milliseconds(value),
+                        isDoubted: value.count == 9))
+            }
+            return versions.count < limit
+        }
+        return versions
+    }
+
+    private static func milliseconds(_ value: UnsafeRawBufferPointer) -> Int64? {
+        value.count >= 8 ? Int64(bitPattern: value.part(0..<8).sequence) : nil
+    }
+
+    /// Notes that the service has another version of a record than the one that is known here.
+    static func note(_ key: RecordKey, _ server: ServerState, in log: LogWriter) throws {
+        if case .present(let version, _, _) = server {
+            try log.noteMissedVersion(of: key, modifiedMilliseconds: version.modifiedMilliseconds)
+        } else {
+            try log.note(.missed, key.name)
+        }
+    }
+}
+
+extension RecordMerger {
+    /// Merges the end of a record that a lookup told.
+    ///
+    /// A replica that lags behind may have answered, and the feed may have been read past the version
+    /// that there is: then nothing else would tell of it. So it is looked up once more.
+    package func mergeDoubtedEnd(of key: RecordKey, recordType: String) throws -> MergeResult {
+        var known: Int64?
+        if let table = catalog.table(named: recordType),
+            let row = try reader.row(table.number, key), row.hasChangeTag
+        {
+            known = row.modifiedMilliseconds
+        }
+        let result = try mergeAbsent(key, recordType: recordType)
+        switch result {
+        case .applied, .conflict:
+            if let known {
+                try log.noteMissedVersion(of: key, modifiedMilliseconds: known, isDoubted: true)
+            }
+        case .unchanged, .parked, .undecided, .rejected: break
+        }
+        return result
+    }
+}

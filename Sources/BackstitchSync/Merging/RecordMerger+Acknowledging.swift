@@ -1,0 +1,58 @@
+package import BackstitchCore
+import BackstitchLog
+
+extension RecordMerger {
+    /// Notes that the service took what was pushed of a record.
+    ///
+    /// If these operations were given up while the push was under way, what was pushed is a version
+    /// of the service as any other, and is merged: the tag must not stand for other values. A record
+    /// that is gone meanwhile comes with the next pull.
+    /// - Parameters:
+    ///   - version: What the service has now; nil if the record does not exist there.
+    ///   - deferred: The names of fields that were left out, and stay to be pushed.
+    package func acknowledge(
+        _ change: PendingChange, version: ServerVersion?, without deferred: Set<String> = []
+    ) throws -> MergeResult {
+        let key = change.key
+        guard let table = catalog.table(change.entity),
+            let row = try reader.row(change.entity, key)
+        else { return .unchanged }
+        if version != nil { try log.forgetNote(.unheard, key.name) }
+        if try reader.history(of: row).isPending(change.through) {
+            if let version, !deferred.isEmpty {
+                try acknowledgePart(
+                    of: table, key, row, through: change.through, version, without: deferred)
+            } else {
+                try log.acknowledge(change.entity, key, through: change.through, version: version)
+            }
+            return .applied
+        }
+        let pushed = RecordHistory(reader, lastSequence: change.through)
+        guard let version, var sent = try pushed.folded else { return try mergeAbsent(table, key) }
+        for name in deferred { table.attribute(named: name).map { sent[$0.field] = nil } }
+        sent = sent.without(table.unsentFields)
+        return try merge(
+            .present(stamp: version, fields: sent.withoutNulls, requested: nil), key, table, row,
+            isAuthoritative: row.changeTag == change.changeTag)
+    }
+
+    /// Notes that the service has a record's operations up to a sequence but for some fields, which
+    /// stay to be pushed on top of what it has.
+    private func acknowledgePart(
+        of table: EntityTable, _ key: RecordKey, _ row: RowView, through: UInt64,
+        _ version: ServerVersion, without names: Set<String>
+    ) throws {
+        let now = try row.currentFields
+        // Newer edits, or a delete, go on top of what the service has: it never had those fields.
+        guard
+            var part = try reader.history(of: row).fields(after: through, undoneFrom: now)
+        else {
+            return try log.acknowledge(table.number, key, through: through, version: version)
+        }
+        for name in names { table.attribute(named: name).map { part[$0.field] = nil } }
+        try perform(
+            MergePlan(
+                remote: .adopt(version: version, fields: part.withoutNulls, through: through),
+                rebase: now.map { .save($0) } ?? .delete), key, table)
+    }
+}

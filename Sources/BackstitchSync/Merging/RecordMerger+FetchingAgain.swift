@@ -1,0 +1,24 @@
+package import BackstitchCore
+import BackstitchLog
+
+extension RecordMerger {
+    /// Takes an evicted record back from the service; any other record is left to pulls. So is one of
+    /// which a replica that lags behind has only a version from before the one that was here: the
+    /// feed was read past the later one.
+    ///
+    /// - Parameter takesOlder: Whether such a version is taken all the same.
+    /// - Returns: whether it came back.
+    package func fetchAgain(_ record: ServiceRecord, takesOlder: Bool = false) throws -> Bool {
+        let key = RecordKey(RecordName(record.recordName))
+        for table in catalog.tables where !takesOlder {
+            if let row = try reader.row(table.number, key), row.flags.contains(.isEvicted),
+                record.modifiedMilliseconds < row.modifiedMilliseconds
+            {
+                return false
+            }
+        }
+        guard try log.endEviction(of: key) else { return false }
+        _ = try merge(record)
+        return true
+    }
+}

@@ -1,0 +1,218 @@
+package import BackstitchCore
+package import BackstitchLog
+
+/// Takes over what the service has of records, within one write.
+package struct RecordMerger {
+    package let log: LogWriter
+    let policy: ConflictSettings
+    /// Whether records that the service lost count as edited here.
+    let prefersLocal: Bool
+
+    package init(_ log: LogWriter, policy: ConflictSettings, prefersLocal: Bool = false) {
+        self.log = log
+        self.policy = policy
+        self.prefersLocal = prefersLocal
+    }
+
+    var reader: TableReader { log.reader }
+    var catalog: CatalogSnapshot { log.catalog }
+    private var serviceFields: ServiceFields { ServiceFields(log: log) }
+    private var incomplete: IncompleteRecords { IncompleteRecords(log: log) }
+
+    /// Merges a record that the service has.
+    ///
+    /// One that can't be stored is rejected, and nothing of it is kept. If the catalog can't number
+    /// its type or all of its fields, a note says so, and it is fetched again once that is otherwise.
+    /// - Parameter isAuthoritative: Whether its version counts even if it is older than the one
+    ///   that is known: in the reply to a conflict, and while everything is fetched anew.
+    package func merge(
+        _ record: ServiceRecord, isAuthoritative: Bool = false
+    ) throws -> MergeResult {
+        if let reason = serviceFields.rejection(of: record) { return .rejected(reason) }
+        do {
+            let result = try mergeAccepted(record, isAuthoritative: isAuthoritative)
+            switch result {
+            case .unchanged, .parked, .undecided, .rejected: break
+            case .applied, .conflict: try DuplicateMerger(self).note(record)
+            }
+            try incomplete.note(record)
+            return result
+        } catch let error as NumbersUsedUp {
+            try incomplete.note(record)
+            return .rejected(error.description)
+        }
+    }
+
+    private func mergeAccepted(
+        _ record: ServiceRecord, isAuthoritative: Bool
+    ) throws -> MergeResult {
+        let key = RecordKey(RecordName(record.recordName))
+        let table = try log.table(named: record.recordType)
+        let version = ServerVersion(
+            changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
+        guard let row = try reader.row(table.number, key) else {
+            // Names are unique across types: a record of another type ended unseen.
+            for other in catalog.tables where other.number != table.number {
+                if try reader.row(other.number, key) != nil {
+                    // What can fail comes first, so that the other record does not end in vain.
+                    _ = try serviceFields.number(record.fields.keys, of: table)
+                    _ = try mergeAbsent(other, key)
+                }
+            }
+            if let result = try mergeUnheardEnd(key, table, record, version) {
+                return result
+            }
+            let isUnreadable = try serviceFields.packBody(record, of: table)
+            try log.insertBody(
+                origin: .remote, entity: table.number, key: key, previous: 0,
+                flags: isUnreadable ? .isUnreadable : [], stamp: SyncStamp(version, through: 0))
+            return .applied
+        }
+        if row.hasChangeTag, row.changeTag == record.changeTag { return .unchanged }
+        let (fields, known) = try serviceFields.fields(of: record, table)
+        var requested: Set<FieldID>?
+        if let names = record.requestedFields {
+            requested = Set(known.attributes.filter { names.contains($0.name) }.map(\.field))
+        }
+        return try merge(
+            .present(stamp: version, fields: fields, requested: requested), key, known, row,
+            isAuthoritative: isAuthoritative)
+    }
+
+    /// Merges the news that the service has no such record.
+    ///
+    /// - Parameter recordType: The type that the record had, if the service tells.
+    package func mergeAbsent(
+        _ key: RecordKey, recordType: String?
+    ) throws -> MergeResult {
+        var result = MergeResult.unchanged
+        try log.forgetNote(.incomplete, key.name)
+        for table in catalog.tables where recordType == nil || table.name == recordType {
+            if try reader.row(table.number, key) != nil {
+                result = try mergeAbsent(table, key)
+            }
+        }
+        return result
+    }
+
+    func mergeAbsent(_ table: EntityTable, _ key: RecordKey) throws -> MergeResult {
+        guard let row = try reader.row(table.number, key) else { return .unchanged }
+        if try log.endEviction(of: key) { return .applied }
+        // What stays on this device is no record of the service.
+        guard row.hasChangeTag || row.isDirty else { return .unchanged }
+        return try merge(.absent, key, table, row)
+    }
+
+    // MARK: Deciding
+
+    func merge(
+        _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
+        isAuthoritative: Bool = false
+    ) throws -> MergeResult {
+        if case .present(let version, let fields, _) = server, !prefersLocal,
+            try DuplicateMerger(self).stayed(for: row) != nil
+        {
+            // It ended as a duplicate of what it was. What it is now is looked at anew.
+            try log.replace(
+                key, table, with: fields, origin: .remote,
+                stamp: SyncStamp(version, through: row.lastSequence))
+            return .applied
+        }
+        let rules = policy.rules.merging(table)
+        var merge = Merge(
+            rules: rules, knownFields: table.declaredFields,
+            deferrableFields: Set(table.denyingReferences.map(\.field))
+        ) { field, first, second in
+            ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
+        }
+        let isForgotten = row.flags.contains(.isForgotten) && !prefersLocal
+        let current = try row.currentFields
+        let history = reader.history(of: row)
+        let unsynced = isForgotten ? [] : try history.unsynced
+        let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
+        let local = LocalState(
+            fields: current?.without(masked.ids), version: row.serverVersion,
+            unsynced: unsynced.map { $0.without(masked.ids) },
+            kept: unsynced.isEmpty || !row.hasChangeTag
+                ? Fields() : try history.keptFields.without(masked.ids),
+            name: key.name)
+        let place = ConflictKey(
+            entity: table.number, record: key, changeTag: server.changeTag,
+            localSequence: row.lastSequence)
+        merge.answer = policy.answers[place] ?? policy.lastAnswer
+        var plan = merge.plan(
+            local: local, server: masked.seen(server), isAuthoritative: isAuthoritative)
+        if let question = plan.question { return .undecided(place, question) }
+        if let reason = plan.parkingReason {
+            guard
+                try log.park(table.number, key, through: row.lastSequence, reason: reason)
+            else { return .unchanged }
+            try MissedVersions.note(key, server, in: log)
+            return .parked(
+                ParkedRecord(
+                    entity: table.name, recordName: key.name, sequence: log.head, reason: reason))
+        }
+        if isForgotten, case .acknowledge(let version, _) = plan.remote {
+            plan.remote = .acknowledge(version: version, through: row.lastSequence)
+        }
+        if plan.remote != .nothing {
+            try log.forgetNote(.missed, key.name)
+            try log.forgetNote(.unheard, key.name)
+        }
+        plan = masked.whole(plan, local)
+        try perform(plan, key, table)
+        if let conflict = plan.conflict { return .conflict(conflict) }
+        return plan.remote == .nothing ? .unchanged : .applied
+    }
+
+    /// Appends what a merge decided.
+    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+        // Before the record changes: the copy is of what it was.
+        if let copy = plan.copy, let name = plan.conflict?.copy {
+            try insertCopy(copy, RecordKey(name), table)
+        }
+        switch plan.remote {
+        case .nothing:
+            break
+        case .acknowledge(let version, let through):
+            try log.acknowledge(
+                table.number, key, through: through, version: version, conflict: plan.conflict)
+        case .adopt(let version, let fields, let through):
+            try log.replace(
+                key, table, with: fields, origin: .remote,
+                stamp: SyncStamp(version, through: through), conflict: plan.conflict)
+        }
+        switch plan.rebase {
+        case .nothing:
+            break
+        case .save(let fields):
+            try log.replace(key, table, with: fields, origin: .rebase)
+        case .delete:
+            try log.replace(key, table, with: nil, origin: .rebase)
+        }
+    }
+
+    /// Makes the local version a record of its own, as a local edit. One that is there already is
+    /// from the same conflict, and may have been edited since.
+    private func insertCopy(_ fields: Fields, _ key: RecordKey, _ table: EntityTable) throws {
+        for other in catalog.tables {
+            if let row = try reader.row(other.number, key), !row.isDeleted { return }
+        }
+        try log.replace(key, table, with: fields, origin: .local)
+    }
+}
+
+extension SyncStamp {
+    init(_ version: ServerVersion?, through: UInt64) {
+        self.init(
+            changeTag: version?.changeTag ?? "",
+            modifiedMilliseconds: version?.modifiedMilliseconds ?? 0, acknowledgedThrough: through)
+    }
+}
+
+extension ServerState {
+    /// The change tag; empty if the service has no such record.
+    fileprivate var changeTag: String {
+        if case .present(let version, _, _) = self { version.changeTag } else { "" }
+    }
+}

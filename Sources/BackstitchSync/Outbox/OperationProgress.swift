@@ -1,0 +1,37 @@
+import BackstitchCore
+package import BackstitchLog
+
+/// What became of an operation on its way to the service.
+public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
+    /// The service does not have it yet.
+    case pending
+    /// It can't be pushed as it is; the parked records tell why.
+    case parked
+    /// The service has it, or a later one of the same record that covers it; or a conflict policy
+    /// decided against it, and the conflict journal has its values; or it never leaves this device.
+    case settled
+}
+
+extension TableReader {
+    /// How far an operation has come.
+    ///
+    /// One that is not in the log any more was compacted, and only settled ones are. 0, which an
+    /// empty store has as its last sequence, is settled.
+    package func progress(ofOperation sequence: UInt64) throws -> OperationProgress {
+        if sequence == 0 { return .settled }
+        guard sequence <= (try head) else {
+            throw StoreError(
+                .notInLog,
+                "There is no operation \(sequence); the last one is \(try head). Give the sequence "
+                    + "of an operation of this store.")
+        }
+        let place = try withOperation(sequence) { operation -> RecordPlace? in
+            guard operation.kind.changesContent, !operation.isTombstone else { return nil }
+            return RecordPlace(entity: operation.entity, key: try operation.key)
+        }
+        guard let place = place ?? nil, let row = try row(place.entity, place.key),
+            try history(of: row).isPending(sequence)
+        else { return .settled }
+        return row.flags.contains(.isParked) ? .parked : .pending
+    }
+}

@@ -1,0 +1,64 @@
+public import BackstitchCore
+package import BackstitchLog
+
+/// A record with changes that the service does not have.
+public struct OutboxRecord: Hashable, Sendable {
+    /// What has to be done on the service.
+    public enum Change: String, Hashable, Sendable, CaseIterable {
+        /// The service does not have the record.
+        case create
+        /// Some fields are newer here.
+        case update
+        /// The record was deleted here.
+        case delete
+    }
+
+    /// The entity.
+    public let entity: String
+    /// The record's name.
+    public let recordName: RecordName
+    /// What the unsynced operations add up to.
+    public let change: Change
+    /// The sequence of the last unsynced operation.
+    public let lastSequence: UInt64
+}
+
+extension TableReader {
+    /// The bytes of records that are folded at once in order to list them.
+    private static var listedBytesMax: Int { 4 << 20 }
+
+    /// The records that are to be pushed, in the order of their first unsynced operations.
+    package func outboxRecords(limit: Int) throws -> [OutboxRecord] {
+        var records: [OutboxRecord] = []
+        var seen: Set<RecordPlace> = []
+        var outbox = Outbox()
+        outbox.isComplete = false
+        while records.count < limit, !outbox.isComplete {
+            outbox = try OutboxFolder(self).fold(
+                recordsMax: limit - records.count, bytesMax: Self.listedBytesMax,
+                after: outbox.through)
+            for change in outbox.changes where records.count < limit {
+                // A record of an earlier run may have later operations that it does not need.
+                guard seen.insert(RecordPlace(entity: change.entity, key: change.key)).inserted
+                else { continue }
+                OutboxRecord(change).map { records.append($0) }
+            }
+        }
+        return records
+    }
+}
+
+extension OutboxRecord {
+    /// Nil for changes that add up to nothing.
+    fileprivate init?(_ change: PendingChange) {
+        switch change.push {
+        case .nothing: return nil
+        case .create: self.change = .create
+        case .update: self.change = .update
+        case .delete: self.change = .delete
+        }
+        entity = change.entityName
+        recordName = change.key.name
+        lastSequence = change.through
+    }
+}

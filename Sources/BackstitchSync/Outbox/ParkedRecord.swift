@@ -1,0 +1,45 @@
+public import BackstitchCore
+package import BackstitchLog
+
+/// A record with changes that can't be pushed as they are.
+public struct ParkedRecord: Hashable, Sendable {
+    /// The entity.
+    public let entity: String
+    /// The record's name.
+    public let recordName: RecordName
+    /// The sequence of the operation that parked it.
+    public let sequence: UInt64
+    /// The code and the words of the service's refusal, or why a conflict was not settled, as the
+    /// log has them.
+    public let reason: String
+
+    package init(entity: String, recordName: RecordName, sequence: UInt64, reason: String) {
+        self.entity = entity
+        self.recordName = recordName
+        self.sequence = sequence
+        self.reason = reason
+    }
+
+    /// What kind of refusal it was; nil if a conflict parked the record, and for a code that this
+    /// version does not know.
+    public var code: ServiceError.Code? { ParkReason(reason).code }
+
+    /// The service's words without the code; empty if it had none.
+    public var message: String { ParkReason(reason).message }
+}
+
+extension TableReader {
+    /// The parked records, in the order of their entities and keys.
+    package func parkedRecords(limit: Int = .max) throws -> [ParkedRecord] {
+        var records: [ParkedRecord] = []
+        guard limit > 0 else { return records }
+        try visitParked { place, sequence, reason in
+            records.append(
+                ParkedRecord(
+                    entity: catalog.table(place.entity)?.name ?? "entity \(place.entity.rawValue)",
+                    recordName: place.key.name, sequence: sequence, reason: reason.text))
+            return records.count < limit
+        }
+        return records
+    }
+}

@@ -1,0 +1,122 @@
+public import BackstitchCore
+package import BackstitchLog
+import BackstitchStore
+public import Foundation
+
+/// Which records a sync engine exchanges.
+///
+/// ```swift
+/// let selection = try SyncSelection(Note.self, Tag.self)
+///     .pushing(#Predicate<Note> { !$0.isDraft })
+/// ```
+///
+/// Records of the other entities stay on this device: they are neither pushed nor pulled. Of an
+/// entity with a predicate, records that don't match are not pushed; all are pulled.
+///
+/// - A record that starts to match is pushed with everything that was held back, as a whole if
+///   the service does not have it.
+/// - A record that stops to match stays on the service as it is there; its later edits are held
+///   back, the one that made it stop among them.
+/// - A delete is judged by the record as it was before.
+///
+/// What is held back stays in the log, and is pushed when the selection is widened. A record for
+/// which the predicate can't be evaluated is held back.
+public struct SyncSelection: Sendable {
+    /// The names of the entities that are exchanged; nil is all.
+    package let entities: Set<String>?
+    /// What records must match to be pushed, by entity.
+    private var queries: [String: RecordQuery] = [:]
+
+    /// Everything.
+    public static let all = SyncSelection(entities: nil)
+
+    /// All records of some entities.
+    public init(_ types: any Entity.Type...) {
+        self.init(entities: Set(types.map { $0.entityName }))
+    }
+
+    private init(entities: Set<String>?) {
+        self.entities = entities
+    }
+
+    /// The selection with only those records of an entity pushed for which a predicate holds too.
+    ///
+    /// - Throws: ``QueryError`` for a predicate that can't be translated.
+    public func pushing<Model: Entity>(_ predicate: Predicate<Model>) throws -> SyncSelection {
+        var selection = self
+        var query = selection.queries[Model.entityName] ?? RecordQuery(entity: Model.entityName)
+        for condition in try Query<Model>().where(predicate).lowered().conditions {
+            query = query.adding(condition)
+        }
+        selection.queries[Model.entityName] = query
+        return selection
+    }
+
+    /// Whether everything is exchanged.
+    package var isAll: Bool { entities == nil && queries.isEmpty }
+
+    /// The selection for a store.
+    ///
+    /// - Throws: `unknownEntity` if an entity is none of the store's.
+    package func bound(to reader: TableReader) throws -> BoundSelection {
+        var bound = BoundSelection()
+        guard !isAll else { return bound }
+        for name in (entities ?? []).union(queries.keys).sorted() {
+            guard let table = reader.catalog.table(named: name), table.isDeclared else {
+                throw StoreError(
+                    .unknownEntity,
+                    "The selection of the sync engine names \(name), which is no entity of the "
+                        + "store. Add it to the schema, or leave it out.")
+            }
+            if let query = queries[name] {
+                bound.filters[table.number] = try QueryFilter(
+                    query, in: reader.entityBinding(table.number))
+            }
+        }
+        if let entities {
+            for table in reader.catalog.tables
+            where table.isDeclared && !entities.contains(table.name) {
+                bound.excluded.insert(table.number)
+            }
+        }
+        return bound
+    }
+}
+
+/// A selection by the numbers of a store.
+package struct BoundSelection: Sendable {
+    /// The entities that are not exchanged. One that no schema declares is: it is of a newer version.
+    var excluded: Set<EntityNumber> = []
+    var filters: [EntityNumber: QueryFilter] = [:]
+
+    /// A selection of everything.
+    package init() {}
+
+    /// Whether records of a type are taken over.
+    package func pulls(_ table: EntityTable?) -> Bool {
+        table.map { !excluded.contains($0.number) } ?? true
+    }
+}
+
+extension BoundSelection {
+    /// Whether a record's operations are not to be pushed.
+    func holdsBack(
+        _ place: RecordPlace, _ row: RowView, _ reader: TableReader
+    ) throws -> Bool {
+        if excluded.contains(place.entity) { return true }
+        guard let filter = filters[place.entity] else { return false }
+        func isOut(_ body: UnsafeRawBufferPointer) -> Bool {
+            let key = place.key.bytes
+            do {
+                return try !key.withUnsafeBytes { try filter.holds(key: $0, body: body) }
+            } catch {
+                return true
+            }
+        }
+        guard row.isDeleted else { return isOut(row.bodyBytes) }
+        return try reader.withOperation(row.lastSequence) { operation in
+            guard operation.kind == .delete else { return false }
+            return isOut(try operation.before.bytes)
+        } ?? false
+    }
+}

@@ -1,0 +1,120 @@
+import BackstitchCore
+package import BackstitchLog
+
+/// What becomes of the records here when the service has lost, or is to lose, all of theirs.
+package struct ZoneLoss {
+    private let log: LogWriter
+    private var reader: TableReader { log.reader }
+    private var catalog: CatalogSnapshot { log.catalog }
+
+    package init(_ log: LogWriter) { self.log = log }
+
+    /// Forgets what the service knew of every record, because it lost the zone: all are pushed
+    /// again as new ones.
+    ///
+    /// - Parameter keepsUnsynced: Whether records with edits keep what is known of them.
+    package func forgetService(keepsUnsynced: Bool = false) throws {
+        for table in catalog.tables {
+            var keys: [RecordKey] = []
+            try reader.visitStoredRows(of: table.number) { bytes, row in
+                guard row.isKnownToService, !keepsUnsynced || !row.isDirty,
+                    let key = RecordKey(reading: bytes)
+                else { return true }
+                keys.append(key)
+                return true
+            }
+            for key in keys where try !log.endEviction(of: key) { try forget(key, table) }
+        }
+        try log.setOutboxFloor(0)
+    }
+
+    /// Forgets what the service knew of the next records, in the order of entities and keys. Evicted
+    /// ones stay as they are.
+    ///
+    /// - Parameters:
+    ///   - last: The last row that was looked at; nil to begin.
+    ///   - rowsMax: The most rows to look at, at least one.
+    /// - Returns: the last row that was looked at now, and how many were; no place at the end.
+    package func forgetService(
+        after last: RecordPlace?, rowsMax: Int
+    ) throws -> (last: RecordPlace?, rows: Int) {
+        var (place, count) = (last, 0)
+        for table in catalog.tables.sorted(by: { $0.number < $1.number }) {
+            if let last, table.number < last.entity { continue }
+            let start = last?.entity == table.number ? last?.key : nil
+            var keys: [RecordKey] = []
+            try reader.visitStoredRows(of: table.number, from: start) { bytes, row in
+                guard let key = RecordKey(reading: bytes), key != start else { return true }
+                guard count < rowsMax else { return false }
+                count += 1
+                place = RecordPlace(entity: table.number, key: key)
+                if row.isKnownToService, !row.flags.contains(.isEvicted) { keys.append(key) }
+                return true
+            }
+            for key in keys { try forget(key, table) }
+            if count == rowsMax { return (place, count) }
+        }
+        return (nil, count)
+    }
+
+    private func forget(_ key: RecordKey, _ table: EntityTable) throws {
+        guard let row = try reader.row(table.number, key) else { return }
+        if row.isDeleted, row.hasChangeTag {
+            try log.noteUnheardEnd(of: key, table.number, sequence: row.lastSequence)
+        }
+        try log.forget(table.number, key)
+    }
+
+    /// Ends the records here as though the service had never had any. What is lost of edits that it
+    /// does not have goes to the conflict journal.
+    ///
+    /// - Parameter keepsUnsynced: Whether records with such edits stay as they are.
+    package func eraseRecords(keepsUnsynced: Bool = false) throws {
+        if !keepsUnsynced { try log.forgetNotes(.unheard) }
+        var places: [RecordPlace] = []
+        for table in catalog.tables {
+            try reader.visitStoredRows(of: table.number) { bytes, row in
+                guard !keepsUnsynced || !row.isDirty, let key = RecordKey(reading: bytes) else {
+                    return true
+                }
+                places.append(RecordPlace(entity: table.number, key: key))
+                return true
+            }
+        }
+        for place in places {
+            guard let row = try reader.row(place.entity, place.key) else { continue }
+            try erase(row, at: place)
+        }
+    }
+
+    private func erase(_ row: RowView, at place: RecordPlace) throws {
+        if row.isDeleted {
+            // A delete that was not pushed comes to the same.
+            return try log.acknowledge(
+                place.entity, place.key, through: row.lastSequence, version: nil)
+        }
+        let conflict = try lostEdits(of: row)
+        // What is lost was superseded; the service never had it.
+        let through = conflict == nil ? row.lastSequence : row.syncedSequence
+        try log.appendDelete(
+            origin: .remote, entity: place.entity, key: place.key, row: row,
+            stamp: SyncStamp(nil, through: through), conflict: conflict)
+    }
+
+    /// What is lost with a record that is erased; nil if it has no edits of its own.
+    private func lostEdits(of row: RowView) throws -> ConflictReport? {
+        guard row.isDirty, !row.flags.contains(.isForgotten) else { return nil }
+        let ends = try UnsyncedEnds(reader, of: row)
+        guard ends.local != ends.base else { return nil }
+        return ConflictReport(
+            policy: .serverWins, base: ends.base, local: ends.local, server: nil, outcome: nil)
+    }
+}
+
+extension RowView {
+    /// Whether the header tells anything that the service said. A record that stays on this device
+    /// is settled without it.
+    fileprivate var isKnownToService: Bool {
+        hasChangeTag || (isDirty && syncedSequence > 0) || modifiedMilliseconds != 0
+    }
+}

@@ -1,0 +1,92 @@
+package import BackstitchCore
+package import BackstitchLog
+import Foundation
+import LMDB
+
+/// How far a zone's synchronisation has come; kept in the store, in the same transaction as what it
+/// speaks of.
+package struct ZoneState: Hashable, Sendable, Codable {
+    /// Why pushing and pulling stand still until somebody decides.
+    package enum Suspension: String, Hashable, Sendable, Codable {
+        case zoneDeletedByUser
+        case zonePurged
+    }
+
+    /// Whether the zone and the subscription were made.
+    package var isSetUp = false
+    /// Where the next page of the database's changes starts.
+    package var databaseToken: String?
+    /// Where the next page of the zone's changes starts.
+    package var zoneToken: String?
+    /// Whether the zone has changes that were not all pulled.
+    package var needsPull = true
+    /// Whether the pull is a full fetch, at whose end unseen records are swept out.
+    package var isFullFetch = false
+    /// The fields that pulls have asked for so far, in order; nil is all of them.
+    package var fetchedFields: [String]?
+    /// Whether the full fetch takes in fields that were not asked for before.
+    package var isCompleting: Bool?
+    /// The entities that were exchanged so far, in order; nil is all of them.
+    package var exchangedEntities: [String]?
+    /// Whether the outbox's floor may have gone past operations that a selection held back.
+    package var holdsBack: Bool?
+    /// Why nothing is exchanged.
+    package var suspension: Suspension?
+    /// The user that the store's records belong to.
+    package var userName: String?
+    /// The user under whom the store is being moved to this zone; nil if it is not. Carried
+    /// through once begun.
+    package var movingUser: String?
+    /// Before when a failed round is not tried again by itself; nil if the last one ended well.
+    package var retry: RetryDeadline?
+    /// Whether the zone is to be deleted and filled again from here; carried through once begun.
+    package var resetsRemote: Bool?
+    /// Whether the local version wins until a round has ended well.
+    package var prefersLocal: Bool?
+
+    package init() {}
+
+    /// Forgets the tokens, so that the next round fetches everything.
+    package mutating func beginAnew() {
+        databaseToken = nil
+        zoneToken = nil
+        needsPull = true
+        isFullFetch = true
+    }
+}
+
+extension TableReader {
+    /// The state of a zone; a new one if nothing is stored.
+    package func zoneState(_ zone: String) throws -> ZoneState {
+        guard let bytes = try meta(MetaName.zone(zone)) else {
+            var state = ZoneState()
+            state.isFullFetch = try meta(MetaName.fetchAll) != nil
+            return state
+        }
+        do {
+            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
+        } catch {
+            throw StoreError(
+                .damaged, "The state of the zone \(zone) can't be read. Run verify, then rebuild.")
+        }
+    }
+}
+
+extension TableReader {
+    /// The user that the store belongs to, whatever the zone; nil before the first set-up.
+    package func boundUser() throws -> String? {
+        var user: String?
+        try visitMeta(MetaName.zonePrefix) { name, _ in
+            user = try zoneState(name).userName
+            return user == nil
+        }
+        return user
+    }
+}
+
+extension LogWriter {
+    /// Stores the state of a zone.
+    package func setZoneState(_ state: ZoneState, _ zone: String) throws {
+        try setMeta(MetaName.zone(zone), try state.sortedJSON())
+    }
+}
