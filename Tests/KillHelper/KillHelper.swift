@@ -62,9 +62,9 @@ import Glibc
     private static func shrink(_ store: Store) async throws {
         while true {
             try await untilThereIsSpace {
-                _ = try await store.packPages()
-                try await store.movePages()
-                _ = try await store.releaseSpace(pagesPerRunMin: 1, reserve: 0)
+                _ = try await FileSpace(store).packPages()
+                try await FileSpace(store).movePages()
+                _ = try await FileSpace(store).releaseSpace(pagesPerRunMin: 1, reserve: 0)
             }
             try await Task.sleep(for: .milliseconds(5))
         }

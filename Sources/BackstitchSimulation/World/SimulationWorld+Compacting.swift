@@ -48,7 +48,7 @@ extension SimulationWorld {
     private func state(of store: Store) throws -> State {
         try store.read { transaction in
             State(
-                tables: try transaction.reader.hashOfTables,
+                tables: try TablesDigest(transaction.reader).hash,
                 outbox: try OutboxFolder(transaction.reader).fold(recordsMax: .max),
                 lastSequence: try transaction.lastSequence)
         }

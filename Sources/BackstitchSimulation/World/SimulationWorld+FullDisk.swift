@@ -61,7 +61,7 @@ extension SimulationWorld {
     private func state(of store: Store) throws -> State {
         try store.read { transaction in
             State(
-                tables: try transaction.reader.hashOfTables,
+                tables: try TablesDigest(transaction.reader).hash,
                 lastSequence: try transaction.lastSequence)
         }
     }

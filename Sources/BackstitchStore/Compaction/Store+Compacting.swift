@@ -94,7 +94,7 @@ extension Store {
             }
             progress(WorkProgress(done: run.visited, total: total))
         }
-        let release = try await shrink()
+        let release = try await FileSpace(self).shrink()
         let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
         let allocatedBytesAfter = try sizes().allocatedBytes
         return try read { transaction in

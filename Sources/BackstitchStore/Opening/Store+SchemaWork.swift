@@ -29,9 +29,9 @@ extension Store {
     public func prepareIndexes(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws {
-        let total = try read { try $0.reader.recordsToWorkOn }
+        let total = try read { try SchemaWork.countRecords($0.reader) }
         var done = 0
-        while let count = try await withLogWriter({ try $0.workOnSchema() }) {
+        while let count = try await withLogWriter({ try SchemaWork($0).goOn() }) {
             done += count
             progress(WorkProgress(done: done, total: max(done, total)))
         }
@@ -55,32 +55,18 @@ extension Store {
         guard resumes || entities.contains(where: \.hasWork) || isCounting == true else { return }
         schemaWork.withLock { work in
             work = Task { [weak self] in
-                if resumes { try? await self?.withLogWriter { try $0.resumeExamination() } }
+                if resumes {
+                    try? await self?.withLogWriter { try SchemaWork($0).resumeExamination() }
+                }
                 // A failure leaves the rest for the next open, or for `prepareIndexes` to report.
                 while let store = self, !Task.isCancelled,
-                    (try? await store.withLogWriter { try $0.workOnSchema() }) ?? nil != nil
+                    (try? await store.withLogWriter { try SchemaWork($0).goOn() }) ?? nil != nil
                 {}
                 // Each commit counts some more.
                 while let store = self, !Task.isCancelled,
                     (try? await store.withLogWriter { $0.isCountingOutbox }) == true
                 {}
             }
-        }
-    }
-}
-
-extension TableReader {
-    /// The records of entities with work in the background.
-    fileprivate var recordsToWorkOn: Int {
-        get throws {
-            var count = 0
-            for entity in catalog.catalog.entities where entity.hasWork {
-                try visitStoredRows(of: entity.number) { _, row in
-                    if !row.isDeleted { count += 1 }
-                    return true
-                }
-            }
-            return count
         }
     }
 }

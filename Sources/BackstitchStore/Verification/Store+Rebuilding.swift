@@ -29,40 +29,34 @@ extension Store {
     ) async throws -> RebuildReport {
         try await withLogWriter { context in
             let operations = try context.access.count(of: context.databases.log)
-            let before = try context.reader.digestOfTables()
-            try context.rebuildTables { progress(WorkProgress(done: $0, total: operations)) }
-            let after = try context.reader.digestOfTables()
+            let before = try TablesDigest(context.reader)
+            try TablesRebuild(log: context).run {
+                progress(WorkProgress(done: $0, total: operations))
+            }
+            let after = try TablesDigest(context.reader)
             return RebuildReport(
                 operations: operations, entries: after.entries, isIdentical: before == after)
         }
     }
 }
 
-extension TableReader {
-    /// A digest of everything in the tables.
-    struct Digest: Equatable {
-        var hash: UInt64 = 0
-        var entries = 0
-    }
+/// A digest of everything in the tables.
+package struct TablesDigest: Equatable {
+    /// A hash of all keys, and of what of their values says something.
+    package private(set) var hash: UInt64 = 0
+    package private(set) var entries = 0
 
-    /// A hash of everything in the tables.
-    package var hashOfTables: UInt64 {
-        get throws { try digestOfTables().hash }
-    }
-
-    func digestOfTables() throws -> Digest {
-        var digest = Digest()
-        try access.withCursor(in: databases.tables) { cursor in
+    package init(_ reader: TableReader) throws {
+        try reader.access.withCursor(in: reader.databases.tables) { cursor in
             var isThere = try cursor.first()
             while isThere {
-                digest.hash = Checksum.xxh64(cursor.key, seed: digest.hash)
-                digest.hash = Checksum.xxh64(
-                    Self.contents(of: cursor.value, at: cursor.key), seed: digest.hash)
-                digest.entries += 1
+                hash = Checksum.xxh64(cursor.key, seed: hash)
+                hash = Checksum.xxh64(
+                    Self.contents(of: cursor.value, at: cursor.key), seed: hash)
+                entries += 1
                 isThere = try cursor.next()
             }
         }
-        return digest
     }
 
     /// What of a value says something: of an intact row, what all versions have.
@@ -73,5 +67,30 @@ extension TableReader {
             return value
         }
         return row.contents
+    }
+}
+
+/// Makes the tables anew within a write.
+private struct TablesRebuild {
+    let log: LogWriter
+
+    /// Empties the tables and applies the whole log again.
+    ///
+    /// - Parameter progress: Called now and then with the number of operations that were applied.
+    func run(progress: (Int) -> Void = { _ in }) throws {
+        if let problem = try Verifier(reader: log.reader).lostEnd() {
+            throw StoreError(.damaged, problem + " Run 'backstitch doctor' on the store.")
+        }
+        log.hasWrittenDirectly = true
+        try log.access.clear(log.databases.tables)
+        var projector = Projector(access: log.access, databases: log.databases)
+        var done = 0
+        try log.reader.visitOperations(from: 1) { operation in
+            try projector.apply(operation, catalog: log.catalog)
+            done += 1
+            if done % WorkProgress.interval == 0 { progress(done) }
+            return true
+        }
+        try log.recountOutbox()
     }
 }

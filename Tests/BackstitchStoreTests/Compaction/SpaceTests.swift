@@ -127,7 +127,7 @@ import LMDB
         let store = try Store.inMemory(schema: .all)
         store.close()
         await #expect(throws: StoreError.self) { try await store.compact(.keepAll) }
-        await #expect(throws: StoreError.self) { _ = try await store.releaseSpace() }
+        await #expect(throws: StoreError.self) { _ = try await FileSpace(store).releaseSpace() }
     }
 
     /// Makes so many bytes of free pages, without a commit of the store.

@@ -23,7 +23,7 @@ enum BuildingSorted {
 
 @Suite struct IndexBuildingTests {
     private let folder: TemporaryFolder
-    private static let count = 3 * LogWriter.schemaWorkRecordsMax / 2
+    private static let count = 3 * SchemaWork.recordsMax / 2
 
     init() throws {
         folder = try TemporaryFolder()
@@ -76,7 +76,7 @@ enum BuildingSorted {
         #expect(try store.indexesBeingBuilt == ["Item.title", "Item.rank"])
         let before = try explanation(store)
         let expected = try store.read { try $0.fetch(query).count }
-        #expect(try await store.withLogWriter { try $0.workOnSchema() } == 256)
+        #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
         #expect(try store.verify().problems == [])
         // Before and behind the place that the work has come to.
         try await store.write { transaction in
@@ -100,7 +100,7 @@ enum BuildingSorted {
     @Test func `work that was cut off goes on at the next open`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        #expect(try await store.withLogWriter { try $0.workOnSchema() } == 256)
+        #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
         store.close()
         let again = try folder.open(Schema(BuildingSorted.Item.self))
         try await again.prepareIndexes()
@@ -125,7 +125,7 @@ enum BuildingSorted {
     @Test func `an index that is no longer asked for goes, built or not`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        #expect(try await store.withLogWriter { try $0.workOnSchema() } == 256)
+        #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
         store.close()
         let plain = try folder.open(Schema(BuildingPlain.Item.self))
         #expect(try plain.indexesBeingBuilt == [])

@@ -35,34 +35,53 @@ extension CatalogEntity {
     var hasWork: Bool { needsExamination == true || attributes.contains { $0.isBuilding == true } }
 }
 
-extension LogWriter {
+/// What a new schema leaves to be done in the background: indexes to build, records to examine.
+struct SchemaWork {
+    private let log: LogWriter
+    private var reader: TableReader { log.reader }
+    private var catalog: CatalogSnapshot { log.catalog }
+
+    init(_ log: LogWriter) { self.log = log }
+
     /// The most records that one commit works on in the background, so that writers wait little.
-    static let schemaWorkRecordsMax = 256
+    static let recordsMax = 256
+
+    /// The number of records of entities that have work.
+    static func countRecords(_ reader: TableReader) throws -> Int {
+        var count = 0
+        for entity in reader.catalog.catalog.entities where entity.hasWork {
+            try reader.visitStoredRows(of: entity.number) { _, row in
+                if !row.isDeleted { count += 1 }
+                return true
+            }
+        }
+        return count
+    }
 
     /// Has the records examined again of which some could not be marked the last time.
     func resumeExamination() throws {
         for entity in catalog.catalog.entities
         where entity.hasUnexamined == true && !entity.hasWork {
-            try beginExamination(of: entity.number)
+            try log.beginExamination(of: entity.number)
         }
     }
 
     /// Builds indexes and examines records a bit further.
     ///
     /// - Returns: the number of records worked on; nil if nothing is left to do.
-    func workOnSchema() throws -> Int? {
+    func goOn() throws -> Int? {
         guard let entity = catalog.catalog.entities.first(where: \.hasWork),
             let table = catalog.table(entity.number)
         else { return nil }
         let stored = try reader.meta(MetaName.schemaWork).flatMap { SchemaWorkPlace($0) }
         let last = stored?.entity == entity.number ? stored?.key : nil
         if last == nil, entity.hasUnexamined == true {
-            try noteUnexamined(of: entity.number, nil)
+            try log.noteUnexamined(of: entity.number, nil)
         }
         let chunk = try reader.liveBodies(
-            of: entity.number, after: last, limit: Self.schemaWorkRecordsMax)
+            of: entity.number, after: last, limit: Self.recordsMax)
         let building = entity.attributes.filter { $0.isBuilding == true }
-        try withProjector { projector in
+        try log.withProjector { projector in
             for body in chunk {
                 try body.withFields {
                     try projector.putIndexes(of: building, $1, keyBytes: $0, in: table)
@@ -74,10 +93,10 @@ extension LogWriter {
         }
         if let key = chunk.last?.key {
             let place = SchemaWorkPlace(entity: entity.number, key: key)
-            try setMeta(MetaName.schemaWork, place.bytes)
+            try log.setMeta(MetaName.schemaWork, place.bytes)
         } else {
-            try deleteMeta(MetaName.schemaWork)
-            try endSchemaWork(of: entity.number)
+            try log.deleteMeta(MetaName.schemaWork)
+            try log.endSchemaWork(of: entity.number)
         }
         return chunk.count
     }
@@ -98,7 +117,7 @@ extension LogWriter {
         guard isUnreadable != body.flags.contains(.isUnreadable) || !learned.isEmpty else { return }
         guard body.flags.isDisjoint(with: [.isParked, .isForgotten]) else {
             // An update would take these marks away. Reads go on asking the rows of the entity.
-            return try noteUnexamined(of: table.number)
+            return try log.noteUnexamined(of: table.number)
         }
         guard let row = try reader.row(table.number, body.key) else { return }
         // An update that the service need not hear of: with the stamp of the base it is as synced as
@@ -107,13 +126,13 @@ extension LogWriter {
         let stamp = SyncStamp(
             changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds,
             acknowledgedThrough: row.syncedSequence)
-        beforeWriter.reset()
-        afterWriter.reset()
+        log.beforeWriter.reset()
+        log.afterWriter.reset()
         for (field, value) in learned {
-            try beforeWriter.write(fields.value(field), of: field)
-            try afterWriter.write(value, of: field)
+            try log.beforeWriter.write(fields.value(field), of: field)
+            try log.afterWriter.write(value, of: field)
         }
-        try appendUpdate(
+        try log.appendUpdate(
             origin: isSynced ? .remote : .local, entity: table.number, key: body.key,
             previous: row.lastSequence, flags: isUnreadable ? .isUnreadable : [],
             stamp: isSynced ? stamp : nil)

@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchLog
 import LMDB
 
-extension TableReader {
+extension Verifier {
     /// Checks that the views of a store's projections follow from the log: takes it in again, in a
     /// temporary place, up to where each view is, and compares every entry.
     ///
@@ -13,10 +13,10 @@ extension TableReader {
         _ report: inout VerificationReport
     ) throws {
         for projection in registered.all {
-            guard let state = try projectionState(projection.name),
+            guard let state = try reader.projectionState(projection.name),
                 state.version == projection.version, !state.isClearing
             else { continue }
-            if projection.needsWholeLog, try compaction.through > 0 { continue }
+            if projection.needsWholeLog, try reader.compaction.through > 0 { continue }
             if let problem = try problem(of: projection, state, registered, scratch) {
                 report.note(
                     "The view of the projection '\(projection.name)' \(problem) Rebuild it with "
@@ -30,13 +30,13 @@ extension TableReader {
         _ registered: RegisteredProjections, _ scratch: TableReader
     ) throws -> String? {
         let run = CatchUpRun(
-            projection.projection, projection, state, self, registered, target: scratch)
+            projection.projection, projection, state, reader, registered, target: scratch)
         var folder = ChangeFolder()
         var problem: String?
-        guard try state.checkpoint <= head else {
+        guard try state.checkpoint <= reader.head else {
             return "has operations up to \(state.checkpoint), and the log ends before."
         }
-        try visitStoredOperations(from: 1) { sequence, bytes in
+        try reader.visitStoredOperations(from: 1) { sequence, bytes in
             guard sequence <= state.checkpoint else { return false }
             do {
                 _ = try run.take(bytes, at: sequence, &folder)
@@ -48,7 +48,8 @@ extension TableReader {
             }
             return problem == nil
         }
-        return try problem ?? entries(of: state).difference(from: scratch.entries(of: state))
+        return try problem
+            ?? reader.entries(of: state).difference(from: scratch.entries(of: state))
     }
 }
 

@@ -1,0 +1,259 @@
+import BackstitchCore
+import BackstitchLog
+import LMDB
+
+/// Finds out whether a log is whole and linked, and whether tables follow from it.
+struct Verifier {
+    let reader: TableReader
+
+    /// Checks that operations are whole and linked, and dense if the log was not compacted.
+    ///
+    /// That every row's last operation exists follows: rows come from operations, and a baseline's
+    /// row names the baseline.
+    func checkLog(
+        _ report: inout VerificationReport, progress: (Int) -> Void = { _ in }
+    ) throws {
+        let compacted = try reader.compaction.through
+        var expected = compacted + 1
+        var found = report
+        try reader.visitStoredOperations(from: 0) { sequence, bytes in
+            found.operations += 1
+            if found.operations % WorkProgress.interval == 0 { progress(found.operations) }
+            if sequence > compacted {
+                if sequence != expected {
+                    found.note("Operation \(expected) is missing: the next one is \(sequence).")
+                }
+                expected = sequence &+ 1
+            }
+            do {
+                let operation = try OperationView(bytes, sequence: sequence)
+                try check(operation, &found)
+                if operation.kind.isMadeByCompaction, sequence > compacted {
+                    found.note("Operation \(sequence) is a \(operation.kind) out of its place.")
+                }
+            } catch {
+                found.note("Operation \(sequence): \(error).")
+            }
+            return found.problems.count < VerificationReport.problemsMax
+        }
+        // The last operation always stays, so that its number is not given again.
+        if compacted > 0, expected == compacted + 1 {
+            found.note("Operation \(expected) is missing: the log ends before it.")
+        }
+        report = found
+    }
+
+    /// What shows that the end of the log is lost: rows of later operations. A rebuild would lose
+    /// them too.
+    func lostEnd() throws -> String? {
+        let head = try reader.head
+        var last: UInt64 = 0
+        try [TableKey.rows].withUnsafeBytes { prefix in
+            try reader.visit(prefix: prefix) { key, value in
+                if let row = RowView(value), row.lastSequence > max(head, last), row.isChecked,
+                    row.isIntact(at: key)
+                {
+                    last = row.lastSequence
+                }
+                return true
+            }
+        }
+        return last == 0
+            ? nil : "The log ends with operation \(head), and a row is of operation \(last)."
+    }
+
+    private func check(_ operation: OperationView, _ report: inout VerificationReport) throws {
+        let sequence = operation.sequence
+        if operation.transaction == 0 || operation.transaction > sequence {
+            report.note("Operation \(sequence) is of transaction \(operation.transaction).")
+        }
+        if reader.catalog.table(operation.entity) == nil {
+            report.note("Operation \(sequence) is of an entity that the catalog lacks.")
+        }
+        if operation.previous >= sequence {
+            report.note("Operation \(sequence) follows operation \(operation.previous).")
+        }
+        switch operation.kind {
+        case .insert:
+            if try !operation.after.isWellFormed { report.noteFields(sequence) }
+        case .update:
+            if try !operation.after.isWellFormed || !operation.before.isWellFormed {
+                report.noteFields(sequence)
+            }
+        case .delete:
+            if try !operation.before.isWellFormed { report.noteFields(sequence) }
+        case .baseline:
+            if let problem = operation.baselineProblem {
+                report.note("Operation \(sequence): \(problem).")
+            }
+        case .journal:
+            if operation.conflictBytes == nil {
+                report.note("Operation \(sequence) is to keep a conflict report and has none.")
+            }
+        case .acknowledge, .park, .release, .forget:
+            break
+        }
+        if let bytes = operation.conflictBytes { _ = try ConflictReport(reading: bytes) }
+        guard operation.kind.changesContent, operation.previous > 0 else { return }
+        let links = try reader.withOperation(operation.previous) { previous in
+            previous.keyBytes.holdsSameBytes(as: operation.keyBytes)
+                && previous.entity == operation.entity && previous.kind.changesContent
+        }
+        if links != true {
+            report.note(
+                "Operation \(sequence) follows operation \(operation.previous), which is not one "
+                    + "of the same record.")
+        }
+    }
+
+    /// Applies the whole log to empty tables elsewhere.
+    func project(into target: TableReader, progress: (Int) -> Void = { _ in }) throws {
+        var projector = Projector(access: target.access, databases: target.databases)
+        var done = 0
+        try reader.visitOperations(from: 1) { operation in
+            try projector.apply(operation, catalog: reader.catalog)
+            done += 1
+            if done % WorkProgress.interval == 0 { progress(done) }
+            return true
+        }
+    }
+
+    /// Compares all tables entry by entry and notes the first difference.
+    func compare(with expected: TableReader, _ report: inout VerificationReport) throws {
+        var found = report
+        // Indexes that are being built lack entries, and may.
+        let building = prefixesOfBuilding()
+        func skip(_ cursor: inout Cursor, _ isThere: inout Bool) throws {
+            while isThere, building.contains(where: { cursor.key.starts(with: $0) }) {
+                isThere = try cursor.next()
+            }
+        }
+        try reader.access.withCursor(in: reader.databases.tables) { stored in
+            try expected.access.withCursor(in: expected.databases.tables) { wanted in
+                var isStored = try stored.first()
+                var isWanted = try wanted.first()
+                try skip(&stored, &isStored)
+                try skip(&wanted, &isWanted)
+                while isStored || isWanted {
+                    guard isStored, isWanted, stored.key.holdsSameBytes(as: wanted.key) else {
+                        let isMissing =
+                            !isStored
+                            || (isWanted && wanted.key.lexicographicallyPrecedes(stored.key))
+                        let place = Self.describe(isMissing ? wanted.key : stored.key)
+                        found.note(
+                            isMissing
+                                ? "The tables lack \(place), which follows from the log."
+                                : "The tables have \(place), which does not follow from the log.")
+                        return
+                    }
+                    guard Self.areSame(stored.value, wanted.value, at: stored.key) else {
+                        found.note(
+                            "The tables hold \(Self.describe(stored.key)) with another value than "
+                                + "follows from the log.")
+                        return
+                    }
+                    found.entries += 1
+                    isStored = try stored.next()
+                    isWanted = try wanted.next()
+                    try skip(&stored, &isStored)
+                    try skip(&wanted, &isWanted)
+                }
+            }
+        }
+        report = found
+    }
+
+    /// Whether a value is the expected one, or the same row in an older form.
+    private static func areSame(
+        _ stored: UnsafeRawBufferPointer, _ wanted: UnsafeRawBufferPointer,
+        at key: UnsafeRawBufferPointer
+    ) -> Bool {
+        if stored.holdsSameBytes(as: wanted) { return true }
+        guard key.first == TableKey.rows, let row = RowView(stored), !row.isChecked,
+            let expected = RowView(wanted)
+        else { return false }
+        return row.contents.holdsSameBytes(as: expected.contents)
+    }
+
+    /// What the keys of index entries begin with that are not all there yet.
+    private func prefixesOfBuilding() -> [[UInt8]] {
+        reader.catalog.catalog.entities.flatMap { entity in
+            entity.attributes.filter { $0.isBuilding == true }.map { attribute in
+                var prefix = ByteBuffer(capacity: 8)
+                TableKey.appendIndexPrefix(
+                    TableKey.indexes, entity.number, attribute.field, to: &prefix)
+                return Array(prefix.bytes)
+            }
+        }
+    }
+
+    /// What an entry of the tables is, without values.
+    private static func describe(_ key: UnsafeRawBufferPointer) -> String {
+        let kinds: [UInt8: String] = [
+            TableKey.rows: "a row", TableKey.indexes: "an index entry",
+            TableKey.inverses: "an inverse index entry", TableKey.journal: "a journal entry",
+            TableKey.parked: "a parked record", TableKey.unreadable: "an unreadable record's entry",
+        ]
+        let kind = key.first.flatMap { kinds[$0] } ?? "an unknown entry"
+        guard key.count >= TableKey.rowPrefixByteCount, key[0] != TableKey.journal else {
+            return kind
+        }
+        let entity = UInt16(key[1]) << 8 | UInt16(key[2])
+        return "\(kind) of entity \(entity)"
+    }
+
+    /// Notes the values of the meta database that are not as they were written.
+    func checkMeta(_ report: inout VerificationReport) throws {
+        var names: [String] = []
+        try reader.access.withCursor(in: reader.databases.meta) { cursor in
+            // The entries of views come last.
+            while try cursor.next(), !ViewEntries.isEntry(cursor.key) {
+                let name = String(decoding: cursor.key, as: UTF8.self)
+                let isChecked =
+                    !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(RecordNotes.seen.prefix)
+                if isChecked { names.append(name) }
+            }
+        }
+        for name in names {
+            guard let value = try reader.meta(name),
+                !MetaChecksum.matches(
+                    value, named: name, try reader.meta(MetaChecksum.name(of: name)))
+            else { continue }
+            report.note("What is kept under '\(name)' is damaged: its checksum does not match.")
+        }
+    }
+
+    /// Compares the stored tally with the tables and notes a difference.
+    func checkOutboxCounts(_ report: inout VerificationReport) throws {
+        let stored = try reader.outboxCounting(at: reader.head)
+        var counted = OutboxCounting(sequence: stored.sequence, position: [])
+        try reader.countOn(&counted, budget: .max, through: stored.position)
+        if counted.tally != stored.tally {
+            report.note(
+                "The counts of records and of what waits to be pushed are not those of the tables. "
+                    + "A rebuild counts again.")
+        }
+    }
+}
+
+extension OperationKind {
+    /// Whether only compaction writes it.
+    fileprivate var isMadeByCompaction: Bool { self == .baseline || self == .journal }
+}
+
+extension OperationView {
+    /// What is wrong with the row of a baseline; nil if nothing is.
+    fileprivate var baselineProblem: String? {
+        guard let baseline else { return "its row can't be read" }
+        let row = baseline.row
+        if row.lastSequence != sequence { return "its row is of operation \(row.lastSequence)" }
+        if previous != 0 { return "it is a baseline and follows operation \(previous)" }
+        if row.flags.contains(.isUnreadable) != flags.contains(.isUnreadable) {
+            return "it differs from its row on whether it can be read"
+        }
+        if row.isDeleted {
+            return row.bodyBytes.isEmpty ? nil : "its row is deleted and has fields"
+        }
+        return row.fields?.isWellFormed == true ? nil : "its fields are damaged"
+    }
+}

@@ -1,0 +1,111 @@
+package import BackstitchCore
+package import BackstitchLog
+
+/// What a delete will do, found out before anything is done.
+private struct DeletePlan {
+    private let log: LogWriter
+    /// The records to delete, referrers before what they refer to, but for cycles.
+    private var deletions: [RecordPlace] = []
+    private var isDeleted: Set<RecordPlace> = []
+    /// The references to clear.
+    private var nullified: [(place: RecordPlace, field: FieldID)] = []
+    private var denied: [(place: RecordPlace, description: String)] = []
+
+    init(_ place: RecordPlace, in log: LogWriter) throws {
+        self.log = log
+        try add(place)
+    }
+
+    /// What a rule forbids; nil if nothing.
+    var denial: String? {
+        denied.first { !isDeleted.contains($0.place) }?.description
+    }
+
+    func perform() throws {
+        for (place, field) in nullified where !isDeleted.contains(place) {
+            try clear(field, of: place)
+        }
+        for place in deletions { try delete(place) }
+    }
+
+    /// Adds a record to delete and everything that follows from its delete rules.
+    private mutating func add(_ first: RecordPlace) throws {
+        // An explicit stack: a chain of cascades may be longer than the thread's. A record comes
+        // up once to find its referrers, and again when they are all in the
+        var stack = [(place: first, hasReferrers: false)]
+        while let (place, hasReferrers) = stack.popLast() {
+            if hasReferrers {
+                deletions.append(place)
+                continue
+            }
+            guard isDeleted.insert(place).inserted else { continue }
+            stack.append((place, true))
+            guard let target = log.catalog.table(place.entity) else { continue }
+            for table in log.catalog.tables {
+                for attribute in table.references {
+                    guard let reference = attribute.schema?.reference,
+                        reference.target == target.name, reference.onDelete != .noAction
+                    else { continue }
+                    let referrers = try log.reader.referrers(
+                        of: table.number, attribute.field, to: place.key)
+                    for key in referrers {
+                        let referrer = RecordPlace(entity: table.number, key: key)
+                        switch reference.onDelete {
+                        case .cascade:
+                            if !isDeleted.contains(referrer) {
+                                stack.append((referrer, false))
+                            }
+                        case .nullify:
+                            nullified.append((referrer, attribute.field))
+                        case .deny:
+                            denied.append(
+                                (referrer, "\(table.name).\(attribute.name) of \(key)"))
+                        case .noAction:
+                            break
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private func clear(_ field: FieldID, of place: RecordPlace) throws {
+        guard let row = try log.reader.row(place.entity, place.key), !row.isDeleted,
+            let before = try row.fields?.rawValue(of: field)
+        else { return }
+        log.beforeWriter.reset()
+        log.afterWriter.reset()
+        try log.beforeWriter.write(raw: before, of: field)
+        try log.afterWriter.write(.null, of: field, keepsNull: true)
+        // Clearing a reference does not make a record fit its type.
+        let flags: OperationHeader.Flags =
+            row.flags.contains(.isUnreadable) ? .isUnreadable : []
+        try log.appendUpdate(
+            origin: .local, entity: place.entity, key: place.key, previous: row.lastSequence,
+            flags: flags)
+    }
+
+    private func delete(_ place: RecordPlace) throws {
+        guard let row = try log.reader.row(place.entity, place.key), !row.isDeleted else { return }
+        try log.appendDelete(origin: .local, entity: place.entity, key: place.key, row: row)
+    }
+}
+
+extension LogWriter {
+    /// Deletes a record, and does to the records that refer to it what their delete rules say.
+    ///
+    /// - Returns: Whether there was such a record.
+    /// - Throws: `deleteDenied` if a rule forbids it; nothing is deleted then.
+    package func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
+        guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
+        let plan = try DeletePlan(RecordPlace(entity: entity, key: key), in: self)
+        if let denial = plan.denial {
+            throw StoreError(
+                .deleteDenied,
+                "The record \(key) can't be deleted: \(denial) refers to it with the rule deny. "
+                    + "Delete or change that record first.")
+        }
+        try plan.perform()
+        return true
+    }
+}
