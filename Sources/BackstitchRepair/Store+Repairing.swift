@@ -1,8 +1,47 @@
-import BackstitchCore
-import BackstitchLog
 public import BackstitchStore
 import Foundation
 import LMDB
+
+extension Store {
+    /// Finds out what is wrong with the files of a store, and what a repair would make of them.
+    ///
+    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash the
+    /// process: the structure of the file, then the checksums of operations and rows. If nothing is
+    /// wrong with these, the store is opened and verified as ``verify(progress:)`` does. If
+    /// something is, a repair is made in a temporary place, to tell what it keeps. Nothing of the
+    /// store is changed.
+    ///
+    /// - Parameters:
+    ///   - directory: The path of the store's folder.
+    ///   - progress: Called now and then.
+    /// - Throws: `notAStore`, `newerFormat`, `inaccessible`, `openOtherwise` or `io`; never for damage.
+    /// - Complexity: O(*n*) in the pages and the operations; some ten microseconds an operation.
+    public static func diagnose(
+        at directory: String, configuration: StoreConfiguration = .init(),
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> Diagnosis {
+        do {
+            let stoppedWriter = Environment.stoppedWriter(at: directory)?.process
+            var (diagnosis, extent) = try StoreExamination.examine(
+                directory, configuration, progress)
+            diagnosis.stoppedWriter = stoppedWriter
+            guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
+            let place = try Environment.temporary(
+                options: Store.options(configuration, durability: .relaxed))
+            defer { place.close() }
+            do {
+                diagnosis.salvage = try StoreExamination.salvage(
+                    directory, extent, into: place
+                ) { _, _, _ in }
+            } catch let error as StoreError where error.code == .damaged {
+                diagnosis.remedy = .backup
+            }
+            return diagnosis
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+}
 
 extension Store {
     /// Puts a store in order whose files are damaged, and keeps the damaged ones.
@@ -28,17 +67,20 @@ extension Store {
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> RepairReport {
         do {
-            var (diagnosis, extent) = try examine(directory, configuration, progress)
+            var (diagnosis, extent) = try StoreExamination.examine(
+                directory, configuration, progress)
             if diagnosis.remedy == .opening {
                 try Store.open(existing: directory, access: .readWrite).close()
-                (diagnosis, extent) = try examine(directory, configuration, progress)
+                (diagnosis, extent) = try StoreExamination.examine(
+                    directory, configuration, progress)
             }
             guard !diagnosis.isHealthy else {
                 return RepairReport(diagnosis: diagnosis, salvage: nil, keptAt: nil)
             }
-            let kept = try makeFolder(besides: directory, milliseconds)
+            let kept = try StoreReplacement.makeFolder(besides: directory, milliseconds)
             do {
-                let report = try replace(directory, extent, kept, configuration, progress)
+                let report = try StoreReplacement.replace(
+                    directory, extent, kept, configuration, progress)
                 diagnosis.salvage = report
                 return RepairReport(diagnosis: diagnosis, salvage: report, keptAt: kept)
             } catch {
@@ -51,78 +93,5 @@ extension Store {
         } catch {
             throw StoreError.wrap(error)
         }
-    }
-
-    private static func makeFolder(
-        besides directory: String, _ milliseconds: Int64
-    ) throws -> String {
-        var path = directory
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        path += ".damaged-\(milliseconds)"
-        guard !FileManager.default.fileExists(atPath: path) else {
-            throw StoreError(
-                .invalidTarget,
-                "The damaged files can't be kept at '\(path)': something is there already. Try "
-                    + "again.")
-        }
-        do {
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: false,
-                attributes: [.posixPermissions: 0o700])
-        } catch {
-            throw StoreError(
-                .inaccessible,
-                "The folder '\(path)' for the damaged files can't be made. Check the folder above.")
-        }
-        return path
-    }
-
-    private static func replace(
-        _ directory: String, _ extent: DamageExtent, _ kept: String,
-        _ configuration: StoreConfiguration,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
-    ) throws -> SalvageReport {
-        var made: SalvageReport?
-        try Environment.replaceData(in: directory, keepingOldIn: kept) { draft in
-            let aside = try SetAsideFile(path: kept + "/set-aside.jsonl")
-            let report = try make(draft, from: directory, extent, configuration) {
-                try aside.add($0, $1, $2)
-            }
-            try aside.close()
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-            let (text, path) = (try encoder.encode(report), kept + "/report.json")
-            try StoreError.writing(path) { try text.write(to: URL(fileURLWithPath: path)) }
-            try check(draft, configuration, progress)
-            made = report
-        }
-        guard let report = made else { throw StoreError.closed }
-        return report
-    }
-
-    /// Makes the new store in a folder.
-    private static func make(
-        _ draft: String, from directory: String, _ extent: DamageExtent,
-        _ configuration: StoreConfiguration, setAside: @escaping SalvageBuilder.SetAside
-    ) throws -> SalvageReport {
-        var options = options(configuration, durability: .relaxed)
-        options.usesRedoFile = false
-        let target = try Environment.open(at: draft, options: options)
-        defer { target.close() }
-        return try salvage(directory, extent, into: target, setAside: setAside)
-    }
-
-    /// Throws unless a store that was made is right.
-    private static func check(
-        _ draft: String, _ configuration: StoreConfiguration,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
-    ) throws {
-        let store = try Store.open(existing: draft, configuration: configuration)
-        defer { store.close() }
-        guard let problem = try store.verify(progress: progress).problems.first else { return }
-        throw StoreError(
-            .damaged,
-            "What is left of the store does not make a consistent one: \(problem) Nothing was "
-                + "changed. Restore the store from a backup.")
     }
 }

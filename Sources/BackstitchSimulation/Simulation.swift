@@ -34,3 +34,10 @@ public struct Simulation: Sendable {
         await SimulationScript(seed: seed, options: options).run(options: options)
     }
 }
+
+extension SimulationScript {
+    /// Runs it.
+    public func run(options: SimulationOptions = SimulationOptions()) async -> SimulationResult {
+        await SimulationWorld(self, options: options).run()
+    }
+}

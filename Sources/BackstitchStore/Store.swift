@@ -350,8 +350,14 @@ public final class Store: Sendable {
     private func compactInPassing(_ context: WriteContext) throws -> CompactionInPassing {
         var compaction = compactionInPassing.withLock { $0 }
         do {
+            let projections = context.projections
             try compaction.work(
-                context, policy: configuration.retention, at: configuration.milliseconds())
+                context.log, policy: configuration.retention, at: configuration.milliseconds(),
+                limit: { reader in
+                    try projections.registered.flatMap { try reader.compactionLimit(of: $0) }
+                        ?? .max
+                },
+                willReplace: { try projections.reset(before: $0) })
         } catch let error as LMDBError where error.isAboutSpace {
             throw error
         } catch {
@@ -378,4 +384,9 @@ public final class Store: Sendable {
     public func changes() -> ChangeStream {
         ChangeStream(mailbox: shared.feed.open(for: number))
     }
+}
+
+/// Says that a commit failed in its compaction, so that it has to be made without.
+struct CompactionFailed: Error {
+    let error: any Error
 }

@@ -45,6 +45,11 @@ struct SourceFile: Sendable {
         text = String(decoding: data, as: UTF8.self)
     }
 
+    init(path: String, text: String) {
+        self.path = path
+        self.text = text
+    }
+
     /// The lines that are no comments, with their numbers from 1.
     var code: [(number: Int, line: Substring)] {
         text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()

@@ -112,3 +112,11 @@ extension RecordKey: CustomStringConvertible {
         zone == 0 ? name.description : "\(zone)/\(name)"
     }
 }
+
+extension ByteBuffer {
+    @inlinable
+    package mutating func append(_ key: RecordKey) {
+        let start = extend(by: key.byteCount)
+        _ = key.write(to: start)
+    }
+}

@@ -219,23 +219,6 @@ extension URL: AttributeValue {
     public var value: Value { .string(absoluteString) }
 }
 
-extension EntityID: AttributeValue where Model: Entity {
-    /// `reference`.
-    public static var attributeType: AttributeType { .reference }
-    /// The entity that the id is of.
-    public static var referencedEntity: String? { Model.entityName }
-    /// Reads a stored reference.
-    @inlinable
-    public init(field: FieldValue) throws { self.init(key: try field.reference()) }
-    /// Writes a reference; throws if the record name is impossible.
-    @inlinable
-    public func write(to writer: inout FieldWriter, at index: Int) throws {
-        try writer.write(reference: key, at: index)
-    }
-    /// `reference`.
-    public var value: Value { .reference(key) }
-}
-
 extension Optional: AttributeValue where Wrapped: AttributeValue {
     /// The type of the value, if there is one.
     public static var attributeType: AttributeType { Wrapped.attributeType }

@@ -85,6 +85,9 @@ package struct TableReader {
 
     // MARK: The log
 
+    /// Gets the sequence and the bytes of an operation; returns whether to go on.
+    package typealias OperationVisit = (UInt64, UnsafeRawBufferPointer) throws -> Bool
+
     /// The sequence of the last operation; 0 if there is none.
     package var head: UInt64 {
         get throws {
@@ -129,6 +132,20 @@ package struct TableReader {
                 let sequence = cursor.key.sequence
                 guard sequence <= lastVisible, try visit(sequence, cursor.value) else { return }
                 isThere = try cursor.next()
+            }
+        }
+    }
+
+    /// Visits the bytes of operations, which may be damaged, from the last one back.
+    package func visitStoredOperationsBackwards(_ visit: OperationVisit) throws {
+        try access.withCursor(in: databases.log) { cursor in
+            var isThere = try cursor.last()
+            while isThere {
+                let sequence = cursor.key.sequence
+                if sequence <= lastVisible {
+                    guard try visit(sequence, cursor.value) else { return }
+                }
+                isThere = try cursor.previous()
             }
         }
     }

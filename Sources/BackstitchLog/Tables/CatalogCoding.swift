@@ -23,6 +23,8 @@ package enum MetaName {
     package static let zonePrefix = "sync."
     /// How many times an engine began to synchronise the store.
     package static let syncTurn = "exchange.turn"
+    /// What the names of a full fetch's marks begin with, which have no checksums.
+    package static let seenPrefix = "seen."
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.

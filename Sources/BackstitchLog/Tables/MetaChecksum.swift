@@ -33,7 +33,7 @@ extension Access {
             }
         }
         try put(name, value)
-        if name.hasPrefix(RecordNotes.seen.prefix) { return }
+        if name.hasPrefix(MetaName.seenPrefix) { return }
         try put(MetaChecksum.name(of: name), MetaChecksum.bytes(of: value, named: name))
         if name == MetaName.catalog { try putMeta(MetaName.catalogCopy, value, databases) }
     }

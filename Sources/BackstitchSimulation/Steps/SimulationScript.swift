@@ -31,9 +31,4 @@ public struct SimulationScript: Hashable, Sendable, Codable {
         var aside = generator.aside(0x636C_6F63_6B)
         putClockAhead(&aside, mix)
     }
-
-    /// Runs it.
-    public func run(options: SimulationOptions = SimulationOptions()) async -> SimulationResult {
-        await SimulationWorld(self, options: options).run()
-    }
 }

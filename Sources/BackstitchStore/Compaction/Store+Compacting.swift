@@ -82,7 +82,8 @@ extension Store {
                 run = try await withWriteContext { context in
                     var run = begun
                     context.log.compacts = true
-                    var compactor = Compactor(context)
+                    let projections = context.projections
+                    var compactor = Compactor(context.log) { try projections.reset(before: $0) }
                     try compactor.compact(&run, budget: size)
                     return run
                 }

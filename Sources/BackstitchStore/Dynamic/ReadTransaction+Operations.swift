@@ -14,7 +14,7 @@ extension ReadTransaction {
     public func operations(
         from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
-        try reader.operations(limit: limit, matching: filter) { visit in
+        try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
             try reader.visitStoredOperations(from: first, visit)
         }
     }
@@ -28,7 +28,7 @@ extension ReadTransaction {
     public func lastOperations(
         limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
-        try reader.operations(limit: limit, matching: filter) { visit in
+        try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
             try reader.visitStoredOperationsBackwards(visit)
         }.reversed()
     }
@@ -44,12 +44,11 @@ extension ReadTransaction {
     ) throws -> [LoggedOperation] {
         let filter = OperationFilter(entity: entity, record: key)
         var operations: [LoggedOperation] = []
-        var sequence = try reader.lastContentOperation(of: key, entity: entity, filter)
+        let log = OperationReader(reader: reader)
+        var sequence = try log.lastContentOperation(of: key, entity: entity, filter)
         while sequence > 0, operations.count < limit {
-            let found = try reader.withDescribedDamage(at: sequence) {
-                try reader.withOperation(sequence) { view in
-                    try reader.logged(view)
-                }
+            let found = try StoreError.describingDamage(at: sequence) {
+                try reader.withOperation(sequence) { try log.logged($0) }
             }
             guard let found, found.previous < sequence else {
                 throw StoreError(
@@ -76,85 +75,5 @@ extension Store {
         of key: RecordKey, entity: String, limit: Int = .max
     ) throws -> [LoggedOperation] {
         try read { try $0.operations(of: key, entity: entity, limit: limit) }
-    }
-}
-
-extension TableReader {
-    typealias OperationVisit = (UInt64, UnsafeRawBufferPointer) throws -> Bool
-
-    func operations(
-        limit: Int, matching filter: OperationFilter, walk: (OperationVisit) throws -> Void
-    ) throws -> [LoggedOperation] {
-        guard limit > 0 else { return [] }
-        let filter = try StoredOperationFilter(filter, self)
-        var operations: [LoggedOperation] = []
-        try walk { sequence, bytes in
-            do {
-                try withDescribedDamage(at: sequence) {
-                    let view = try OperationView(bytes, sequence: sequence)
-                    guard filter.matches(view) else { return }
-                    operations.append(try logged(view))
-                }
-            } catch {
-                if operations.isEmpty { throw error }
-                return false
-            }
-            return operations.count < limit
-        }
-        return operations
-    }
-
-    /// Decodes an operation, with the context of its transaction; that of a damaged one is left out.
-    func logged(_ view: OperationView) throws -> LoggedOperation {
-        let context =
-            view.sequence == view.transaction
-            ? view.context : (try? withOperation(view.transaction, \.context)) ?? ""
-        return try LoggedOperation(view, context: context, catalog: catalog)
-    }
-
-    /// Says of which operation something is wrong.
-    func withDescribedDamage<Result>(
-        at sequence: UInt64, _ body: () throws -> Result
-    ) throws -> Result {
-        do {
-            return try body()
-        } catch let error as OperationDamage {
-            throw StoreError(
-                .damaged, "Operation \(sequence) of the log can't be read: \(error). Run verify.")
-        } catch let error as FieldError {
-            throw StoreError(
-                .damaged, "Operation \(sequence) of the log can't be read: of a field, \(error).")
-        }
-    }
-
-    /// Visits the bytes of operations, which may be damaged, from the last one back.
-    func visitStoredOperationsBackwards(_ visit: OperationVisit) throws {
-        try access.withCursor(in: databases.log) { cursor in
-            var isThere = try cursor.last()
-            while isThere {
-                let sequence = cursor.key.sequence
-                if sequence <= lastVisible {
-                    guard try visit(sequence, cursor.value) else { return }
-                }
-                isThere = try cursor.previous()
-            }
-        }
-    }
-
-    /// The sequence of the last operation that changed a record; 0 if there is none.
-    func lastContentOperation(
-        of key: RecordKey, entity: String, _ filter: OperationFilter
-    ) throws -> UInt64 {
-        let stored = try StoredOperationFilter(filter, self)
-        if let row = try row(try table(named: entity).number, key) { return row.lastSequence }
-        var last: UInt64 = 0
-        try visitStoredOperationsBackwards { sequence, bytes in
-            try withDescribedDamage(at: sequence) {
-                let view = try OperationView(bytes, sequence: sequence)
-                if view.kind.changesContent, stored.matches(view) { last = sequence }
-            }
-            return last == 0
-        }
-        return last
     }
 }

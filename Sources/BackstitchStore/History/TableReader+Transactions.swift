@@ -61,7 +61,7 @@ extension ReadTransaction {
         var count = 0
         var isLocal = false
         try reader.visitStoredOperationsBackwards { sequence, bytes in
-            try reader.withDescribedDamage(at: sequence) {
+            try StoreError.describingDamage(at: sequence) {
                 let operation = try OperationView(bytes, sequence: sequence)
                 if operation.transaction != transaction {
                     (transaction, count, isLocal) = (operation.transaction, 0, false)

@@ -43,9 +43,8 @@ extension ReadTransaction {
     public func view<Source: Projection>(
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
-        try reader.view(
-            of: projection, reader.projectionState(projection.name), allowsBehind: allowsBehind,
-            types)
+        try ViewReader(reader: reader, types: types).view(
+            of: projection, reader.projectionState(projection.name), allowsBehind: allowsBehind)
     }
 }
 
@@ -60,83 +59,7 @@ extension WriteTransaction {
         let active = context.projections.inlineState(of: projection.name)
         var state = try active ?? reader.projectionState(projection.name)
         if state?.failure == nil, active != nil { state?.checkpoint = log.head }
-        return try reader.view(of: projection, state, allowsBehind: allowsBehind, types)
-    }
-}
-
-extension TableReader {
-    fileprivate func view<Source: Projection>(
-        of projection: Source, _ stored: ProjectionState?, allowsBehind: Bool, _ types: TypeTable
-    ) throws -> ProjectionView<Source> {
-        guard past == nil else {
-            throw StoreError(
-                .invalidQuery, "A past state has no views. Read the view in a read of the present.")
-        }
-        let name = projection.name
-        guard let state = stored else { throw StoreError.unknown(name) }
-        guard Int(state.version) == projection.version else { throw StoreError.otherVersion(name) }
-        if let failure = state.failure, !(allowsBehind && state.isComplete) {
-            throw StoreError.failed(name, failure)
-        }
-        let head = try head
-        let isCurrent = projection.mode == .catchingUp || allowsBehind || state.checkpoint == head
-        var entries: ViewEntries?
-        if state.isComplete {
-            entries =
-                try isCurrent
-                ? self.entries(of: state) : caughtUpEntries(of: projection, state, types)
-        }
-        guard let entries else {
-            throw StoreError(
-                .projectionNotReady,
-                "The view of the projection '\(name)' has operations up to \(state.checkpoint) of "
-                    + "\(head). It catches up in the background; call prepareProjections to wait.")
-        }
-        return ProjectionView(
-            projection: projection, checkpoint: isCurrent ? state.checkpoint : head,
-            source: ViewSource(entries: entries, catalog: catalog), types: types,
-            reader: self)
-    }
-
-    /// The entries of a view with the operations that it lacks, which are taken in here and now, and in
-    /// memory: nobody is waited for, and the view is of the same moment as the records.
-    ///
-    /// - Returns: nil if it lacks more than a read takes in.
-    /// - Throws: `projectionFailed` if `apply` throws.
-    private func caughtUpEntries(
-        of projection: some Projection, _ state: ProjectionState, _ types: TypeTable
-    ) throws -> ViewEntries? {
-        var left = CatchUpBudget.ofRead
-        let registered = RegisteredProjection(projection)
-        guard try head <= state.checkpoint + UInt64(left.operations), try holds(state) else {
-            return nil
-        }
-        if registered.needsWholeLog, state.checkpoint == 0, try compaction.through > 0 {
-            return nil
-        }
-        let overlay = ViewOverlay()
-        var entries = entries(of: state)
-        entries.overlay = overlay
-        let run = CatchUpRun(projection, registered, entries, self, types)
-        var folder = ChangeFolder()
-        folder.begin(after: state.checkpoint)
-        var isWhole = true
-        try visitStoredOperations(from: state.checkpoint + 1) { sequence, bytes in
-            left.bytes -= bytes.count
-            guard left.bytes >= 0, overlay.count <= left.entries else {
-                isWhole = false
-                return false
-            }
-            do {
-                _ = try run.take(bytes, at: sequence, &folder)
-            } catch let error as LMDBError {
-                throw error
-            } catch {
-                throw StoreError.failed(
-                    projection.name, ProjectionFailure(sequence: sequence, error))
-            }
-            return true
-        }
-        return isWhole ? entries : nil
+        return try ViewReader(reader: reader, types: types).view(
+            of: projection, state, allowsBehind: allowsBehind)
     }
 }

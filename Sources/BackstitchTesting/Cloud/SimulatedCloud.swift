@@ -63,14 +63,6 @@ public final class SimulatedCloud: Sendable {
             CloudState(limits: limits, options: options, advancesItself: clock == nil))
     }
 
-    /// A new connection of a device that is signed in as a user; nobody is, if user is nil.
-    ///
-    /// The user's database is there from the first request on. Device names tell who wrote, so that
-    /// a device gets no poke for its own writes; use each for one connection.
-    public func connection(user: String? = "user", device: String) -> SimulatedRecordService {
-        SimulatedRecordService(cloud: self, user: user, device: device)
-    }
-
     /// What one request may carry, from the next request on.
     public var limits: ServiceLimits {
         get { state.withLock { $0.limits } }

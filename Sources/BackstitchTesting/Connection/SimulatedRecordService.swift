@@ -100,3 +100,13 @@ public final class SimulatedRecordService: RecordService {
         preconditionFailure("The server answers a request with the reply of its kind.")
     }
 }
+
+extension SimulatedCloud {
+    /// A new connection of a device that is signed in as a user; nobody is, if user is nil.
+    ///
+    /// The user's database is there from the first request on. Device names tell who wrote, so that
+    /// a device gets no poke for its own writes; use each for one connection.
+    public func connection(user: String? = "user", device: String) -> SimulatedRecordService {
+        SimulatedRecordService(cloud: self, user: user, device: device)
+    }
+}

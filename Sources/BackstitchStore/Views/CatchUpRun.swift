@@ -74,7 +74,7 @@ struct CatchUpRun {
     func take(
         _ bytes: UnsafeRawBufferPointer, at sequence: UInt64, _ folder: inout ChangeFolder
     ) throws -> UInt64 {
-        try reader.withDescribedDamage(at: sequence) {
+        try StoreError.describingDamage(at: sequence) {
             let operation = try OperationView(bytes, sequence: sequence)
             guard operation.kind.changesContent, let table = reader.catalog.table(operation.entity),
                 registered.wants(table)

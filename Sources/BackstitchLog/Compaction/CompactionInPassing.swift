@@ -1,31 +1,34 @@
-import BackstitchCore
-import BackstitchLog
+package import BackstitchCore
 import LMDB
 
 /// The compaction that commits do in passing, as ``CompactionPace`` allows. A value: what a commit
 /// did counts once it is made.
-struct CompactionInPassing: Sendable {
+package struct CompactionInPassing: Sendable {
     private var pace = CompactionPace()
     private var run: CompactionRun?
     /// Why it stands still until the store is opened again.
-    private(set) var failure: StoreError?
+    package private(set) var failure: StoreError?
+
+    package init() {}
 
     /// Works through as many old operations as the running commit may.
-    mutating func work(
-        _ context: WriteContext, policy: RetentionPolicy, at milliseconds: Int64
+    ///
+    /// - Parameters:
+    ///   - limit: The last operation that nobody needs besides sync, asked before a run begins.
+    ///   - willReplace: Called before operations up to a sequence are replaced.
+    package mutating func work(
+        _ log: LogWriter, policy: RetentionPolicy, at milliseconds: Int64,
+        limit: (TableReader) throws -> UInt64, willReplace: @escaping (UInt64) throws -> Void
     ) throws {
         guard failure == nil else { return }
-        var left = pace.budget(afterCommitOf: context.log.appendedCount)
+        var left = pace.budget(afterCommitOf: log.appendedCount)
         guard left > 0 else { return }
         var run = self.run
         if run == nil {
-            let limit = try context.projections.registered.flatMap {
-                try context.log.reader.compactionLimit(of: $0)
-            }
-            run = try newRun(context.log.reader, policy, milliseconds, limit: limit ?? .max)
+            run = try newRun(log.reader, policy, milliseconds, limit: limit(log.reader))
         }
         guard var run else { return }
-        var compactor = Compactor(context)
+        var compactor = Compactor(log, willReplace: willReplace)
         while left > 0, !run.isDone {
             let visitedBefore = run.visited
             var budget = CompactionBudget()
@@ -55,13 +58,8 @@ struct CompactionInPassing: Sendable {
     }
 
     /// Stands still after a failure.
-    mutating func stop(_ error: any Error) {
+    package mutating func stop(_ error: any Error) {
         run = nil
         failure = (StoreError.wrap(error) as? StoreError) ?? StoreError(.io, "\(error)")
     }
-}
-
-/// Says that a commit failed in its compaction, so that it has to be made without.
-struct CompactionFailed: Error {
-    let error: any Error
 }

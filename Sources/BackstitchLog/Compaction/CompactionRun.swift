@@ -1,24 +1,23 @@
 import BackstitchCore
-import BackstitchLog
 
 /// One pass over the old part of a log, cut into chunks that are committed one by one.
 ///
 /// A value, so that a chunk whose commit fails has not happened.
-struct CompactionRun: Equatable, Sendable {
+package struct CompactionRun: Equatable, Sendable {
     /// The first operation that was not looked at.
-    var next: UInt64
+    package internal(set) var next: UInt64
     /// The last operation to look at.
-    let horizon: UInt64
+    package let horizon: UInt64
     /// The first operation that was kept as it is so far; 0 for none.
     var firstKept: UInt64 = 0
     /// The records whose operations were kept. Those behind them are kept too, for a fold that begins
     /// at their baseline would leave out what was kept in between.
     var keptRecords: Set<RecordPlace> = []
     /// The operations that were looked at, and those of them that are gone.
-    var visited = 0
-    var removed = 0
+    package internal(set) var visited = 0
+    package internal(set) var removed = 0
 
-    init(_ bounds: CompactionBounds, horizon: UInt64) {
+    package init(_ bounds: CompactionBounds, horizon: UInt64) {
         next = bounds.start
         self.horizon = horizon
     }
@@ -31,7 +30,7 @@ struct CompactionRun: Equatable, Sendable {
         if first > 0 { firstKept = firstKept == 0 ? first : min(firstKept, first) }
     }
 
-    var isDone: Bool { next > horizon }
+    package var isDone: Bool { next > horizon }
 
     /// How far the log is compacted after the chunk that ends at a sequence.
     func bounds(after end: UInt64, _ bounds: CompactionBounds) -> CompactionBounds {
@@ -44,21 +43,27 @@ struct CompactionRun: Equatable, Sendable {
 }
 
 /// The most that one chunk works through; then other writers have their turn.
-struct CompactionBudget: Sendable {
+package struct CompactionBudget: Sendable {
     /// Operations that are read.
-    var operations = 4_096
+    package var operations = 4_096
     /// Bytes of operations and rows that are read and made.
-    var bytes = 4 << 20
+    package var bytes = 4 << 20
+
+    package init() {}
+
+    private init(operations: Int, bytes: Int) {
+        (self.operations, self.bytes) = (operations, bytes)
+    }
 
     /// A chunk of half the size, which takes less space until it is committed; nil if this one is
     /// of one operation.
-    var half: CompactionBudget? {
+    package var half: CompactionBudget? {
         guard operations > 1 else { return nil }
         return CompactionBudget(operations: operations / 2, bytes: max(1, bytes / 2))
     }
 
     /// A chunk of twice the size, and no larger than another.
-    func doubled(upTo limit: CompactionBudget) -> CompactionBudget {
+    package func doubled(upTo limit: CompactionBudget) -> CompactionBudget {
         CompactionBudget(
             operations: min(limit.operations, operations * 2), bytes: min(limit.bytes, bytes * 2))
     }

@@ -1,50 +1,6 @@
 package import BackstitchCore
 import LMDB
 
-/// A kind of note in `meta` about single records, by their names: what a later step has to know of a
-/// record and its row does not tell.
-package struct RecordNotes: Hashable, Sendable {
-    /// What the names of the notes begin with in `meta`.
-    package let prefix: String
-
-    /// The note of a full fetch that the record was seen.
-    package static let seen = RecordNotes(prefix: "seen.")
-    /// The note that the service has a version which was not taken over.
-    package static let missed = RecordNotes(prefix: "missed.")
-    /// The note that the record was deleted here and the service never heard of it.
-    package static let unheard = RecordNotes(prefix: "unheard.")
-    /// The note that the record could not be stored whole.
-    package static let incomplete = RecordNotes(prefix: "incomplete.")
-    /// The note that the record may be a duplicate.
-    package static let duplicate = RecordNotes(prefix: "duplicate.")
-
-    fileprivate func name(_ record: RecordName) -> String { prefix + record.description }
-}
-
-extension TableReader {
-    /// A record's note; nil if it has none of the kind.
-    package func note(_ kind: RecordNotes, _ record: RecordName) throws -> [UInt8]? {
-        try meta(kind.name(record))
-    }
-
-    /// Visits the notes of a kind by the names of their records, until the closure returns false.
-    package func visitNotes(
-        _ kind: RecordNotes, _ visit: (RecordName, UnsafeRawBufferPointer) throws -> Bool
-    ) throws {
-        try visitMeta(kind.prefix) { try visit(RecordName($0), $1) }
-    }
-
-    /// Whether any record has a note of a kind.
-    package func hasNotes(_ kind: RecordNotes) throws -> Bool {
-        var isThere = false
-        try visitMeta(kind.prefix) { _, _ in
-            isThere = true
-            return false
-        }
-        return isThere
-    }
-}
-
 extension LogWriter {
     /// Writes a record's note.
     package func note(_ kind: RecordNotes, _ record: RecordName, _ value: [UInt8] = []) throws {

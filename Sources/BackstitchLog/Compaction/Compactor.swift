@@ -1,17 +1,16 @@
 import BackstitchCore
-import BackstitchLog
 import LMDB
 
 /// Puts baselines in the place of operations that are not needed any more.
-struct Compactor: ~Copyable {
-    let log: LogWriter
+package struct Compactor: ~Copyable {
+    private let log: LogWriter
     /// Called before operations up to a sequence are replaced.
-    let willReplace: (UInt64) throws -> Void
+    private let willReplace: (UInt64) throws -> Void
     private var buffer = ByteBuffer(capacity: 4096)
 
-    init(_ context: WriteContext) {
-        log = context.log
-        willReplace = { try context.projections.reset(before: $0) }
+    package init(_ log: LogWriter, willReplace: @escaping (UInt64) throws -> Void) {
+        self.log = log
+        self.willReplace = willReplace
     }
 
     /// Compacts the next chunk of a run, in the running transaction.
@@ -19,7 +18,7 @@ struct Compactor: ~Copyable {
     /// For every record of the chunk a baseline takes the place of its last operation that changed
     /// content, and the others go. Operations with a conflict report leave it behind. The tables do
     /// not change, for they are what the log gives afterwards too.
-    mutating func compact(_ run: inout CompactionRun, budget: CompactionBudget) throws {
+    package mutating func compact(_ run: inout CompactionRun, budget: CompactionBudget) throws {
         guard !run.isDone else { return }
         let chunk = try CompactionChunk(log.reader, run, budget: budget)
         try willReplace(chunk.end)

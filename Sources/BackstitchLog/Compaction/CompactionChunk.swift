@@ -1,5 +1,4 @@
 import BackstitchCore
-import BackstitchLog
 import LMDB
 
 /// A run of the log folded per record: what every record was at its end, and which of its operations
@@ -70,7 +69,7 @@ struct CompactionChunk: ~Copyable {
     private mutating func add(_ stored: UnsafeRawBufferPointer, at sequence: UInt64) throws {
         visited += 1
         bytes += stored.count
-        let operation = try reader.withDescribedDamage(at: sequence) {
+        let operation = try StoreError.describingDamage(at: sequence) {
             try OperationView(stored, sequence: sequence)
         }
         guard operation.kind != .journal else { return }

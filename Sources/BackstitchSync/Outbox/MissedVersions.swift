@@ -66,27 +66,3 @@ package struct MissedVersions {
         }
     }
 }
-
-extension RecordMerger {
-    /// Merges the end of a record that a lookup told.
-    ///
-    /// A replica that lags behind may have answered, and the feed may have been read past the version
-    /// that there is: then nothing else would tell of it. So it is looked up once more.
-    package func mergeDoubtedEnd(of key: RecordKey, recordType: String) throws -> MergeResult {
-        var known: Int64?
-        if let table = catalog.table(named: recordType),
-            let row = try reader.row(table.number, key), row.hasChangeTag
-        {
-            known = row.modifiedMilliseconds
-        }
-        let result = try mergeAbsent(key, recordType: recordType)
-        switch result {
-        case .applied, .conflict:
-            if let known {
-                try log.noteMissedVersion(of: key, modifiedMilliseconds: known, isDoubted: true)
-            }
-        case .unchanged, .parked, .undecided, .rejected: break
-        }
-        return result
-    }
-}

@@ -1,47 +1,11 @@
 import BackstitchCore
 import BackstitchLog
-public import BackstitchStore
-import Foundation
+import BackstitchStore
 import LMDB
 import Threading
 
-extension Store {
-    /// Finds out what is wrong with the files of a store, and what a repair would make of them.
-    ///
-    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash the
-    /// process: the structure of the file, then the checksums of operations and rows. If nothing is
-    /// wrong with these, the store is opened and verified as ``verify(progress:)`` does. If
-    /// something is, a repair is made in a temporary place, to tell what it keeps. Nothing of the
-    /// store is changed.
-    ///
-    /// - Parameters:
-    ///   - directory: The path of the store's folder.
-    ///   - progress: Called now and then.
-    /// - Throws: `notAStore`, `newerFormat`, `inaccessible`, `openOtherwise` or `io`; never for damage.
-    /// - Complexity: O(*n*) in the pages and the operations; some ten microseconds an operation.
-    public static func diagnose(
-        at directory: String, configuration: StoreConfiguration = .init(),
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
-    ) throws -> Diagnosis {
-        do {
-            let stoppedWriter = Environment.stoppedWriter(at: directory)?.process
-            var (diagnosis, extent) = try examine(directory, configuration, progress)
-            diagnosis.stoppedWriter = stoppedWriter
-            guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
-            let place = try Environment.temporary(
-                options: options(configuration, durability: .relaxed))
-            defer { place.close() }
-            do {
-                diagnosis.salvage = try salvage(directory, extent, into: place) { _, _, _ in }
-            } catch let error as StoreError where error.code == .damaged {
-                diagnosis.remedy = .backup
-            }
-            return diagnosis
-        } catch {
-            throw StoreError.wrap(error)
-        }
-    }
-
+/// Looks at the files of a store that may be damaged, and makes another one of what is intact.
+enum StoreExamination {
     /// How far the damage goes.
     struct DamageExtent {
         var isLogWhole = true
@@ -169,7 +133,7 @@ extension Store {
     }
 }
 
-extension Store.DamageExtent {
+extension StoreExamination.DamageExtent {
     fileprivate init(_ inspection: FileInspection, _ check: ContentCheck) {
         let parts = inspection.damagedParts
         isLastCommit = inspection.isLastCommit

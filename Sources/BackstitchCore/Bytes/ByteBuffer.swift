@@ -80,12 +80,6 @@ public struct ByteBuffer: ~Copyable {
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }
 
-    @inlinable
-    package mutating func append(_ key: RecordKey) {
-        let start = extend(by: key.byteCount)
-        _ = key.write(to: start)
-    }
-
     /// Overwrites an integer that was appended before, in little-endian order.
     @inlinable
     package mutating func store<Number: FixedWidthInteger & BitwiseCopyable>(

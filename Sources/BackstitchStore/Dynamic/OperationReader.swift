@@ -1,0 +1,57 @@
+import BackstitchCore
+import BackstitchLog
+
+/// Reads the log for people: operations decoded, with the names that the catalog has.
+struct OperationReader {
+    let reader: TableReader
+
+    func operations(
+        limit: Int, matching filter: OperationFilter,
+        walk: (TableReader.OperationVisit) throws -> Void
+    ) throws -> [LoggedOperation] {
+        guard limit > 0 else { return [] }
+        let filter = try StoredOperationFilter(filter, reader)
+        var operations: [LoggedOperation] = []
+        try walk { sequence, bytes in
+            do {
+                try StoreError.describingDamage(at: sequence) {
+                    let view = try OperationView(bytes, sequence: sequence)
+                    guard filter.matches(view) else { return }
+                    operations.append(try logged(view))
+                }
+            } catch {
+                if operations.isEmpty { throw error }
+                return false
+            }
+            return operations.count < limit
+        }
+        return operations
+    }
+
+    /// Decodes an operation, with the context of its transaction; that of a damaged one is left out.
+    func logged(_ view: OperationView) throws -> LoggedOperation {
+        let context =
+            view.sequence == view.transaction
+            ? view.context : (try? reader.withOperation(view.transaction, \.context)) ?? ""
+        return try LoggedOperation(view, context: context, catalog: reader.catalog)
+    }
+
+    /// The sequence of the last operation that changed a record; 0 if there is none.
+    func lastContentOperation(
+        of key: RecordKey, entity: String, _ filter: OperationFilter
+    ) throws -> UInt64 {
+        let stored = try StoredOperationFilter(filter, reader)
+        if let row = try reader.row(try reader.table(named: entity).number, key) {
+            return row.lastSequence
+        }
+        var last: UInt64 = 0
+        try reader.visitStoredOperationsBackwards { sequence, bytes in
+            try StoreError.describingDamage(at: sequence) {
+                let view = try OperationView(bytes, sequence: sequence)
+                if view.kind.changesContent, stored.matches(view) { last = sequence }
+            }
+            return last == 0
+        }
+        return last
+    }
+}
