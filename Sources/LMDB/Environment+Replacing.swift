@@ -101,11 +101,16 @@ extension Environment {
         }
         try DataFile.check(path: source.dataPath, visitsAllPages: true)
         try Folder.sync(source.dataPath)
+        // The redo file speaks of the old data file, and must not be found beside the new one. Once the
+        // old one is on disk, nothing needs it.
+        try Folder.sync(folder.dataPath)
+        guard unlink(folder.redoPath) == 0 || errno == ENOENT else {
+            throw LMDBError(errno: errno, "remove", path: folder.redoPath)
+        }
+        try Folder.sync(folder.path)
         guard rename(source.dataPath, folder.dataPath) == 0 else {
             throw LMDBError(errno: errno, "replace", path: folder.dataPath)
         }
-        // It speaks of the old file.
-        unlink(folder.redoPath)
         try Folder.sync(folder.path)
         lock.release()
     }

@@ -34,6 +34,8 @@ struct FolderMigration {
         }
         let serving = try ServingLock(directory: directory)
         defer { withExtendedLifetime(serving) {} }
+        // Whatever comes of it: what is made here may be what filled the disk.
+        defer { removeDraft() }
         removeDraft()
         try files.removePartitions()
         let commit = try old.lastCommit
@@ -41,7 +43,6 @@ struct FolderMigration {
         old.close()
         try Environment.moveData(from: draft, to: directory, after: commit)
         try progress(.init(stage: .replaced, entries: report.entries, of: report.entries))
-        removeDraft()
         files.removeFormat1()
         return report
     }

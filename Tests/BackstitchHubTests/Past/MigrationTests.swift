@@ -15,7 +15,9 @@ import Threading
         let copy: PastTests.Copy
         var folder: String { copy.path + "/hub" }
 
-        init(_ version: String = "format-1-hub") throws { copy = try PastTests.Copy(of: version) }
+        init(_ version: String = "format-1-hub") throws {
+            copy = try PastTests.Copy(of: version, inMemory: true)
+        }
 
         func traffic() throws -> PastTraffic {
             try JSONDecoder().decode(
@@ -321,6 +323,25 @@ import Threading
         var expected = try Self.entries(kept.folder)
         expected[[1]] = nil
         #expect(target.entries == expected)
+    }
+
+    @Test func `however many records there are, no more than a page is in hand`() async throws {
+        let kept = try Kept()
+        var entries = try Self.entries(kept.folder)
+        let record = try #require(entries.first { $0.key[0] == HubKey.Table.record.rawValue })
+        for number in 0..<2_500 {
+            entries[record.key.prefix(5) + Array("more\(number)".utf8)] = record.value
+        }
+        let (source, target) = (MemoryHubStorage(entries), MemoryHubStorage())
+        var stages: [MigrationProgress] = []
+        var migration = HubMigration(from: source, to: target, adopt: { _ in true }) {
+            stages.append($0)
+        }
+        let report = try await migration.run()
+        #expect(report.records > 2_500 && report.entries > report.records)
+        #expect((500...1_000).contains(target.takeMeter().writesMax))
+        #expect(stages.map(\.entries) == stages.map(\.entries).sorted())
+        #expect(stages.allSatisfy { $0.entries <= $0.of })
     }
 
     // MARK: Ended early

@@ -45,10 +45,15 @@ struct PastTests {
 
     /// A copy of what was kept, which goes at the end of the test.
     final class Copy {
-        let path = FileManager.default.temporaryDirectory
-            .appendingPathComponent("past-\(UUID().uuidString)").path
+        let path: String
 
-        init(of version: String) throws {
+        /// - Parameter inMemory: Where syncing costs nothing, if the system has such a folder.
+        init(of version: String, inMemory: Bool = false) throws {
+            let memory = "/dev/shm"
+            let parent =
+                inMemory && FileManager.default.isWritableFile(atPath: memory)
+                ? memory : FileManager.default.temporaryDirectory.path
+            path = parent + "/past-\(UUID().uuidString)"
             try FileManager.default.copyItem(
                 atPath: PastTests.fixtures + "/" + version, toPath: path)
             try FileManager.default.createDirectory(

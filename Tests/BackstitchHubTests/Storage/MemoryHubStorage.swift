@@ -13,6 +13,8 @@ final class MemoryHubStorage: HubStorage {
         var roundTrips = 0
         /// Keys and ranges that nobody told of, each of which is a round trip.
         var misses: [HubKey] = []
+        /// The most keys that one of them wrote.
+        var writesMax = 0
     }
 
     private struct State {
@@ -82,6 +84,7 @@ final class MemoryHubStorage: HubStorage {
         state.withLock { state in
             state.meter.roundTrips += transaction.meter.roundTrips
             state.meter.misses += transaction.meter.misses
+            state.meter.writesMax = max(state.meter.writesMax, transaction.overlay.all.count)
         }
     }
 
