@@ -15,7 +15,7 @@ import Testing
 /// finds everything, and goes on with both.
 @Suite("A store and a hub of an earlier version")
 struct PastTests {
-    static let versions = ["format-1", "format-1-hub"]
+    static let versions = ["format-1", "format-1-hub", "format-1-hub-2"]
 
     static let fixtures = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
