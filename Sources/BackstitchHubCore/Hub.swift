@@ -24,6 +24,7 @@ public final class Hub: Sendable {
     package let gate = RequestGate()
     let uploads = UploadBook()
     let ledger = LedgerBook()
+    let sweepRound = SweepRound()
     private let serverURL = Locked("http://127.0.0.1")
 
     /// Opens a hub over what keeps its rows and its files.

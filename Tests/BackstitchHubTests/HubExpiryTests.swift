@@ -171,4 +171,48 @@ struct HubExpiryTests {
         #expect(try rows(.webToken) == tokens - 1)
         #expect(await status() == 401)
     }
+
+    @Test("what is due in a database that nobody writes to goes with writes to others")
+    func idleDatabase() async throws {
+        let asset = try await upload()
+        #expect(try isThere && asset.receipt != nil)
+        let records = (0..<150).map { WireRecordOperation(.create, HubFixture.record("r\($0)")) }
+        for _ in 0..<2 {
+            let request = ModifyRecordsRequest(operations: records, zoneID: WireZoneID("z"))
+            let _: RecordsResponse = try await fixture.call(.modifyRecords, request)
+        }
+        let zone = ModifyZonesRequest(operations: [.init(.delete, WireZoneID("z"))])
+        let _: ZonesResponse = try await fixture.call(.modifyZones, zone)
+        let partition = try fixture.partition(of: fixture.ada)
+        func left(_ tables: HubKey.Table...) throws -> Int {
+            try fixture.hub.storage.read { transaction in
+                try tables.reduce(0) { sum, table in
+                    try sum + transaction.size(of: HubKey(partition, table))
+                }
+            }
+        }
+        #expect(try left(.record, .feed, .type, .endedZone) > 150)
+        fixture.advance(milliseconds: 24 * 3_600_000)
+        for number in 0..<400 {
+            let request = ModifyRecordsRequest(
+                operations: [.init(.forceUpdate, HubFixture.record("b\(number % 3)"))])
+            let reply: RecordsResponse = try await fixture.call(
+                .modifyRecords, request, as: fixture.bob)
+            try #require(reply.records.compactMap(\.code) == [])
+        }
+        #expect(try left(.record, .feed, .type, .endedZone, .upload, .asset, .expiry) == 0)
+        #expect(try !isThere)
+    }
+}
+
+extension HubReading {
+    /// How many entries a prefix has.
+    fileprivate func size(of prefix: HubKey) throws -> Int {
+        var count = 0
+        try scan(prefix, from: nil) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
 }

@@ -37,6 +37,7 @@ extension Hub {
                 }
                 let zoneName = request.zoneID?.zoneName ?? WireZoneID.defaultZoneName
                 notify(of: changes, in: [zoneName], access, sender: call.pushToken, call.work)
+                await sweepOthers()
             }
             return .json(body)
         }
