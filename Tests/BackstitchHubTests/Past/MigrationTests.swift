@@ -15,6 +15,9 @@ import Threading
         let copy: PastTests.Copy
         var folder: String { copy.path + "/hub" }
 
+        /// Of e30d4f9, from when hubs had format 1, by its program over HTTP.
+        static let oldest = "hub-e30d4f9"
+
         init(_ version: String = "format-1-hub") throws {
             copy = try PastTests.Copy(of: version, inMemory: true)
         }
@@ -27,8 +30,8 @@ import Threading
 
         /// Opens the hub some minutes after it was kept.
         func open(minutes: Int64 = 5) async throws -> PastHub {
-            try await PastHub(
-                at: folder, milliseconds: PastWriter.milliseconds + minutes * 60_000)
+            let kept = (try? traffic())?.milliseconds ?? PastWriter.milliseconds
+            return try await PastHub(at: folder, milliseconds: kept + minutes * 60_000)
         }
     }
 
@@ -89,7 +92,7 @@ import Threading
         let (traffic, credentials) = (try kept.traffic(), try kept.copy.credentials())
         let past = try await kept.open()
         defer { past.hub.close() }
-        for exchange in [traffic.named, traffic.signed] {
+        for exchange in [traffic.named, try #require(traffic.signed)] {
             let response = await past.hub.respond(to: exchange.request)
             guard case .bytes(let body) = response.body else { continue }
             #expect(response.status == 200)
@@ -171,7 +174,7 @@ import Threading
     }
 
     @Test func `references act, and space is counted`() async throws {
-        for version in ["format-1", "format-1-hub"] {
+        for version in ["format-1", "format-1-hub", Kept.oldest] {
             let kept = try Kept(version)
             _ = try await Hub.migrate(at: kept.folder)
             let past = try await kept.open()
@@ -195,6 +198,52 @@ import Threading
         ).value
         let ended = page?.records.compactMap(\.value).filter(\.isDeleted).map(\.recordName)
         #expect(Set(ended ?? []) == ["r0", "r4", "follower"])
+    }
+
+    @Test func `a hub of the oldest program goes on with tokens, answers, files and references`()
+        async throws
+    {
+        let kept = try Kept(Kept.oldest)
+        let report = try await Hub.migrate(at: kept.folder)
+        #expect(report?.databases == 3 && report?.files == 2 && report?.missingFiles == 0)
+        let (traffic, credentials) = (try kept.traffic(), try kept.copy.credentials())
+        let (api, ada, bob) = (credentials.apiToken, credentials.ada, credentials.bob)
+        let past = try await kept.open()
+        defer { past.hub.close() }
+        let again = await past.hub.respond(to: traffic.named.request)
+        guard case .bytes(let body) = again.body else { return }
+        #expect(String(decoding: body, as: UTF8.self) == traffic.named.answer)
+        let page = try await Self.page(past, "B", after: traffic.zoneToken, api, bob).value
+        #expect(
+            page?.records.compactMap(\.value).map { $0.isDeleted ? "-" : $0.recordName ?? "" }
+                == ["follower", "guard", "child", "-", "once"])
+        let zones: ZonesResponse = try await past.call(
+            .databaseChanges, DatabaseChangesRequest(syncToken: traffic.databaseToken), api, bob)
+        #expect(
+            Set(zones.zones.compactMap(\.value).map { "\($0.zoneID.zoneName) \($0.isDeleted)" })
+                == ["B false", "Gone true"])
+        for (user, zone) in [(ada, "B"), (bob, "B")] {
+            let found: RecordsResponse = try await past.call(
+                .lookupRecords,
+                LookupRecordsRequest(
+                    records: [.init(recordName: "photo")], zoneID: WireZoneID(zone)), api, user)
+            guard case .asset(let asset)? = found.records[0].value?.fields["f"]?.value else {
+                Issue.record("There is no file.")
+                continue
+            }
+            let path = HostileWorld.path(asset.downloadURL ?? "")
+            let reply = await past.hub.respond(to: HubRequest(method: "GET", target: path))
+            #expect(reply.status == 200)
+        }
+        let deleted: RecordsResponse = try await past.call(
+            .modifyRecords,
+            ModifyRecordsRequest(
+                operations: ["r0", "r1"].map { .init(.forceDelete, WireRecord(recordName: $0)) },
+                zoneID: WireZoneID("B"), isAtomic: false), api, bob)
+        #expect(deleted.records.map(\.code) == [nil, "VALIDATING_REFERENCE_ERROR"])
+        let list: SubscriptionsResponse = try await past.call(
+            .listSubscriptions, EmptyResponse(), api, ada)
+        #expect(list.subscriptions.compactMap(\.value).map(\.subscriptionID) == ["zone"])
     }
 
     // MARK: What is refused
@@ -348,7 +397,7 @@ import Threading
 
     private struct Ended: Error {}
 
-    @Test(arguments: ["format-1", "format-1-hub"])
+    @Test(arguments: ["format-1", "format-1-hub", Kept.oldest])
     func `ended at any step, the folder is the old one or the new, and the next time finishes`(
         version: String
     ) async throws {
