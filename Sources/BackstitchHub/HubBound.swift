@@ -151,7 +151,7 @@ public struct HubBound: Sendable {
             "bytes of answers that are kept for a user", "the oldest are forgotten"),
         HubBound(
             "ledgerBytes", \.ledgerBytes,
-            "bytes of answers that are kept for requests that servers signed",
+            "bytes of answers of a database that are kept for requests that servers signed",
             "429 THROTTLED for a signed write"),
         HubBound(
             "uploadsPerUser", \.uploadsPerUser,

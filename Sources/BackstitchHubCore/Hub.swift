@@ -24,6 +24,7 @@ public final class Hub: Sendable {
     package let gate = RequestGate()
     let uploads = UploadBook()
     let ledger = LedgerBook()
+    let sweepRound = SweepRound()
     private let serverURL = Locked("http://127.0.0.1")
 
     /// Opens a hub over what keeps its rows and its files.
@@ -37,9 +38,9 @@ public final class Hub: Sendable {
         pool = WorkPool(configuration.limits, machine)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
         let secret = configuration.clock.secret
-        try await storage.write { transaction in
-            // Another version may have written without counting.
-            try AnswerLedger.forgetTotals(transaction)
+        let now = configuration.clock.milliseconds()
+        try await storage.write(to: [.global]) { transaction in
+            try AnswerLedger.removeOldGlobal(transaction, now: now)
             guard try transaction.value(StateRow.key) == nil else {
                 _ = try transaction.state()
                 return
@@ -69,7 +70,7 @@ public final class Hub: Sendable {
     /// send what the hub lacks. Do this after the folder was restored from a backup.
     public func beginEpoch() async throws {
         let secret = configuration.clock.secret
-        try await storage.write { transaction in
+        try await storage.write(to: [.global]) { transaction in
             var state = try transaction.state()
             state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             try transaction.put(StateRow.key, state)
@@ -79,12 +80,14 @@ public final class Hub: Sendable {
     /// The time in milliseconds since 1970.
     var now: Int64 { configuration.clock.milliseconds() }
 
-    /// Removes what is due at this time, in a transaction that writes something else.
-    var sweep: @Sendable (any HubWriting) throws -> Void {
+    /// Removes what is due of a partition at this time, in a transaction that writes something else.
+    func sweep(of partition: Partition) -> @Sendable (any HubWriting) throws -> Void {
         let (assets, limits, now) = (assets, configuration.limits, now)
         return { transaction in
-            try ExpirySweep(transaction: transaction, assets: assets, limits: limits, now: now)
-                .run()
+            try ExpirySweep(
+                transaction: transaction, partition: partition, assets: assets, limits: limits,
+                now: now
+            ).run()
         }
     }
 

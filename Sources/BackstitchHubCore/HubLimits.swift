@@ -34,8 +34,8 @@ public struct HubLimits: Hashable, Sendable {
     /// How long the answer to a named request is kept for the case that it comes again, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000
-    /// The most bytes of all answers that are kept for the case that signed requests come again. Beyond
-    /// that signed requests that write have to wait: what was signed must not act twice.
+    /// The most bytes of all answers of a database that are kept for the case that signed requests come
+    /// again. Beyond that signed requests that write have to wait: what was signed must not act twice.
     public var ledgerBytes = 64 << 20
     /// The most devices of a user that are told of changes; the oldest is forgotten for a new one.
     public var devicesPerUser = 32

@@ -68,7 +68,7 @@ final class Readiness: Sendable {
     private func probe(_ storage: any HubStorage, isFull: Bool) async {
         var answer = Answer.ready
         do {
-            try await storage.write { transaction in
+            try await storage.write(to: [.global]) { transaction in
                 // A transaction without changes needs no space. After a failure for want of it, only
                 // one that has some shows that there is space again.
                 if isFull { try transaction.put(StateRow.key, transaction.state()) }

@@ -70,6 +70,14 @@ extension DataFile {
     /// How often a look-up starts again because a writer committed meanwhile.
     private static let lookupsMax = 64
 
+    /// The id of the last commit.
+    static func lastCommit(at path: String) throws(LMDBError) -> UInt64 {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: path) }
+        defer { close(descriptor) }
+        return UInt64(try DataFile(descriptor: descriptor, path: path).newestMeta().transaction)
+    }
+
     /// The value of a key in a named database.
     static func value(
         of key: [UInt8], inDatabase name: String, path: String

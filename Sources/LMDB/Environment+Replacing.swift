@@ -75,3 +75,43 @@ extension Folder {
         try Self.sync(other.parent)
     }
 }
+
+extension Environment {
+    /// Puts the data file of one folder in the place of another folder's, whose own is gone then.
+    ///
+    /// The new file appears at once, complete, checked and on disk. Nobody may have either environment
+    /// open, and nobody can open the one that is replaced meanwhile.
+    ///
+    /// - Parameters:
+    ///   - source: A folder on the same disk.
+    ///   - commit: The id of the last commit of the file that is replaced; nothing is changed if there was
+    ///     another one since.
+    /// - Throws: `busy` if an environment is open, or was written to; `damaged` if the new file is;
+    ///   `readOnlyDirectory`, `permissionDenied`, `diskFull` or `io`.
+    package static func moveData(
+        from source: String, to directory: String, after commit: UInt64
+    ) throws {
+        let (folder, source) = (Folder(path: directory), Folder(path: source))
+        let lock = try RepairLock(folder)
+        try source.refuseOpen()
+        try folder.refuseOpen()
+        guard try DataFile.lastCommit(at: folder.dataPath) == commit else {
+            throw LMDBError(
+                .busy, "Another process wrote to '\(folder.path)' meanwhile. Try again.")
+        }
+        try DataFile.check(path: source.dataPath, visitsAllPages: true)
+        try Folder.sync(source.dataPath)
+        // The redo file speaks of the old data file, and must not be found beside the new one. Once the
+        // old one is on disk, nothing needs it.
+        try Folder.sync(folder.dataPath)
+        guard unlink(folder.redoPath) == 0 || errno == ENOENT else {
+            throw LMDBError(errno: errno, "remove", path: folder.redoPath)
+        }
+        try Folder.sync(folder.path)
+        guard rename(source.dataPath, folder.dataPath) == 0 else {
+            throw LMDBError(errno: errno, "replace", path: folder.dataPath)
+        }
+        try Folder.sync(folder.path)
+        lock.release()
+    }
+}

@@ -41,17 +41,15 @@ struct HubExpiryTests {
         _ = try await fixture.modify(.init(.forceUpdate, HubFixture.record("other")))
     }
 
-    private var isThere: Bool { fixture.hub.assets.holds(Self.checksum) }
+    private var isThere: Bool {
+        get throws {
+            let file = try #require(HubFile(fixture.partition(of: fixture.ada), Self.checksum))
+            return fixture.hub.assets.holds(file)
+        }
+    }
 
     private func rows(_ table: HubKey.Table) throws -> Int {
-        try fixture.hub.storage.read { transaction in
-            var count = 0
-            try transaction.scan(HubKey(table), from: nil) { _, _ in
-                count += 1
-                return true
-            }
-            return count
-        }
+        try fixture.hub.storage.read { try $0.count(table) }
     }
 
     @Test("a file that no record came to hold goes, with its addresses and receipts")
@@ -59,11 +57,11 @@ struct HubExpiryTests {
         _ = try await upload()
         fixture.advance(milliseconds: HubLimits().addressMilliseconds)
         try await write()
-        #expect(isThere)
+        #expect(try isThere)
         #expect(try rows(.upload) == 0)
         fixture.advance(milliseconds: HubLimits().unusedAssetMilliseconds)
         try await write()
-        #expect(!isThere)
+        #expect(try !isThere)
         #expect(try rows(.asset) == 0)
         // The sessions of the fixture's users, and none else.
         #expect(try rows(.expiry) == 2)
@@ -75,19 +73,19 @@ struct HubExpiryTests {
         try await create("b", upload("b"))
         fixture.advance(milliseconds: Self.day)
         try await write()
-        #expect(isThere)
+        #expect(try isThere)
         _ = try await fixture.modify(.init(.forceDelete, WireRecord(recordName: "a")))
         fixture.advance(milliseconds: Self.day)
         try await write()
-        #expect(isThere)
+        #expect(try isThere)
         _ = try await fixture.modify(.init(.forceDelete, WireRecord(recordName: "b")))
         try await write()
-        #expect(isThere)
+        #expect(try isThere)
         fixture.advance(milliseconds: Self.day)
         try await write()
-        #expect(!isThere)
+        #expect(try !isThere)
         try await create("a", upload("a"))
-        #expect(isThere)
+        #expect(try isThere)
     }
 
     @Test("an upload of a content that is about to go keeps it")
@@ -100,11 +98,11 @@ struct HubExpiryTests {
         let asset = try await upload("b")
         fixture.advance(milliseconds: address - 1)
         try await write()
-        #expect(isThere)
+        #expect(try isThere)
         try await create("b", asset)
         fixture.advance(milliseconds: Self.day)
         try await write()
-        #expect(isThere)
+        #expect(try isThere)
     }
 
     @Test("a receipt for a file that a record held keeps it")
@@ -119,7 +117,7 @@ struct HubExpiryTests {
         fixture.advance(milliseconds: HubLimits().addressMilliseconds - 1)
         try await write()
         try await create("a", asset)
-        #expect(isThere)
+        #expect(try isThere)
     }
 
     @Test("the files of a zone that was deleted go with its records")
@@ -132,7 +130,7 @@ struct HubExpiryTests {
             try await write()
             fixture.advance(milliseconds: Self.day)
         }
-        #expect(!isThere)
+        #expect(try !isThere)
     }
 
     @Test("more than a request adds is removed with it, so that what is due becomes less")
@@ -172,5 +170,49 @@ struct HubExpiryTests {
         // One more, and Ada's and Bob's first ones gone.
         #expect(try rows(.webToken) == tokens - 1)
         #expect(await status() == 401)
+    }
+
+    @Test("what is due in a database that nobody writes to goes with writes to others")
+    func idleDatabase() async throws {
+        let asset = try await upload()
+        #expect(try isThere && asset.receipt != nil)
+        let records = (0..<150).map { WireRecordOperation(.create, HubFixture.record("r\($0)")) }
+        for _ in 0..<2 {
+            let request = ModifyRecordsRequest(operations: records, zoneID: WireZoneID("z"))
+            let _: RecordsResponse = try await fixture.call(.modifyRecords, request)
+        }
+        let zone = ModifyZonesRequest(operations: [.init(.delete, WireZoneID("z"))])
+        let _: ZonesResponse = try await fixture.call(.modifyZones, zone)
+        let partition = try fixture.partition(of: fixture.ada)
+        func left(_ tables: HubKey.Table...) throws -> Int {
+            try fixture.hub.storage.read { transaction in
+                try tables.reduce(0) { sum, table in
+                    try sum + transaction.size(of: HubKey(partition, table))
+                }
+            }
+        }
+        #expect(try left(.record, .feed, .type, .endedZone) > 150)
+        fixture.advance(milliseconds: 24 * 3_600_000)
+        for number in 0..<400 {
+            let request = ModifyRecordsRequest(
+                operations: [.init(.forceUpdate, HubFixture.record("b\(number % 3)"))])
+            let reply: RecordsResponse = try await fixture.call(
+                .modifyRecords, request, as: fixture.bob)
+            try #require(reply.records.compactMap(\.code) == [])
+        }
+        #expect(try left(.record, .feed, .type, .endedZone, .upload, .asset, .expiry) == 0)
+        #expect(try !isThere)
+    }
+}
+
+extension HubReading {
+    /// How many entries a prefix has.
+    fileprivate func size(of prefix: HubKey) throws -> Int {
+        var count = 0
+        try scan(prefix, from: nil) { _, _ in
+            count += 1
+            return true
+        }
+        return count
     }
 }

@@ -175,14 +175,7 @@ struct HubFeedTests {
     }
 
     private static func tombstones(_ fixture: HubFixture) throws -> Int {
-        try fixture.hub.storage.read { transaction in
-            var count = 0
-            try transaction.scan(HubKey(.tombstone), from: nil) { _, _ in
-                count += 1
-                return true
-            }
-            return count
-        }
+        try fixture.hub.storage.read { try $0.count(.tombstone) }
     }
 
     @Test("tombstones go once a zone has changed so often since, and older tokens with them")
@@ -267,15 +260,8 @@ struct HubFeedTests {
             _ = try await fixture.modify(
                 .init(.create, HubFixture.record("w\(index)")), zone: "y")
         }
-        let count = try fixture.hub.storage.read { transaction in
-            var count = 0
-            for table in [HubKey.Table.record, .feed, .type, .endedZone] {
-                try transaction.scan(HubKey(table), from: nil) { _, _ in
-                    count += 1
-                    return true
-                }
-            }
-            return count
+        let count = try fixture.hub.storage.read {
+            try $0.count(.record, .feed, .type, .endedZone)
         }
         #expect(count == 16 * 3)
     }

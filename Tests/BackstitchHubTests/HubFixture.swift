@@ -152,14 +152,16 @@ final class HubFixture: Sendable {
     /// What is wrong with the space that databases are said to take up, by a count of all records.
     func wrongSpace() throws -> [String] {
         try hub.storage.read { transaction in
-            try transaction.rows(under: HubKey(.database), as: DatabaseRow.self)
-                .map(\.row).flatMap { database -> [String] in
-                    let zones = try transaction.zones(database)
-                    let bytes = try zones.map { try transaction.recordBytes(of: $0) }
-                    let isRight =
-                        database.bytes == bytes.reduce(0, +) && zones.map(\.bytes) == bytes
-                    return isRight ? [] : ["\(database) \(zones) \(bytes)"]
-                }
+            try transaction.wrongSpace()
+        }
+    }
+
+    /// Where the private database of a user is, which was used before.
+    func partition(of user: Hub.SignedInUser) throws -> Partition {
+        try hub.storage.read { transaction in
+            let realm = try transaction.realm(Self.container, "development").number
+            let name = DatabaseName(realm: realm, scope: .private, user: user.userRecordName)
+            return try #require(try transaction.partition(of: name))
         }
     }
 

@@ -117,14 +117,7 @@ struct HubPushTests {
                 .uploadAssets, UploadRequest(places: [place]))
             fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
         }
-        let count = try fixture.hub.storage.read { transaction in
-            var count = 0
-            try transaction.scan(HubKey(.upload), from: nil) { _, _ in
-                count += 1
-                return true
-            }
-            return count
-        }
+        let count = try fixture.hub.storage.read { try $0.count(.upload) }
         #expect(count < 20)
     }
 

@@ -56,26 +56,6 @@ struct HubQuotaTests {
         #expect(try fixture.wrongSpace() == [])
     }
 
-    @Test("a database of a version that did not count is counted at its first write")
-    func uncounted() async throws {
-        let fixture = try await Self.fixture(bytes: 1_000)
-        _ = try await fixture.modify(.init(.create, Self.record("a", 600)))
-        try await fixture.hub.storage.write { transaction in
-            let databases = try transaction.rows(under: HubKey(.database), as: DatabaseRow.self)
-            for (key, var row) in databases {
-                row.bytes = nil
-                try transaction.put(key, row)
-            }
-            for (key, var row) in try transaction.rows(under: HubKey(.zone), as: ZoneRow.self) {
-                row.bytes = nil
-                try transaction.put(key, row)
-            }
-        }
-        let second = try await fixture.modify(.init(.create, Self.record("b", 600)))
-        #expect(second.map(\.code) == ["QUOTA_EXCEEDED"])
-        #expect(try fixture.wrongSpace() == [])
-    }
-
     @Test("files count, and none is taken that does not fit")
     func files() async throws {
         let fixture = try await Self.fixture(bytes: 1_000)

@@ -26,7 +26,7 @@ struct HubReadinessTests {
         let hub = fixture.hub
         #expect(await Self.get(hub, "/ready").status == 200)
         let (isBlocking, isOver) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        async let blocked: Void = hub.storage.write { _ in
+        async let blocked: Void = hub.storage.write(to: [.global]) { _ in
             isBlocking.signal()
             isOver.wait()
         }
@@ -116,7 +116,8 @@ struct HubReadinessTests {
         }
 
         func write<R: Sendable>(
-            _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
+            _ work: RequestWork, to partitions: Partitions,
+            _ body: @escaping @Sendable (any HubWriting) throws -> R
         ) async throws -> R { try body(Transaction(work: work)) }
 
         func refuseWrites() {}
@@ -157,8 +158,9 @@ struct HubReadinessTests {
         hub.close()
         #expect(try Hub.diagnose(at: folder).isHealthy)
         let damaged = try await Hub(at: folder)
-        try await damaged.storage.write { transaction in
-            try transaction.put(HubKey(.record).adding(UInt32(1)).adding("a"), [1, 2, 3])
+        let place = ZonePlace(partition: Partition(number: 9), number: 1)
+        try await damaged.storage.write(to: [place.partition]) { transaction in
+            try transaction.put(StoredRecord.key(place, "a"), [1, 2, 3])
         }
         damaged.close()
         let diagnosis = try Hub.diagnose(at: folder)

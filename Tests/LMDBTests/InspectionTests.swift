@@ -130,6 +130,38 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root).count == 2)
     }
 
+    @Test func `a data file takes the place of another, if nobody wrote to that`() throws {
+        try fill(fixture.store, "old")
+        let new = fixture.root + "/new"
+        try fill(new, "new")
+        func move(after commit: UInt64) throws {
+            try Environment.moveData(from: new, to: fixture.store, after: commit)
+        }
+        let before = try fixture.open { $0.usesRedoFile = true }
+        let known = try before.read { $0.access.commit }
+        #expect(code { try move(after: known) } == .busy)
+        for number in 0..<20 { try before.save(["other": "\(number)"]) }
+        let commit = try before.read { $0.access.commit }
+        // As it is when the process is killed.
+        let killed = fixture.root + "/killed"
+        try FileManager.default.copyItem(atPath: fixture.store, toPath: killed)
+        before.close()
+        try FileManager.default.removeItem(atPath: fixture.store)
+        try FileManager.default.moveItem(atPath: killed, toPath: fixture.store)
+        #expect(FileManager.default.fileExists(atPath: fixture.store + "/redo"))
+        #expect(code { try move(after: known) } == .busy)
+        let writer = try Environment.open(at: new, options: Fixture.options())
+        #expect(code { try move(after: commit) } == .busy)
+        writer.close()
+        #expect(FileManager.default.fileExists(atPath: fixture.store + "/redo"))
+        try move(after: commit)
+        #expect(!FileManager.default.fileExists(atPath: fixture.store + "/redo"))
+        #expect(!Environment.hasData(at: new))
+        let environment = try fixture.open { $0.usesRedoFile = true }
+        defer { environment.close() }
+        #expect(try environment.entries() == ["key": "new"])
+    }
+
     @Test func `a replacement that fails changes nothing`() throws {
         struct Planned: Error {}
         try fill(fixture.store, "old")

@@ -43,7 +43,8 @@ struct HubCommand: Command {
     let syntax = Syntax(
         optionalOperands: [
             Syntax.Operand(
-                name: "ACTION", summary: "serve (default), token, user, key, revoke or epoch.")
+                name: "ACTION",
+                summary: "serve (default), token, user, key, revoke, epoch or migrate.")
         ],
         options: [
             listen, data, container, environment, certificate, key, plain, proxy, publicURL, quota,
@@ -57,6 +58,8 @@ struct HubCommand: Command {
               key     takes a server's public key (--public-key) and writes the key's id
               revoke  makes the credential given by --secret stop working
               epoch   makes all change tokens invalid, after the folder was restored from a backup
+              migrate brings a folder of an older version to this one's format; back it up before, and
+                      run it again if it was ended
             Secrets are told once; the hub keeps their SHA-256. /healthz says that it runs, /ready that it
             can write, /metrics what it did.
 
@@ -66,6 +69,8 @@ struct HubCommand: Command {
               token   apiToken
               user    name, userRecordName, webAuthToken; with --json or without
               key     keyID
+              migrate data, migrated (false: it was not needed), entries, databases, records, files,
+                      missingFiles (held by records, and missing before)
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -86,6 +91,7 @@ struct HubCommand: Command {
                 "There was no hub in '\(folder.printable)'; a new one is made. Check --data if this "
                     + "is a surprise.")
         }
+        if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
         let hub = try await Hub(at: folder)
         defer { hub.close() }
         return try await action.run(hub, arguments, console)
@@ -100,13 +106,14 @@ enum HubAction: String {
     case key
     case revoke
     case epoch
+    case migrate
 
     func run(_ hub: Hub, _ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let container = arguments.text(HubCommand.container) ?? "iCloud.backstitch"
         let environment = arguments.text(HubCommand.environment) ?? "development"
         let label = arguments.text(HubCommand.label) ?? ""
         switch self {
-        case .serve: break
+        case .serve, .migrate: break
         case .token:
             try await hub.makeContainer(container, environment: environment)
             let token = try await hub.makeAPIToken(

@@ -17,7 +17,7 @@ package final class FolderFiles: HubFiles {
 
     package init(folder: String, of home: String? = nil) throws(HubFailure) {
         (self.folder, self.home) = (folder, home)
-        for path in [folder, folder + "/incoming"] {
+        for path in [folder, folder + "/incoming", folder + "/parts"] {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
                 throw HubFailure(
                     "The folder '\(path)' can't be made: \(String(cString: strerror(errno))).")
@@ -31,6 +31,7 @@ package final class FolderFiles: HubFiles {
             guard lock == nil else { return }
             lock = try ServingLock(directory: home)
             removeCutUploads()
+            removeFormat1()
         }
     }
 
@@ -42,17 +43,11 @@ package final class FolderFiles: HubFiles {
         return UInt64(info.f_bavail) * UInt64(info.f_frsize) >= Self.freeBytesMin ? .left : .full
     }
 
-    package func path(_ checksum: String) -> String? {
-        let digits = checksum.utf8
-        guard digits.count == Digest.byteCount * 2,
-            digits.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
-        else { return nil }
-        return folder + "/" + checksum
+    package func path(_ file: HubFile) -> String {
+        folder(of: file.partition) + "/" + file.checksum
     }
 
-    package func holds(_ checksum: String) -> Bool {
-        path(checksum).map { access($0, R_OK) == 0 } ?? false
-    }
+    private func folder(of partition: Partition) -> String { folder + "/" + partition.text }
 
     package func incomingPath(_ name: [UInt8]) -> String {
         folder + "/incoming/" + name.hexadecimal
@@ -67,36 +62,163 @@ package final class FolderFiles: HubFiles {
     /// Removes what unfinished uploads left. No upload may be under way.
     private func removeCutUploads() {
         let incoming = folder + "/incoming"
-        guard let entries = opendir(incoming) else { return }
+        for name in Self.names(in: incoming) { unlink(incoming + "/" + name) }
+    }
+
+    /// What is in a folder; nothing if it can't be looked at.
+    private static func names(in folder: String) -> [String] {
+        guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }
+        var names: [String] = []
         while let entry = readdir(entries) {
             let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name != ".", name != ".." { unlink(incoming + "/" + name) }
+            if name != ".", name != ".." { names.append(name) }
         }
+        return names
     }
 
-    package func byteCount(_ checksum: String) -> Int? {
+    package func byteCount(_ file: HubFile) -> Int? { Self.byteCount(at: path(file)) }
+
+    private static func byteCount(at path: String) -> Int? {
         var status = stat()
-        guard let path = path(checksum), stat(path, &status) == 0 else { return nil }
+        guard stat(path, &status) == 0 else { return nil }
         return Int(status.st_size)
     }
 
-    package func keep(_ path: String, checksum: String) throws {
-        guard let target = self.path(checksum) else {
-            throw HubFailure("'\(checksum)' is no checksum.")
+    package func read(_ file: HubFile, _ range: Range<Int>) throws -> [UInt8] {
+        let descriptor = open(path(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw Self.failure("A file can't be read") }
+        defer { Glibc.close(descriptor) }
+        var failed = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+            while count < range.count {
+                let part = UnsafeMutableRawBufferPointer(
+                    rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                let got = pread(descriptor, part.baseAddress, part.count, range.lowerBound + count)
+                if got < 0, errno == EINTR { continue }
+                failed = got < 0
+                guard got > 0 else { return }
+                count += got
+            }
         }
-        guard Self.sync(path), rename(path, target) == 0, Self.sync(folder) else {
-            let reason = String(cString: strerror(errno))
-            unlink(path)
-            throw HubFailure("An upload can't be kept: \(reason). Check the disk.")
+        guard !failed else { throw Self.failure("A file can't be read") }
+        return bytes
+    }
+
+    private static func failure(_ what: String) -> HubFailure {
+        HubFailure("\(what): \(String(cString: strerror(errno))). Check the disk.")
+    }
+
+    package func partsPath(_ name: [UInt8]) -> String { folder + "/parts/" + name.hexadecimal }
+
+    package func uploadedBytes(at path: String) -> Int { Self.byteCount(at: path) ?? 0 }
+
+    package func append(_ part: [UInt8], to path: String, at offset: Int) throws {
+        let before = uploadedBytes(at: path)
+        guard offset <= before else { throw PartGap(uploadedBytes: before) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Self.failure("An upload can't be written") }
+        defer { Glibc.close(descriptor) }
+        // What a cut write left behind the part must not count as one that came.
+        guard ftruncate(descriptor, offset) == 0, Self.write(part, to: descriptor, at: offset),
+            fsync(descriptor) == 0, before > 0 || Self.sync(folder + "/parts")
+        else {
+            let failure = Self.failure("An upload can't be written")
+            ftruncate(descriptor, offset)
+            throw failure
         }
     }
 
-    package func remove(_ checksum: String) -> Bool {
-        guard let path = path(checksum) else { return true }
-        return unlink(path) == 0 || errno == ENOENT
+    private static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count {
+                let part = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                let count = pwrite(descriptor, part.baseAddress, part.count, offset + written)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                written += count
+            }
+            return true
+        }
+    }
+
+    package func keep(_ path: String, as file: HubFile) throws {
+        do {
+            guard Self.sync(path) else { throw Self.failure("An upload can't be kept") }
+            try makeFolder(of: file.partition)
+            guard rename(path, self.path(file)) == 0, Self.sync(folder(of: file.partition)) else {
+                throw Self.failure("An upload can't be kept")
+            }
+        } catch {
+            unlink(path)
+            throw error
+        }
+    }
+
+    /// Makes the folder of a partition; nothing happens if it is there.
+    private func makeFolder(of partition: Partition) throws {
+        if mkdir(folder(of: partition), 0o700) == 0 {
+            guard Self.sync(folder) else { throw Self.failure("A folder can't be made") }
+        } else if errno != EEXIST {
+            throw Self.failure("A folder can't be made")
+        }
+    }
+
+    package func remove(_ file: HubFile) -> Bool { unlink(path(file)) == 0 || errno == ENOENT }
+
+    package func removeAll(of partition: Partition) throws {
+        let folder = folder(of: partition)
+        for name in Self.names(in: folder) { unlink(folder + "/" + name) }
+        guard rmdir(folder) == 0 || errno == ENOENT else {
+            throw Self.failure("The files of a database can't be removed")
+        }
+    }
+
+    // MARK: Files of format 1
+
+    /// Removes the files of format 1, which lay in the folder itself and have other names since.
+    func removeFormat1() {
+        for name in Self.names(in: folder) where HubFile(.global, name) != nil {
+            unlink(folder + "/" + name)
+        }
+    }
+
+    /// Removes what a migration left that was cut: format 1 has no folders of partitions.
+    func removePartitions() throws {
+        for name in Self.names(in: folder) {
+            if let partition = Partition(text: name) { try removeAll(of: partition) }
+        }
+    }
+
+    /// Has the folders of all partitions be on disk.
+    func syncPartitions() throws {
+        for name in Self.names(in: folder) where Partition(text: name) != nil {
+            guard Self.sync(folder + "/" + name) else {
+                throw Self.failure("A folder can't be synced")
+            }
+        }
+    }
+
+    /// Gives a file of format 1 a second name in a partition, on disk after ``syncPartitions()``.
+    ///
+    /// - Returns: Whether there is such a file.
+    func adopt(_ file: HubFile) throws -> Bool {
+        try makeFolder(of: file.partition)
+        let (old, new) = (folder + "/" + file.checksum, path(file))
+        if link(old, new) == 0 || errno == EEXIST { return true }
+        if errno == ENOENT { return false }
+        // A file system without such names, or too many of them.
+        let copy = incomingPath(Array(file.text.utf8))
+        unlink(copy)
+        do { try FileManager.default.copyItem(atPath: old, toPath: copy) } catch {
+            unlink(copy)
+            throw HubFailure("A file can't be copied to '\(copy)'. Check the space on the disk.")
+        }
+        try keep(copy, as: file)
+        return true
     }
 
     private static func sync(_ path: String) -> Bool {

@@ -23,16 +23,69 @@ package final class LMDBHubStorage: HubStorage {
     }
 
     /// Opens the storage in a folder, which is made if it does not exist.
+    ///
+    /// - Throws: A failure that says what to do if the folder is of another format.
     package convenience init(at directory: String) throws {
         var options = Self.options
         options.usesRedoFile = true
         try self.init(Environment.open(at: directory, options: options))
+        try prepareFormat(directory)
     }
 
-    /// Whether a folder has a hub's storage. Nothing of the folder is changed.
+    /// Whether a folder has a hub's storage, of any format. Nothing of the folder is changed.
     package static func isThere(in directory: String) -> Bool {
-        let key = String(decoding: HubKey(.state).bytes, as: UTF8.self)
+        let key = String(decoding: HubFormat.key.bytes, as: UTF8.self)
         return Environment.has(key: key, inDatabase: databaseName, at: directory)
+    }
+
+    /// Opens the storage of format 1 in a folder, to be read.
+    static func format1(at directory: String) throws -> LMDBHubStorage {
+        var options = options
+        options.usesRedoFile = true
+        options.createsIfMissing = false
+        return try LMDBHubStorage(Environment.open(at: directory, options: options))
+    }
+
+    /// Makes an empty storage in a folder, which is on disk when its files were synced after closing.
+    static func draft(at directory: String) throws -> LMDBHubStorage {
+        var options = options
+        options.durability = .relaxed
+        let storage = try LMDBHubStorage(Environment.open(at: directory, options: options))
+        try storage.prepareFormat(directory)
+        return storage
+    }
+
+    /// The id of the last commit, which tells whether another process wrote.
+    var lastCommit: UInt64 { get throws { try environment.read { $0.access.commit } } }
+
+    /// Checks that the storage is of this program's format; an empty one becomes it.
+    private func prepareFormat(_ directory: String) throws {
+        switch try format {
+        case HubFormat.version: return
+        case nil:
+            try environment.writer.submitAndWait {
+                try self.environment.write { transaction in
+                    let view = LMDBHubTransaction(
+                        access: transaction.access, database: self.database, work: RequestWork())
+                    try view.put(HubFormat.key, HubFormat.value)
+                }
+            }
+        case 1:
+            throw HubFailure(
+                "The hub in '\(directory)' has format 1, and this program works with format 2. Back it "
+                    + "up, then run 'backstitch hub migrate --data \(directory)'.")
+        case let version?:
+            throw HubFailure(
+                "The hub in '\(directory)' has format \(version), and this program works with format "
+                    + "2. Use the program that wrote it, or a later one.")
+        }
+    }
+
+    /// The version of the layout of what is stored; nil if nothing is.
+    var format: Int? {
+        get throws {
+            try read { transaction in try HubFormat.version(of: transaction) }
+        }
     }
 
     /// Checks all pages in use, which LMDB itself trusts.
@@ -62,10 +115,13 @@ package final class LMDBHubStorage: HubStorage {
     }
 
     package func write<R: Sendable>(
-        _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
+        _ work: RequestWork, to partitions: Partitions,
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
-            enqueue(WaitingWrite(work: work, body: body, continuation: continuation))
+            enqueue(
+                WaitingWrite(
+                    work: work, partitions: partitions, body: body, continuation: continuation))
         }
     }
 
@@ -141,7 +197,8 @@ package final class LMDBHubStorage: HubStorage {
         _ write: any QueuedWrite, _ access: Access, at index: Int
     ) throws -> Int {
         let (changes, cost) = (access.changeCount, write.work.meter.cost)
-        let view = LMDBHubTransaction(access: access, database: database, work: write.work)
+        let view = LMDBHubTransaction(
+            access: access, database: database, work: write.work, partitions: write.partitions)
         if !write.run(view), access.changeCount != changes { throw Culprit(index: index) }
         return write.work.meter.cost - cost
     }
@@ -164,6 +221,8 @@ package final class LMDBHubStorage: HubStorage {
 private protocol QueuedWrite: AnyObject, Sendable {
     /// The request that it is of.
     var work: RequestWork { get }
+    /// Where it writes.
+    var partitions: Partitions { get }
     /// Runs it; false if it threw.
     func run(_ transaction: LMDBHubTransaction) -> Bool
     /// Answers its caller with what the last run gave.
@@ -176,15 +235,18 @@ private protocol QueuedWrite: AnyObject, Sendable {
 /// touches the result.
 private final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {
     let work: RequestWork
+    let partitions: Partitions
     private let body: @Sendable (any HubWriting) throws -> R
     private let continuation: CheckedContinuation<R, any Error>
     private var result: Result<R, any Error>?
 
     init(
-        work: RequestWork, body: @escaping @Sendable (any HubWriting) throws -> R,
+        work: RequestWork, partitions: Partitions,
+        body: @escaping @Sendable (any HubWriting) throws -> R,
         continuation: CheckedContinuation<R, any Error>
     ) {
         self.work = work
+        self.partitions = partitions
         self.body = body
         self.continuation = continuation
     }
@@ -214,6 +276,8 @@ private struct LMDBHubTransaction: HubWriting {
     let access: Access
     let database: Database
     let work: RequestWork
+    /// Where it may write, one writer at a time for all; nil for what is of no partition.
+    var partitions: Partitions?
 
     func withValue<R>(
         _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
@@ -258,6 +322,7 @@ private struct LMDBHubTransaction: HubWriting {
     }
 
     func put(_ key: HubKey, _ value: [UInt8]) throws {
+        partitions?.checkWrite(key)
         work.countWrite(bytes: value.count)
         try key.bytes.withUnsafeBytes { key in
             try value.withUnsafeBytes { try access.put(key, $0, in: database) }
@@ -265,6 +330,7 @@ private struct LMDBHubTransaction: HubWriting {
     }
 
     func delete(_ key: HubKey) throws {
+        partitions?.checkWrite(key)
         work.countWrite()
         _ = try key.bytes.withUnsafeBytes { try access.delete($0, in: database) }
     }

@@ -30,7 +30,7 @@ extension Hub {
         guard environment == "development" || environment == "production" else {
             throw HubFailure("The environment is development or production.")
         }
-        try await storage.write { transaction in
+        try await storage.write(to: [.global]) { transaction in
             let key = RealmRow.key(container: container, environment: environment)
             guard try transaction.value(key) == nil else { return }
             var state = try transaction.state()
@@ -50,7 +50,7 @@ extension Hub {
         _ container: String, environment: String, label: String = ""
     ) async throws -> String {
         let token = configuration.clock.secret(32).hexadecimal
-        try await storage.write { transaction in
+        try await storage.write(to: [.global]) { transaction in
             let realm = try transaction.realm(container, environment)
             try transaction.put(
                 APITokenRow.key(token), APITokenRow(realm: realm.number, label: label))
@@ -71,8 +71,9 @@ extension Hub {
         let token = Data(configuration.clock.secret(32)).base64EncodedString()
         let newName = "_" + configuration.clock.secret(16).hexadecimal
         let expires = now + lifetimeMilliseconds
-        let (sweep, forgotten) = (sweep, expires + configuration.limits.endedSessionMilliseconds)
-        let userRecordName = try await storage.write { transaction in
+        let sweep = sweep(of: .global)
+        let forgotten = expires + configuration.limits.endedSessionMilliseconds
+        let userRecordName = try await storage.write(to: [.global]) { transaction in
             let realm = try transaction.realm(container, environment)
             var user =
                 try transaction.user(named: name, realm)
@@ -108,7 +109,7 @@ extension Hub {
         }
         let id = configuration.clock.secret(32).hexadecimal
         let userRecordName = "_" + configuration.clock.secret(16).hexadecimal
-        try await storage.write { transaction in
+        try await storage.write(to: [.global]) { transaction in
             let realm = try transaction.realm(container, environment)
             try transaction.put(
                 ServerKeyRow.key(id: id),
@@ -131,7 +132,7 @@ extension Hub {
             APITokenRow.key(secret), WebTokenRow.key(secret),
             ServerKeyRow.key(id: String(secret.prefix(128))),
         ]
-        return try await storage.write { transaction in
+        return try await storage.write(to: [.global]) { transaction in
             var wasThere = false
             for key in keys where try transaction.value(key) != nil {
                 try transaction.delete(key)
@@ -147,10 +148,11 @@ extension Hub {
     ) throws -> [(name: String, userRecordName: String)] {
         try storage.read { transaction in
             let realm = try transaction.realm(container, environment)
-            let prefix = HubKey(.user).adding(realm.number)
-            return try transaction.rows(under: prefix, as: UserRow.self)
-                .map { ($0.row.name, $0.row.userRecordName) }
-                .sorted { $0.name < $1.name }
+            return try transaction.rows(
+                under: UserRow.prefix(realm: realm.number), as: UserRow.self
+            )
+            .map { ($0.row.name, $0.row.userRecordName) }
+            .sorted { $0.name < $1.name }
         }
     }
 }
@@ -169,7 +171,7 @@ extension HubReading {
 
     /// The user whom whoever runs the hub knows by a name.
     func user(named name: String, _ realm: RealmRow) throws -> UserRow? {
-        try rows(under: HubKey(.user).adding(realm.number), as: UserRow.self)
+        try rows(under: UserRow.prefix(realm: realm.number), as: UserRow.self)
             .map(\.row).first { $0.name == name }
     }
 }

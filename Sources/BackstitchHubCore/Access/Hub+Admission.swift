@@ -46,7 +46,7 @@ extension Hub {
                 limit = bodyBytes(of: endpoint, isAnonymous: false)
             } else {
                 let authentication = try authenticate(request, target, path)
-                if let database = path.database { _ = try access(authentication, database) }
+                if let database = path.database { _ = try scope(authentication, database) }
                 request.authentication = authentication
                 limit = bodyBytes(
                     of: endpoint, isAnonymous: authentication.principal == .anonymous)

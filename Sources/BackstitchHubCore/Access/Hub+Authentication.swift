@@ -120,25 +120,22 @@ extension Hub {
         return (row.userRecordName, signed)
     }
 
-    /// The right to use the database of a path.
+    /// Whose database a path means.
     ///
     /// - Throws: `AUTHENTICATION_REQUIRED` if a user has to sign in, `ACCESS_DENIED` for server
     ///   keys in databases of users.
-    func access(
+    func scope(
         _ authentication: Authentication, _ database: WireDatabase
-    ) throws(WireError) -> DatabaseAccess {
-        let principal = authentication.principal
-        let scope: DatabaseAccess.Scope
-        switch (database, principal) {
-        case (.public, _): scope = .everybodys
-        case (.private, .user(let user)): scope = .own(user)
-        case (.shared, .user(let user)): scope = .sharedWith(user)
+    ) throws(WireError) -> DatabaseAccess.Scope {
+        switch (database, authentication.principal) {
+        case (.public, _): return .everybodys
+        case (.private, .user(let user)): return .own(user)
+        case (.shared, .user(let user)): return .sharedWith(user)
         case (_, .anonymous):
             throw WireError(.authenticationRequired, "request needs authorization")
         case (_, .server):
             throw WireError(.accessDenied, "Server keys open the public database only.")
         }
-        return DatabaseAccess(realm: authentication.realm, scope: scope, principal: principal)
     }
 }
 

@@ -11,23 +11,29 @@ extension HubReading {
         return state
     }
 
-    /// The database; nil if nothing was ever asked of it.
-    func database(_ access: DatabaseAccess) throws -> DatabaseRow? { try row(access.key) }
-
-    /// Tells that a zone is read next, with what the hub knows of itself, and what is read besides.
-    func expect(
-        zone id: WireZoneID, _ access: DatabaseAccess, _ others: () throws -> [KeyQuery] = { [] }
-    ) throws {
-        try expect { try others() + [.key(StateRow.key), .key(access.key)] }
-        try expect(zones: [id], access)
+    /// The partition of a database; nil if nothing was ever asked of it.
+    func partition(of name: DatabaseName) throws -> Partition? {
+        try row(name.key, as: DatabaseNameRow.self)?.partition
     }
 
-    /// Tells that zones of a database are read next whose row is known to be expected.
-    func expect(zones ids: [WireZoneID], _ access: DatabaseAccess) throws {
-        try expect {
-            guard let database = try database(access) else { return [] }
-            return ids.filter(\.isValid)
-                .map { .key(ZoneRow.key(database: database.number, $0.zoneName)) }
+    /// The database.
+    func database(_ access: DatabaseAccess) throws -> DatabaseRow {
+        guard let database: DatabaseRow = try row(DatabaseRow.key(access.partition)) else {
+            throw HubFailure(
+                "The hub's data is damaged: a database is not where its name says. Restore a backup."
+            )
+        }
+        return database
+    }
+
+    /// Tells that zones are read next, with their database and what the hub knows of itself, and what is
+    /// read besides.
+    func expect(
+        zones ids: [WireZoneID], _ access: DatabaseAccess, _ others: () -> [KeyQuery] = { [] }
+    ) {
+        expect {
+            others() + [.key(StateRow.key), .key(DatabaseRow.key(access.partition))]
+                + ids.filter(\.isValid).map { .key(ZoneRow.key(access.partition, $0.zoneName)) }
         }
     }
 
@@ -36,24 +42,23 @@ extension HubReading {
     /// - Throws: `ZONE_NOT_FOUND`, also for zones of other users.
     func zone(_ id: WireZoneID, _ access: DatabaseAccess) throws -> ZoneRow {
         // No key is longer than that of the longest name.
-        guard id.isValid, access.owns(id), let database = try database(access),
-            let zone: ZoneRow = try row(ZoneRow.key(database: database.number, id.zoneName)),
+        guard id.isValid, access.owns(id),
+            let zone: ZoneRow = try row(ZoneRow.key(access.partition, id.zoneName)),
             !zone.isDeleted
         else { throw WireError(.zoneNotFound, "Zone does not exist") }
         return zone
     }
 
     /// All zones of a database that are there, by name.
-    func zones(_ database: DatabaseRow) throws -> [ZoneRow] {
-        try rows(under: HubKey(.zone).adding(database.number), as: ZoneRow.self)
+    func zones(_ access: DatabaseAccess) throws -> [ZoneRow] {
+        try rows(under: HubKey(access.partition, .zone), as: ZoneRow.self)
             .map(\.row).filter { !$0.isDeleted }
     }
 
     /// How many zones a database has, with those that were deleted.
     func zoneCount(_ access: DatabaseAccess) throws -> Int {
-        guard let database = try database(access) else { return 0 }
         var count = 0
-        try scan(HubKey(.zone).adding(database.number), from: nil) { _, _ in
+        try scan(HubKey(access.partition, .zone), from: nil) { _, _ in
             count += 1
             return true
         }
@@ -61,39 +66,36 @@ extension HubReading {
     }
 
     /// The record of a name that is there.
-    func liveRecord(_ name: String, in zone: ZoneRow) throws -> StoredRecord? {
+    func liveRecord(_ name: String, in place: ZonePlace) throws -> StoredRecord? {
         guard ServiceNames.isRecordName(name) else { return nil }
-        let view = StoredZoneView(transaction: self, zone: zone.number, now: 0)
+        let view = StoredZoneView(transaction: self, place: place, now: 0)
         return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
     }
 }
 
 extension HubWriting {
-    /// The database, made with its default zone if it is not there.
-    func openDatabase(_ access: DatabaseAccess) throws -> DatabaseRow {
-        if let database = try database(access) { return database }
+    /// Makes a database, with its default zone, in the partition of the next number.
+    func makeDatabase(_ access: DatabaseAccess) throws {
         var state = try state()
-        state.lastDatabase += 1
-        var database = DatabaseRow(number: state.lastDatabase)
+        state.lastDatabase = access.partition.number
         try put(StateRow.key, state)
+        try put(access.name.key, DatabaseNameRow(partition: access.partition))
+        var database = DatabaseRow(access.name, lastZone: state.lastZone)
         if case .sharedWith = access.scope {
-            try put(access.key, database)
+            try put(DatabaseRow.key(access.partition), database)
         } else {
             _ = try makeZone(WireZoneID.defaultZoneName, in: &database, access)
         }
-        return database
     }
 
     /// Makes a zone, and notes it in the list of changed zones.
     func makeZone(
         _ zoneName: String, in database: inout DatabaseRow, _ access: DatabaseAccess
     ) throws -> ZoneRow {
-        var state = try state()
-        state.lastZone += 1
-        try put(StateRow.key, state)
-        let key = ZoneRow.key(database: database.number, zoneName)
-        var zone = ZoneRow(number: state.lastZone, zoneName: zoneName)
-        zone.databaseSequence = try row(key, as: ZoneRow.self)?.databaseSequence ?? 0
+        database.lastZone += 1
+        var zone = ZoneRow(number: database.lastZone, zoneName: zoneName)
+        let known: ZoneRow? = try row(ZoneRow.key(access.partition, zoneName))
+        zone.databaseSequence = known?.databaseSequence ?? 0
         try noteChange(of: &zone, in: &database, access)
         return zone
     }
@@ -102,27 +104,24 @@ extension HubWriting {
     func noteChange(
         of zone: inout ZoneRow, in database: inout DatabaseRow, _ access: DatabaseAccess
     ) throws {
-        let feed = HubKey(.databaseFeed).adding(database.number)
+        let feed = HubKey(access.partition, .databaseFeed)
         if zone.databaseSequence > 0 { try delete(feed.adding(zone.databaseSequence)) }
         database.sequence += 1
         zone.databaseSequence = database.sequence
         try put(feed.adding(database.sequence), Array(zone.zoneName.utf8))
-        try put(access.key, database)
-        try put(ZoneRow.key(database: database.number, zone.zoneName), zone)
+        try put(DatabaseRow.key(access.partition), database)
+        try put(ZoneRow.key(access.partition, zone.zoneName), zone)
     }
 
     /// Deletes a zone. Its records go bit by bit, with later writes; its subscriptions are the caller's
     /// to delete, see ``deleteSubscriptions(toZones:of:)``.
     func deleteZone(_ zone: ZoneRow, _ access: DatabaseAccess) throws {
-        var database = try openDatabase(access)
-        try countBytes(of: &database, access)
-        guard var zone: ZoneRow = try row(ZoneRow.key(database: database.number, zone.zoneName))
-        else { return }
-        database.bytes = (database.bytes ?? 0) - (zone.bytes ?? 0)
+        var (database, zone) = (try database(access), zone)
+        database.bytes -= zone.bytes
         zone.bytes = 0
         zone.isDeleted = true
         try noteChange(of: &zone, in: &database, access)
-        try put(HubKey(.endedZone).adding(zone.number), [])
+        try put(zone.place(in: access.partition).key(.endedZone), [])
     }
 
     /// Deletes the subscriptions to zones of a private database, all of which are of one user and so
@@ -130,9 +129,9 @@ extension HubWriting {
     ///
     /// - Complexity: O(*n*) in the subscriptions, however many zones there are.
     func deleteSubscriptions(toZones zoneNames: Set<String>, of access: DatabaseAccess) throws {
-        guard !zoneNames.isEmpty, let database = try database(access) else { return }
+        guard !zoneNames.isEmpty else { return }
         let subscriptions = try rows(
-            under: SubscriptionRow.prefix(database: database.number), as: SubscriptionRow.self)
+            under: SubscriptionRow.prefix(access.partition), as: SubscriptionRow.self)
         for (key, row) in subscriptions {
             guard let zone = row.subscription.zoneID, zoneNames.contains(zone.zoneName) else {
                 continue

@@ -24,6 +24,8 @@ struct DatabaseAccess: Hashable, Sendable {
     let realm: RealmRow
     let scope: Scope
     let principal: Principal
+    /// Where the database is.
+    let partition: Partition
 
     enum Scope: Hashable, Sendable {
         case everybodys
@@ -31,16 +33,20 @@ struct DatabaseAccess: Hashable, Sendable {
         case own(String)
         /// The zones of others that the user takes part in. Sharing is not supported: there is none.
         case sharedWith(String)
-    }
 
-    /// The key of the database's row.
-    var key: HubKey {
-        switch scope {
-        case .everybodys: DatabaseRow.key(realm: realm.number, .public, user: "")
-        case .own(let user): DatabaseRow.key(realm: realm.number, .private, user: user)
-        case .sharedWith(let user): DatabaseRow.key(realm: realm.number, .shared, user: user)
+        /// By what the database is known in a realm.
+        func name(in realm: RealmRow) -> DatabaseName {
+            switch self {
+            case .everybodys: DatabaseName(realm: realm.number, scope: .public, user: "")
+            case .own(let user): DatabaseName(realm: realm.number, scope: .private, user: user)
+            case .sharedWith(let user):
+                DatabaseName(realm: realm.number, scope: .shared, user: user)
+            }
         }
     }
+
+    /// By what the database is known.
+    var name: DatabaseName { scope.name(in: realm) }
 
     /// Whether zones can be made in it.
     var hasCustomZones: Bool {

@@ -12,12 +12,17 @@ struct AssetAddresses: Sendable {
     /// When addresses that are made end, in milliseconds since 1970.
     let expires: Int64
 
+    /// The partition of the database whose records hold the files.
+    let partition: Partition
+
     /// The value with the addresses of its files.
     func adding(to value: WireValue) -> WireValue {
         switch value {
         case .asset(var asset):
-            guard let checksum = asset.fileChecksum else { return value }
-            asset.downloadURL = address(of: checksum)
+            guard let file = asset.fileChecksum.flatMap({ HubFile(partition, $0) }) else {
+                return value
+            }
+            asset.downloadURL = address(of: file)
             return .asset(asset)
         case .list(let elements, .asset): return .list(elements.map(adding), of: .asset)
         default: return value
@@ -25,9 +30,9 @@ struct AssetAddresses: Sendable {
     }
 
     /// The address of a file; the reader puts a name in place of `${f}`.
-    func address(of checksum: String) -> String {
-        let mac = Self.mac(checksum, expires, key)
-        return "\(baseURL)/asset/1/\(checksum)/\(expires)/\(mac)/${f}"
+    private func address(of file: HubFile) -> String {
+        let mac = Self.mac(file, expires, key)
+        return "\(baseURL)/asset/1/\(file.text)/\(expires)/\(mac)/${f}"
     }
 
     /// A name of a record that is good in addresses and tells nothing of it. It is the same for as long
@@ -41,13 +46,13 @@ struct AssetAddresses: Sendable {
 
     /// Whether an address was made with a key and has not ended.
     static func isValid(
-        _ checksum: String, expires: String, mac: String, key: [UInt8], now: Int64
+        _ file: HubFile, expires: String, mac: String, key: [UInt8], now: Int64
     ) -> Bool {
         guard let expires = Int64(expires), expires > now else { return false }
-        return Digest.isEqual(Array(mac.utf8), Array(Self.mac(checksum, expires, key).utf8))
+        return Digest.isEqual(Array(mac.utf8), Array(Self.mac(file, expires, key).utf8))
     }
 
-    private static func mac(_ checksum: String, _ expires: Int64, _ key: [UInt8]) -> String {
-        Digest.hmac(Array("asset \(checksum) \(expires)".utf8), key: key).hexadecimal
+    private static func mac(_ file: HubFile, _ expires: Int64, _ key: [UInt8]) -> String {
+        Digest.hmac(Array("asset \(file.text) \(expires)".utf8), key: key).hexadecimal
     }
 }

@@ -13,13 +13,12 @@ extension Hub {
     func beginUpload(
         _ request: inout HubRequest, _ target: RequestTarget, length: Int?
     ) throws -> Int {
-        guard target.path.count == 3, target.path[1] == "1" else { throw Self.nothing }
-        let key = UploadRow.key(token: target.path[2])
+        guard let key = Self.uploadKey(of: target) else { throw Self.nothing }
         let row: UploadRow? = try storage.read { try $0.row(key) }
         guard let row, row.expires > now else { throw Self.nothing }
         let bytesMax = min(row.bytesMax ?? .max, Int64(configuration.limits.assetBytes))
         let bytes = length.map { Int64($0) } ?? bytesMax
-        let upload = HubKey(.upload).adding(configuration.clock.secret(32))
+        let upload = HubKey(.global, .upload).adding(configuration.clock.secret(32))
         guard
             uploads.begin(
                 upload, to: key, bytes: min(bytes, bytesMax), bytesLeft: try bytesLeft(for: key))
@@ -30,9 +29,17 @@ extension Hub {
 
     /// The space of the database that an upload is for; nil for no limit.
     private func bytesLeft(for address: HubKey) throws -> Int64? {
-        guard let key = uploads.database(of: address) else { return nil }
-        let row: DatabaseRow? = try storage.read { try $0.row(key) }
-        return row.flatMap { configuration.limits.bytesLeft(in: $0, key: key) }
+        guard uploads.knows(address), let partition = address.partition else { return nil }
+        let row: DatabaseRow? = try storage.read { try $0.row(DatabaseRow.key(partition)) }
+        return row.flatMap { configuration.limits.bytesLeft(in: $0) }
+    }
+
+    /// The key of the row of an upload's address; nil if it is none.
+    private static func uploadKey(of target: RequestTarget) -> HubKey? {
+        guard target.path.count == 3, target.path[1] == "1",
+            let (partition, _) = Partition.split(target.path[2])
+        else { return nil }
+        return UploadRow.key(partition, token: target.path[2])
     }
 
     /// Keeps what was uploaded to an address.
@@ -41,7 +48,6 @@ extension Hub {
     func keepUpload(
         _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
     ) async throws -> HubResponse {
-        let key = target.path.count == 3 ? UploadRow.key(token: target.path[2]) : nil
         let temporary: String
         defer { if let upload = request.upload { uploads.release(upload) } }
         let (checksum, byteCount): (String, Int)
@@ -56,7 +62,8 @@ extension Hub {
         }
         defer { assets.discard(temporary) }
         let now = now
-        guard let key, target.path[1] == "1",
+        guard let key = Self.uploadKey(of: target), let partition = key.partition,
+            let file = HubFile(partition, checksum),
             let row: UploadRow = try storage.read({ try $0.row(key) }), row.expires > now
         else { throw Self.nothing }
         guard byteCount <= configuration.limits.assetBytes else {
@@ -64,53 +71,54 @@ extension Hub {
         }
         guard Int64(byteCount) <= row.bytesMax ?? .max else { throw Self.noSpace }
         let receipt = configuration.clock.secret(32).hexadecimal
-        let (sweep, end) = (sweep, row.expires + configuration.limits.unusedAssetMilliseconds)
+        let (sweep, end) = (
+            sweep(of: partition), row.expires + configuration.limits.unusedAssetMilliseconds
+        )
         // First, so that the file stays for now, and goes if nothing else comes to be noted; and so
         // that nobody else's comes to the same address.
         let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
-        let database = uploads.database(of: key)
-        let isTaken = try await storage.write(work) { transaction in
+        let isTaken = try await storage.write(work, to: [partition]) { transaction in
             guard try transaction.value(key) != nil else { return false }
-            if let database, let owner: DatabaseRow = try transaction.row(database) {
+            if let database: DatabaseRow = try transaction.row(DatabaseRow.key(partition)) {
                 let hasSpace = uploads.take(
-                    key, receipt: UploadRow.key(receipt: receipt), upload: upload,
-                    bytes: Int64(byteCount),
-                    bytesLeft: limits.bytesLeft(in: owner, key: database), until: end)
+                    key, receipt: UploadRow.key(partition, receipt: receipt), upload: upload,
+                    bytes: Int64(byteCount), bytesLeft: limits.bytesLeft(in: database), until: end)
                 guard hasSpace else { throw Self.noSpace }
             }
             try transaction.delete(key)
-            try transaction.keepAsset(checksum, until: end)
+            try transaction.keepAsset(file, until: end)
             return true
         }
         guard isTaken else { throw Self.nothing }
         // It waits for the disk.
         try await pool.run(.page, work) { [assets] in
-            try assets.keep(temporary, checksum: checksum)
+            try assets.keep(temporary, as: file)
         }
-        try await storage.write(work) { transaction in
+        try await storage.write(work, to: [partition]) { transaction in
             var uploaded = row
             uploaded.checksum = checksum
             uploaded.size = Int64(byteCount)
-            try transaction.put(uploaded, at: UploadRow.key(receipt: receipt))
+            try transaction.put(uploaded, at: UploadRow.key(partition, receipt: receipt))
             try sweep(transaction)
         }
-        let file = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
-        return .json(UploadedFileResponse(file: file).body())
+        let asset = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
+        return .json(UploadedFileResponse(file: asset).body())
     }
 
     /// Answers with a file, or with the part of it that is asked for.
     func asset(_ target: RequestTarget, _ request: HubRequest) throws -> HubResponse {
         let parts = target.path
-        guard parts.count == 6, parts[1] == "1", let path = assets.path(parts[2]) else {
+        guard parts.count == 6, parts[1] == "1", let file = HubFile(text: parts[2]) else {
             throw Self.nothing
         }
         let key = try storage.read { try $0.state() }.tokenKey
         guard
             AssetAddresses.isValid(
-                parts[2], expires: parts[3], mac: parts[4], key: key, now: now),
-            let byteCount = assets.byteCount(parts[2])
+                file, expires: parts[3], mac: parts[4], key: key, now: now),
+            let byteCount = assets.byteCount(file)
         else { throw Self.nothing }
-        let tag = "\"\(parts[2])\""
+        let path = assets.path(file)
+        let tag = "\"\(file.checksum)\""
         var response = HubResponse(
             status: 200,
             headers: [

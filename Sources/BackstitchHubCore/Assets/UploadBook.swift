@@ -7,7 +7,7 @@ import Threading
 final class UploadBook: Sendable {
     private struct Entry {
         var user: HubKey
-        var database: HubKey
+        var database: Partition
         var bytes: Int64
         /// Milliseconds since 1970.
         var end: Int64
@@ -35,7 +35,7 @@ final class UploadBook: Sendable {
     private struct State {
         var entries: [[UInt8]: Entry] = [:]
         var counts: [HubKey: Int] = [:]
-        var bytes: [HubKey: Int64] = [:]
+        var bytes: [Partition: Int64] = [:]
         /// Addresses and files by their ends; those that ended earlier are skipped.
         var addresses = Ends()
         var files = Ends()
@@ -71,7 +71,7 @@ final class UploadBook: Sendable {
     ///   - user: Whose addresses are counted.
     ///   - database: Whose space the files take.
     func note(
-        _ keys: [HubKey], of user: HubKey, in database: HubKey, _ limits: HubLimits, now: Int64
+        _ keys: [HubKey], of user: HubKey, in database: Partition, _ limits: HubLimits, now: Int64
     ) -> Bool {
         state.withLock { state in
             state.forget(now: now)
@@ -89,11 +89,8 @@ final class UploadBook: Sendable {
         }
     }
 
-    /// The database whose space a file takes that comes to an address; nil if the address was given
-    /// out before a restart.
-    func database(of address: HubKey) -> HubKey? {
-        state.withLock { $0.entries[address.bytes]?.database }
-    }
+    /// Whether an address was given out since the hub began.
+    func knows(_ address: HubKey) -> Bool { state.withLock { $0.entries[address.bytes] != nil } }
 
     /// Reserves space for an upload that begins; false if it is not left.
     ///
@@ -138,5 +135,5 @@ final class UploadBook: Sendable {
     func release(_ key: HubKey) { state.withLock { $0.remove(key.bytes) } }
 
     /// The bytes of a database that addresses and files take.
-    func bytes(of database: HubKey) -> Int64 { state.withLock { $0.bytes[database] ?? 0 } }
+    func bytes(of database: Partition) -> Int64 { state.withLock { $0.bytes[database] ?? 0 } }
 }

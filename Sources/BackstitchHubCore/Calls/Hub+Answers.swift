@@ -8,7 +8,10 @@ extension Hub {
         if let id = call.requestID, (1...128).contains(id.utf8.count),
             call.extensions.contains(.requestID), call.path.endpoint == .modifyRecords
         {
-            let name = access.key.bytes + [0] + (access.author ?? "").utf8 + [0] + id.utf8
+            // The same bytes as in format 1, so that answers of that time are found.
+            let name =
+                Array(access.name.key.behindPartition) + [0] + (access.author ?? "").utf8 + [0]
+                + id.utf8
             entries.append(
                 AnswerLedger.Entry(
                     kind: .name, identity: Digest.sha256(Array(name)),
@@ -23,14 +26,15 @@ extension Hub {
         }
         let isNamed = entries.contains { $0.kind == .name }
         return AnswerLedger(
-            entries: entries, now: now, bytesMax: configuration.limits.ledgerBytes,
+            partition: access.partition, entries: entries, now: now,
+            bytesMax: configuration.limits.ledgerBytes,
             ended: isNamed ? endedAnswers(access) : [])
     }
 
     /// The answers of a user that have to go, so that there is room for another one.
     private func endedAnswers(_ access: DatabaseAccess) -> [HubKey] {
         ledger.excess(
-            of: access.key, room: AnswerLedger.answerBytesMax,
+            of: access.partition, room: AnswerLedger.answerBytesMax,
             bytesMax: configuration.limits.ledgerBytesPerUser, now: now)
     }
 
@@ -43,7 +47,8 @@ extension Hub {
         _ body: @escaping @Sendable (any HubWriting) throws -> [UInt8]
     ) async throws -> HubResponse {
         let ledger = answerLedger(call, access)
-        let (answer, isRepeated) = try await storage.write(call.work) { transaction in
+        let (answer, isRepeated) = try await storage.write(call.work, to: [access.partition]) {
+            transaction in
             if let answer = try ledger.knownAnswer(transaction) { return (answer, true) }
             let answer = try body(transaction)
             try ledger.keep(answer, short: { answer }, transaction)

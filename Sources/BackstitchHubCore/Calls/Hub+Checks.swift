@@ -10,10 +10,12 @@ extension Hub {
     }
 
     /// The addresses of files in a reply that is made now.
-    func addresses(_ transaction: any HubReading) throws -> AssetAddresses {
+    func addresses(
+        _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws -> AssetAddresses {
         AssetAddresses(
             baseURL: baseURL, key: try transaction.state().tokenKey,
-            expires: now + configuration.limits.addressMilliseconds)
+            expires: now + configuration.limits.addressMilliseconds, partition: access.partition)
     }
 
     /// How many records a page has.
@@ -30,7 +32,12 @@ extension Hub {
     ///
     /// - Throws: `AUTHENTICATION_REQUIRED` if nobody is signed in.
     func author(of access: DatabaseAccess) throws(WireError) -> String {
-        guard let author = access.author else {
+        try Self.author(access.principal)
+    }
+
+    /// As above.
+    static func author(_ principal: Principal) throws(WireError) -> String {
+        guard let author = principal.userRecordName else {
             throw WireError(.authenticationRequired, "request needs authorization")
         }
         return author

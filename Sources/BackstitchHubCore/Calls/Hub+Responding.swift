@@ -223,15 +223,15 @@ extension Hub {
             let authentication = try authentication(of: request, target, path)
             let call = self.call(request, target, path, authentication, work)
             guard let database = path.database else { return nil }
-            let access = try access(authentication, database)
+            let scope = try scope(authentication, database)
             let response: HubResponse
             switch endpoint.handler {
             case .readsUsers(let answer):
-                try check(endpoint.right, call.principal, access)
+                try check(endpoint.right, call.principal, scope)
                 response = try answer(self, call)
             case .reads(let answer):
-                guard try hasDatabase(access) else { return nil }
-                try check(endpoint.right, call.principal, access)
+                guard let access = try access(authentication, scope) else { return nil }
+                try check(endpoint.right, call.principal, scope)
                 response = try answer(self, call, access)
             case .writes, .writesDevices: return nil
             }
@@ -250,8 +250,8 @@ extension Hub {
         guard let address = request.address else { return }
         let (target, (path, _)) = (address.target, try Self.call(of: address))
         guard let database = path.database else { return }
-        try await openDatabase(
-            access(authentication(of: request, target, path), database), work)
+        let authentication = try authentication(of: request, target, path)
+        _ = try await openDatabase(authentication, scope(authentication, database), work)
     }
 
     /// Answers a call that writes.
@@ -259,26 +259,50 @@ extension Hub {
         switch endpoint.handler {
         case .writes(let answer):
             guard let database = call.path.database else { throw Self.nothing }
-            let access = try access(call.authentication, database)
-            try await openDatabase(access, call.work)
-            try check(endpoint.right, call.principal, access)
+            let scope = try scope(call.authentication, database)
+            let access = try await openDatabase(call.authentication, scope, call.work)
+            try check(endpoint.right, call.principal, scope)
             return try await answer(self, call, access)
         case .writesDevices(let answer): return try await answer(self, call)
         case .reads, .readsUsers: throw HubFailure("A call that reads came to those that write.")
         }
     }
 
-    private func hasDatabase(_ access: DatabaseAccess) throws -> Bool {
-        try storage.read { transaction in
-            transaction.expect { [.key(access.key)] }
-            return try transaction.database(access) != nil
+    /// The right to use a database; nil if it has to be made first.
+    private func access(
+        _ authentication: Authentication, _ scope: DatabaseAccess.Scope
+    ) throws -> DatabaseAccess? {
+        let key = scope.name(in: authentication.realm).key
+        return try storage.read { transaction in
+            transaction.expect { [.key(key)] }
+            let row: DatabaseNameRow? = try transaction.row(key)
+            return row.map { self.access(authentication, scope, $0.partition) }
         }
     }
 
-    /// Makes the database and its default zone on first use.
-    private func openDatabase(_ access: DatabaseAccess, _ work: RequestWork) async throws {
-        if try !hasDatabase(access) {
-            try await storage.write(work) { _ = try $0.openDatabase(access) }
+    private func access(
+        _ authentication: Authentication, _ scope: DatabaseAccess.Scope, _ partition: Partition
+    ) -> DatabaseAccess {
+        DatabaseAccess(
+            realm: authentication.realm, scope: scope, principal: authentication.principal,
+            partition: partition)
+    }
+
+    /// The right to use a database, which is made with its default zone on first use.
+    private func openDatabase(
+        _ authentication: Authentication, _ scope: DatabaseAccess.Scope, _ work: RequestWork
+    ) async throws -> DatabaseAccess {
+        while true {
+            if let access = try access(authentication, scope) { return access }
+            let last = try storage.read { try $0.state() }.lastDatabase
+            let new = access(authentication, scope, Partition(number: last + 1))
+            try await storage.write(work, to: [.global, new.partition]) { transaction in
+                // Another one may have made it, or may have taken the number: then it is tried again.
+                guard try transaction.state().lastDatabase == last,
+                    try transaction.partition(of: new.name) == nil
+                else { return }
+                try transaction.makeDatabase(new)
+            }
         }
     }
 

@@ -183,13 +183,13 @@ extension Hub {
 
     /// Checks whether a caller has the right to a call.
     func check(
-        _ right: HubEndpoint.Right, _ principal: Principal, _ access: DatabaseAccess
+        _ right: HubEndpoint.Right, _ principal: Principal, _ scope: DatabaseAccess.Scope
     ) throws(WireError) {
         switch (right, principal) {
         case (.any, _), (.userOrServer, .user), (.userOrServer, .server), (.user, .user): return
-        case (.author, _): _ = try author(of: access)
+        case (.author, _): _ = try Self.author(principal)
         case (.feeds, _):
-            guard !access.isPublic else {
+            guard scope != .everybodys else {
                 throw WireError(.badRequest, "The public database has no change feed. Query it.")
             }
         case (.user, .server):

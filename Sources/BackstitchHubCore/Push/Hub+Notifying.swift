@@ -80,7 +80,7 @@ extension Hub {
                 // The task is the queue's: its place there is given back at its end.
                 Task {
                     defer { notifying.leave(bytes: bytes) }
-                    do { try await end(last, own) } catch { noteUntold(error) }
+                    do { try await end(last, access, own) } catch { noteUntold(error) }
                 }
             }
         } refuse: { [self] in
@@ -114,7 +114,6 @@ extension Hub {
         let listeners = couriers.devices(realm: access.realm.number, user: access.ownerRecordName)
         return try storage.read(work) { transaction in
             var last: [LastFiring] = []
-            guard let database = try transaction.database(access) else { return last }
             let records = try changes.map {
                 let record = try QueriedRecord($0.record, zoneName: zoneNames.first ?? "")
                 return ChangedRecord(change: $0, record: record)
@@ -124,7 +123,7 @@ extension Hub {
                 let tokens = tokens.filter { $0 != sender }
                 guard !tokens.isEmpty else { continue }
                 let rows = try transaction.rows(
-                    under: SubscriptionRow.prefix(database: database.number, user: user),
+                    under: SubscriptionRow.prefix(access.partition, user: user),
                     as: SubscriptionRow.self)
                 for (key, row) in rows where row.userRecordName == user {
                     pairs -= max(changes.count, zoneNames.count)
@@ -151,9 +150,11 @@ extension Hub {
 
     /// Ends subscriptions that fire once, and then tells. If two changes fire one at the same time,
     /// the one that ends it counts.
-    private func end(_ last: [LastFiring], _ work: RequestWork) async throws {
+    private func end(
+        _ last: [LastFiring], _ access: DatabaseAccess, _ work: RequestWork
+    ) async throws {
         let keys = last.map(\.key)
-        let ended = try await storage.write(work) { transaction in
+        let ended = try await storage.write(work, to: [access.partition]) { transaction in
             var ended: Set<HubKey> = []
             for key in keys {
                 guard let row: SubscriptionRow = try transaction.row(key),

@@ -71,16 +71,21 @@ struct QueryRunner {
     }
 
     /// Runs the query on zones, which are in the order of their names.
-    func run(_ zones: [ZoneRow], _ transaction: any HubReading) throws -> Page {
-        query.sorts.isEmpty ? try list(zones, transaction) : try sort(zones, transaction)
+    func run(
+        _ zones: [ZoneRow], in partition: Partition, _ transaction: any HubReading
+    ) throws -> Page {
+        query.sorts.isEmpty
+            ? try list(zones, partition, transaction) : try sort(zones, partition, transaction)
     }
 
     /// The records by zone and name, as far as they fit.
-    private func list(_ zones: [ZoneRow], _ transaction: any HubReading) throws -> Page {
+    private func list(
+        _ zones: [ZoneRow], _ partition: Partition, _ transaction: any HubReading
+    ) throws -> Page {
         var page = Page()
         var bytes = 0
         for zone in zones {
-            try visit(zone, transaction) { queried in
+            try visit(zone, partition, transaction) { queried in
                 let record = queried.record
                 guard isBehindMarker([], zone, record.recordName) else { return true }
                 guard page.entries.count < count, bytes < limits.pageBytes else {
@@ -98,10 +103,12 @@ struct QueryRunner {
     }
 
     /// The records by the sort keys, as far as they fit.
-    private func sort(_ zones: [ZoneRow], _ transaction: any HubReading) throws -> Page {
+    private func sort(
+        _ zones: [ZoneRow], _ partition: Partition, _ transaction: any HubReading
+    ) throws -> Page {
         var candidates = Candidates()
         for zone in zones {
-            try visit(zone, transaction) { queried in
+            try visit(zone, partition, transaction) { queried in
                 let values = query.sorts.map { value(queried, $0) }
                 let name = queried.record.recordName
                 guard isBehindMarker(values, zone, name) else { return true }
@@ -113,17 +120,18 @@ struct QueryRunner {
             }
         }
         try prune(&candidates, transaction.work)
-        return try page(of: candidates, transaction)
+        return try page(of: candidates, partition, transaction)
     }
 
     private func page(
-        of candidates: Candidates, _ transaction: any HubReading
+        of candidates: Candidates, _ partition: Partition, _ transaction: any HubReading
     ) throws -> Page {
         var page = Page()
         var bytes = 0
         for match in candidates.matches {
             guard page.entries.count < count, bytes < limits.pageBytes else { break }
-            let view = StoredZoneView(transaction: transaction, zone: match.zone.number, now: 0)
+            let view = StoredZoneView(
+                transaction: transaction, place: match.zone.place(in: partition), now: 0)
             guard let record = try view.record(match.recordName) else { continue }
             bytes += record.fieldsJSON.count
             page.entries.append(
@@ -136,10 +144,12 @@ struct QueryRunner {
     /// Visits the records of the type for which all filters hold, by name, until the closure returns
     /// false.
     private func visit(
-        _ zone: ZoneRow, _ transaction: any HubReading, _ body: (QueriedRecord) throws -> Bool
+        _ zone: ZoneRow, _ partition: Partition, _ transaction: any HubReading,
+        _ body: (QueriedRecord) throws -> Bool
     ) throws {
-        let prefix = HubKey(.type).adding(zone.number).adding(hashed: query.recordType)
-        let view = StoredZoneView(transaction: transaction, zone: zone.number, now: 0)
+        let place = zone.place(in: partition)
+        let prefix = place.key(.type).adding(hashed: query.recordType)
+        let view = StoredZoneView(transaction: transaction, place: place, now: 0)
         try transaction.scan(prefix, from: start(in: zone, prefix)) { key, _ in
             let name = key.text(behind: prefix)
             guard let record = try view.record(name), !record.isDeleted,

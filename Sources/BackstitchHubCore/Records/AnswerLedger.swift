@@ -14,8 +14,10 @@ struct AnswerLedger: Sendable {
 
         var table: HubKey.Table { self == .name ? .ledger : .signature }
 
-        /// The key of how many bytes its answers have.
-        fileprivate var totalKey: HubKey { HubKey(.ledgerTotal).adding([table.rawValue]) }
+        /// The key of how many bytes its answers have in a partition.
+        fileprivate func totalKey(_ partition: Partition) -> HubKey {
+            HubKey(partition, .ledgerTotal).adding([table.rawValue])
+        }
     }
 
     /// Under what the answer to a request is kept, and for how long.
@@ -28,7 +30,9 @@ struct AnswerLedger: Sendable {
         /// Until when, in milliseconds since 1970.
         var end: Int64
 
-        fileprivate var key: HubKey { HubKey(kind.table).adding(identity) }
+        fileprivate func key(_ partition: Partition) -> HubKey {
+            HubKey(partition, kind.table).adding(identity)
+        }
     }
 
     /// The most bytes of an answer that is kept as it is.
@@ -40,10 +44,12 @@ struct AnswerLedger: Sendable {
     private static let removalsMax = 32
     private static let timeBytes = MemoryLayout<UInt64>.size
 
+    /// The partition of the database that the request is about.
+    let partition: Partition
     let entries: [Entry]
     /// Milliseconds since 1970.
     let now: Int64
-    /// The most bytes of all answers to signed requests.
+    /// The most bytes of all answers to signed requests of a database.
     let bytesMax: Int
     /// Older answers to named requests of the user, which make room for this one.
     let ended: [HubKey]
@@ -51,12 +57,17 @@ struct AnswerLedger: Sendable {
     /// What is read of the ledger, as far as nothing has to go.
     var expected: [KeyQuery] {
         guard !entries.isEmpty else { return [] }
-        return entries.map { .key($0.key) } + Kind.allCases.map { .key($0.totalKey) }
-            + ended.map { .key($0) } + [.first(1, of: HubKey(.ledgerTime))]
+        return keys.map { .key($0) } + Kind.allCases.map { .key($0.totalKey(partition)) }
+            + ended.map { .key($0) } + [.first(1, of: HubKey(partition, .ledgerTime))]
+    }
+
+    /// Where an answer may be: in the partition, or among those that format 1 kept for the whole hub.
+    private var keys: [HubKey] {
+        entries.map { $0.key(partition) } + entries.map { $0.key(.global) }
     }
 
     /// The key of the answer by its name; nil if the request has none.
-    var nameKey: HubKey? { entries.first { $0.kind == .name }?.key }
+    var nameKey: HubKey? { entries.first { $0.kind == .name }?.key(partition) }
 
     /// The answer that the request got when it came before; nil if it comes for the first time.
     ///
@@ -64,7 +75,10 @@ struct AnswerLedger: Sendable {
     ///   must be kept and can't be.
     func knownAnswer(_ transaction: any HubReading) throws -> [UInt8]? {
         for entry in entries {
-            guard let stored = try transaction.value(entry.key) else { continue }
+            guard
+                let stored = try transaction.value(entry.key(partition))
+                    ?? transaction.value(entry.key(.global))
+            else { continue }
             let hash = stored.dropFirst(Self.timeBytes).prefix(entry.requestHash.count)
             guard hash.elementsEqual(entry.requestHash) else {
                 throw WireError(.badRequest, "Another request had this id. Give each its own.")
@@ -72,7 +86,8 @@ struct AnswerLedger: Sendable {
             return Array(stored[(Self.timeBytes + entry.requestHash.count)...])
         }
         if entries.contains(where: { $0.kind == .signature }),
-            try total(.signature, transaction) >= Int64(bytesMax)
+            case let total = try total(.signature, transaction), total >= Int64(bytesMax),
+            try total - oldBytes(.signature, transaction) >= Int64(bytesMax)
         {
             throw WireError(
                 .throttled, "Too many signed requests wrote in the last minutes.", retryAfter: 60)
@@ -95,29 +110,25 @@ struct AnswerLedger: Sendable {
         for entry in entries {
             let end = UInt64(max(0, entry.end))
             let bytes = withUnsafeBytes(of: end.bigEndian) { Array($0) } + entry.requestHash + kept
-            try transaction.put(entry.key, bytes)
+            let key = entry.key(partition)
+            try transaction.put(key, bytes)
             try transaction.put(
-                HubKey(.ledgerTime).adding(end).adding(entry.identity), entry.key.bytes)
+                HubKey(partition, .ledgerTime).adding(end).adding(entry.identity),
+                Array(key.behindPartition))
             totals[entry.kind, default: 0] += Int64(bytes.count)
         }
         for (kind, total) in totals {
             let bytes = withUnsafeBytes(of: max(0, total).bigEndian) { Array($0) }
-            try transaction.put(kind.totalKey, bytes)
+            try transaction.put(kind.totalKey(partition), bytes)
         }
     }
 
     /// Removes some of the answers whose time is over, and takes off what they had.
     private func removeOld(_ transaction: any HubWriting, _ totals: inout [Kind: Int64]) throws {
-        let times = HubKey(.ledgerTime)
-        var old: [(time: HubKey, answer: HubKey)] = []
-        try transaction.scan(times, from: nil) { key, value in
-            guard key.number(behind: times) < UInt64(max(0, now)) else { return false }
-            old.append((HubKey(bytes: key), HubKey(bytes: value)))
-            return old.count < Self.removalsMax
-        }
+        let old = try Self.old(in: partition, now, countMax: Self.removalsMax, transaction)
         for (time, answer) in old {
             let bytes = try transaction.withValue(answer) { Int64($0.count) } ?? 0
-            for kind in Kind.allCases where answer.bytes.first == kind.table.rawValue {
+            for kind in Kind.allCases where answer.table == kind.table {
                 totals[kind, default: 0] -= bytes
             }
             try transaction.delete(time)
@@ -125,38 +136,53 @@ struct AnswerLedger: Sendable {
         }
     }
 
+    /// Answers of a partition whose time is over, with the entries that tell the time.
+    private static func old(
+        in partition: Partition, _ now: Int64, countMax: Int, _ transaction: any HubReading
+    ) throws -> [(time: HubKey, answer: HubKey)] {
+        let times = HubKey(partition, .ledgerTime)
+        var old: [(time: HubKey, answer: HubKey)] = []
+        try transaction.scan(times, from: nil) { key, value in
+            guard key.number(behind: times) < UInt64(max(0, now)) else { return false }
+            old.append((HubKey(bytes: key), HubKey(partition, behind: value)))
+            return old.count < countMax
+        }
+        return old
+    }
+
+    /// How many bytes those answers of a kind have whose time is over, which writes will remove.
+    private func oldBytes(_ kind: Kind, _ transaction: any HubReading) throws -> Int64 {
+        try Self.old(in: partition, now, countMax: .max, transaction).reduce(0) { sum, old in
+            guard old.answer.table == kind.table else { return sum }
+            return try sum + (transaction.withValue(old.answer) { Int64($0.count) } ?? 0)
+        }
+    }
+
+    /// Removes the answers of format 1 whose time is over. Nothing adds to them.
+    static func removeOldGlobal(_ transaction: any HubWriting, now: Int64) throws {
+        for (time, answer) in try old(in: .global, now, countMax: .max, transaction) {
+            try transaction.delete(time)
+            try transaction.delete(answer)
+        }
+    }
+
     /// Removes the answers that make room.
     private func removeEnded(_ transaction: any HubWriting, _ totals: inout [Kind: Int64]) throws {
-        for key in ended where key.bytes.first == Kind.name.table.rawValue {
+        for key in ended where key.table == Kind.name.table {
             guard let stored = try transaction.value(key), stored.count >= Self.timeBytes else {
                 continue
             }
-            let time = HubKey(.ledgerTime).adding(stored.prefix(Self.timeBytes))
-                .adding(key.bytes.dropFirst())
+            let time = HubKey(partition, .ledgerTime).adding(stored.prefix(Self.timeBytes))
+                .adding(key.behindTable)
             try transaction.delete(time)
             try transaction.delete(key)
             totals[.name, default: 0] -= Int64(stored.count)
         }
     }
 
-    /// Has the bytes of all answers counted anew.
-    static func forgetTotals(_ transaction: any HubWriting) throws {
-        for kind in Kind.allCases where try transaction.value(kind.totalKey) != nil {
-            try transaction.delete(kind.totalKey)
-        }
-    }
-
-    /// How many bytes the answers of a kind have. They are counted one by one if that was not done
-    /// yet: the hub is of a version that did not count, and kept them for ten minutes.
+    /// How many bytes the answers of a kind have.
     private func total(_ kind: Kind, _ transaction: any HubReading) throws -> Int64 {
-        if let bytes = try transaction.value(kind.totalKey) {
-            return bytes.prefix(Self.timeBytes).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        }
-        var total: Int64 = 0
-        try transaction.scan(HubKey(kind.table), from: nil) { _, value in
-            total += Int64(value.count)
-            return true
-        }
-        return total
+        let bytes = try transaction.value(kind.totalKey(partition)) ?? []
+        return bytes.prefix(Self.timeBytes).reduce(Int64(0)) { $0 << 8 | Int64($1) }
     }
 }

@@ -3,8 +3,11 @@ import WireCrypto
 
 /// What a change token stands for, and its text, which says nothing to a client.
 ///
-/// 45 bytes in base64: kind (1), epoch (8), owner (4), origin (8), sequence (8), all big-endian, and
-/// the first 16 of an HMAC-SHA-256 over them with the hub's key.
+/// 53 bytes in base64: kind (1), epoch (8), partition of the database (8), zone (4; 0 for the database),
+/// origin (8), sequence (8), all big-endian, and the first 16 of an HMAC-SHA-256 over them with the
+/// hub's key. Those of format 1 have 45: they lack the partition, and the number of a database stands for
+/// the zone. They count on, since numbers of databases and of zones up to ``StateRow/lastZone`` were given
+/// once in the whole hub.
 struct FeedToken: Hashable, Sendable {
     enum Kind: UInt8, Sendable {
         case zone = 1
@@ -19,12 +22,15 @@ struct FeedToken: Hashable, Sendable {
         case unknown
     }
 
-    private static let payloadBytes = 29
+    private static let payloadBytes = 37
+    private static let payloadBytesOfFormat1 = 29
     private static let macBytes = 16
 
     var kind: Kind
-    /// The number of the zone or of the database.
-    var owner: UInt32
+    /// Of the database.
+    var partition: Partition
+    /// The number of the zone; 0 for the database.
+    var zone: UInt32
     /// Where the feed stood when the fetch that led to this token began. Tombstones up to there
     /// don't matter to its holder.
     var origin: UInt64
@@ -41,41 +47,51 @@ struct FeedToken: Hashable, Sendable {
     private func payload(_ state: StateRow) -> [UInt8] {
         var key = [kind.rawValue]
         withUnsafeBytes(of: state.epoch.bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: owner.bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: partition.number.bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: zone.bigEndian) { key.append(contentsOf: $0) }
         withUnsafeBytes(of: origin.bigEndian) { key.append(contentsOf: $0) }
         withUnsafeBytes(of: sequence.bigEndian) { key.append(contentsOf: $0) }
         return key
     }
 
-    init(_ kind: Kind, owner: UInt32, origin: UInt64, sequence: UInt64) {
+    init(
+        _ kind: Kind, _ partition: Partition, zone: UInt32 = 0, origin: UInt64, sequence: UInt64
+    ) {
         self.kind = kind
-        self.owner = owner
+        self.partition = partition
+        self.zone = zone
         self.origin = origin
         self.sequence = sequence
     }
 
     /// Reads a token of a feed that stands at `position` and has lost tombstones up to `floor`.
     init(
-        _ text: String, _ kind: Kind, owner: UInt32, position: UInt64, floor: UInt64,
-        _ state: StateRow
+        _ text: String, _ kind: Kind, _ partition: Partition, zone: UInt32, position: UInt64,
+        floor: UInt64, _ state: StateRow
     ) throws(Failure) {
-        guard let data = Data(base64Encoded: text),
-            data.count == Self.payloadBytes + Self.macBytes
-        else { throw .invalidFormat }
-        let bytes = Array(data)
-        let mac = Digest.hmac(Array(bytes.prefix(Self.payloadBytes)), key: state.tokenKey)
-        guard Digest.isEqual(Array(mac.prefix(Self.macBytes)), Array(bytes.suffix(Self.macBytes)))
+        guard let data = Data(base64Encoded: text) else { throw .invalidFormat }
+        let payload = Array(data.dropLast(Self.macBytes))
+        let isOfFormat1 = payload.count == Self.payloadBytesOfFormat1
+        guard isOfFormat1 || payload.count == Self.payloadBytes else { throw .invalidFormat }
+        let mac = Digest.hmac(payload, key: state.tokenKey)
+        guard Digest.isEqual(Array(mac.prefix(Self.macBytes)), Array(data.suffix(Self.macBytes)))
         else { throw .unknown }
         func number(_ range: Range<Int>) -> UInt64 {
-            bytes[range].reduce(0) { $0 << 8 | UInt64($1) }
+            payload[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
-        self.kind = kind
-        self.owner = owner
-        origin = number(13..<21)
-        sequence = number(21..<29)
-        guard bytes[0] == kind.rawValue, number(1..<9) == state.epoch,
-            number(9..<13) == UInt64(owner), sequence <= position,
-            max(origin, sequence) >= floor
+        let isOfFeed =
+            if isOfFormat1 {
+                number(9..<13) == (kind == .zone ? UInt64(zone) : partition.number)
+                    && zone <= state.lastZone
+            } else {
+                number(9..<17) == partition.number && number(17..<21) == UInt64(zone)
+            }
+        let positions = isOfFormat1 ? 13 : 21
+        self.init(
+            kind, partition, zone: zone, origin: number(positions..<positions + 8),
+            sequence: number(positions + 8..<positions + 16))
+        guard payload[0] == kind.rawValue, number(1..<9) == state.epoch, isOfFeed,
+            sequence <= position, max(origin, sequence) >= floor
         else { throw .unknown }
     }
 }

@@ -17,10 +17,10 @@ final class LedgerBook: Sendable {
         var bytes = 0
     }
 
-    private let owners = Locked<[HubKey: Owner]>([:])
+    private let owners = Locked<[Partition: Owner]>([:])
 
     /// The answers that have to go before another one is kept.
-    func excess(of owner: HubKey, room: Int, bytesMax: Int, now: Int64) -> [HubKey] {
+    func excess(of owner: Partition, room: Int, bytesMax: Int, now: Int64) -> [HubKey] {
         owners.withLock { owners in
             guard let known = owners[owner] else { return [] }
             var keys: [HubKey] = []
@@ -35,7 +35,7 @@ final class LedgerBook: Sendable {
     }
 
     /// Notes that answers are gone.
-    func forget(_ keys: [HubKey], of owner: HubKey) {
+    func forget(_ keys: [HubKey], of owner: Partition) {
         guard !keys.isEmpty else { return }
         let gone = Set(keys)
         owners.withLock { owners in
@@ -53,7 +53,7 @@ final class LedgerBook: Sendable {
     }
 
     /// Notes an answer that was kept.
-    func note(_ key: HubKey, of owner: HubKey, bytes: Int, until end: Int64) {
+    func note(_ key: HubKey, of owner: Partition, bytes: Int, until end: Int64) {
         owners.withLock { owners in
             var known = owners.removeValue(forKey: owner) ?? Owner()
             known.answers.append(Answer(key: key, bytes: bytes, end: end))

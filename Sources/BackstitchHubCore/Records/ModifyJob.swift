@@ -28,34 +28,37 @@ struct ModifyJob: Sendable {
         encode: (ModifyPlan, StateRow, _ isShort: Bool) -> [UInt8]
     ) throws -> Outcome {
         let zoneID = request.zoneID ?? WireZoneID()
-        try transaction.expect(zone: zoneID, access) {
-            ledger.expected + ZoneWriter.expected + ExpirySweep.expected
+        transaction.expect(zones: [zoneID], access) {
+            ledger.expected + ZoneWriter.expected(in: access.partition)
+                + ExpirySweep.expected(in: access.partition)
         }
         if let body = try ledger.knownAnswer(transaction) { return .repeated(body: body) }
-        var database = try transaction.openDatabase(access)
-        try transaction.countBytes(of: &database, access)
+        var database = try transaction.database(access)
         var zone = try transaction.zone(zoneID, access)
+        let place = zone.place(in: access.partition)
         transaction.expect {
             request.operations.compactMap(\.record.recordName).filter(ServiceNames.isRecordName)
-                .map { .key(StoredRecord.key(zone: zone.number, $0)) }
-                + ZoneWriter.expected(of: zone)
+                .map { .key(StoredRecord.key(place, $0)) }
+                + ZoneWriter.expected(of: place)
         }
         let state = try transaction.state()
         let planner = ModifyPlanner(
-            view: StoredZoneView(transaction: transaction, zone: zone.number, now: now),
+            view: StoredZoneView(transaction: transaction, place: place, now: now),
             context: ModifyContext(
                 zoneID: access.wireID(zone.zoneName), isPublic: access.isPublic, user: author,
                 now: now, tagSuffix: state.tagSuffix, sequence: zone.sequence, limits: limits,
-                bytesLeft: limits.bytesLeft(in: database, isPublic: access.isPublic)))
+                bytesLeft: limits.bytesLeft(in: database)))
         // The reference makes requests to custom zones atomic unless they say otherwise.
         let isAtomic = !zone.isDefault && (request.isAtomic ?? true)
         let plan = try planner.plan(request.operations, isAtomic: isAtomic)
         if !plan.writes.isEmpty {
             let growth = try plan.growth()
-            zone.bytes = (zone.bytes ?? 0) + growth
-            database.bytes = (database.bytes ?? 0) + growth
-            try ZoneWriter(transaction: transaction, now: now, limits: limits, assets: assets)
-                .write(plan, to: &zone)
+            zone.bytes += growth
+            database.bytes += growth
+            try ZoneWriter(
+                transaction: transaction, partition: access.partition, now: now, limits: limits,
+                assets: assets
+            ).write(plan, to: &zone)
             try transaction.noteChange(of: &zone, in: &database, access)
         }
         let body = encode(plan, state, false)

@@ -48,12 +48,12 @@ extension RecordLink {
     // MARK: Keys
 
     /// The links to a target, and to others of the same hash.
-    static func prefix(zone: UInt32, target: String) -> HubKey {
-        HubKey(.link).adding(zone).adding(hashed: target)
+    static func prefix(_ zone: ZonePlace, target: String) -> HubKey {
+        zone.key(.link).adding(hashed: target)
     }
 
     /// The key of the link from a source; its value is the target.
-    func key(zone: UInt32, source: String) -> HubKey {
-        Self.prefix(zone: zone, target: target).adding([kind.rawValue]).adding(source)
+    func key(_ zone: ZonePlace, source: String) -> HubKey {
+        Self.prefix(zone, target: target).adding([kind.rawValue]).adding(source)
     }
 }

@@ -35,45 +35,20 @@ extension ModifyPlan {
 
 extension HubLimits {
     /// How many bytes may still come into a database; nil for no limit.
-    func bytesLeft(in database: DatabaseRow, isPublic: Bool) -> Int64? {
-        let most = isPublic ? publicDatabaseBytes : privateDatabaseBytes
-        return most.map { max(0, $0 - (database.bytes ?? 0)) }
-    }
-}
-
-extension HubLimits {
-    /// How many bytes may still come into the database of a key.
-    func bytesLeft(in database: DatabaseRow, key: HubKey) -> Int64? {
-        let name = key.bytes.dropFirst(1 + MemoryLayout<UInt32>.size)
-        return bytesLeft(
-            in: database, isPublic: name.starts(with: WireDatabase.public.rawValue.utf8))
-    }
-}
-
-extension HubWriting {
-    /// Counts what the zones of a database take up, if that was not done yet: the database is of
-    /// a version that did not count.
-    func countBytes(of database: inout DatabaseRow, _ access: DatabaseAccess) throws {
-        guard database.bytes == nil else { return }
-        var total: Int64 = 0
-        for var zone in try zones(database) {
-            let bytes = try recordBytes(of: zone)
-            zone.bytes = bytes
-            total += bytes
-            try put(ZoneRow.key(database: database.number, zone.zoneName), zone)
-        }
-        database.bytes = total
-        try put(access.key, database)
+    func bytesLeft(in database: DatabaseRow) -> Int64? {
+        let most = database.name.scope == .public ? publicDatabaseBytes : privateDatabaseBytes
+        return most.map { max(0, $0 - database.bytes) }
     }
 }
 
 extension HubReading {
     /// What the records of a zone take up, counted one by one.
-    func recordBytes(of zone: ZoneRow) throws -> Int64 {
+    ///
+    /// - Parameter records: The start of their keys.
+    func recordBytes(under records: HubKey) throws -> Int64 {
         var bytes: Int64 = 0
-        let prefix = HubKey(.record).adding(zone.number)
-        try scan(prefix, from: nil) { key, value in
-            let name = key.text(behind: prefix)
+        try scan(records, from: nil) { key, value in
+            let name = key.text(behind: records)
             bytes += try StoredRecord(recordName: name, stored: value).spaceBytes()
             return true
         }

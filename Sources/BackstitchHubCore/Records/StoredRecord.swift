@@ -42,8 +42,8 @@ struct StoredRecord: Hashable, Sendable {
         self.recordType = recordType
     }
 
-    static func key(zone: UInt32, _ recordName: String) -> HubKey {
-        HubKey(.record).adding(zone).adding(recordName)
+    static func key(_ zone: ZonePlace, _ recordName: String) -> HubKey {
+        zone.key(.record).adding(recordName)
     }
 
     /// Reads a stored record.

@@ -24,6 +24,8 @@ struct ZoneFeed {
     typealias Visit = (_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) throws -> Int
 
     let zone: ZoneRow
+    /// The partition of the zone's database.
+    let partition: Partition
     let transaction: any HubReading
 
     /// Visits the records that changed after a position, oldest change first.
@@ -70,8 +72,9 @@ struct ZoneFeed {
         private(set) var isCut = false
 
         init(_ feed: ZoneFeed, _ limits: PageLimits) {
-            prefix = HubKey(.feed).adding(feed.zone.number)
-            records = HubKey(.record).adding(feed.zone.number)
+            let place = feed.zone.place(in: feed.partition)
+            prefix = place.key(.feed)
+            records = place.key(.record)
             transaction = feed.transaction
             self.limits = limits
         }

@@ -15,12 +15,12 @@ protocol ZoneView {
 /// A zone in the storage.
 struct StoredZoneView: ZoneView {
     let transaction: any HubReading
-    let zone: UInt32
+    let place: ZonePlace
     /// In milliseconds since 1970.
     let now: Int64
 
     func record(_ name: String) throws -> StoredRecord? {
-        try transaction.withValue(StoredRecord.key(zone: zone, name)) {
+        try transaction.withValue(StoredRecord.key(place, name)) {
             transaction.work.countRecord()
             return try StoredRecord(recordName: name, stored: $0)
         }
@@ -29,7 +29,7 @@ struct StoredZoneView: ZoneView {
     func visitSources(
         of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
     ) throws {
-        let prefix = RecordLink.prefix(zone: zone, target: target).adding([kind.rawValue])
+        let prefix = RecordLink.prefix(place, target: target).adding([kind.rawValue])
         try transaction.scan(prefix, from: nil) { key, value in
             guard value.elementsEqual(target.utf8) else { return true }
             return try visit(key.text(behind: prefix))
@@ -39,8 +39,9 @@ struct StoredZoneView: ZoneView {
     func uploadedAsset(
         receipt: String, recordName: String, fieldName: String
     ) throws -> WireAsset? {
-        guard let row: UploadRow = try transaction.row(UploadRow.key(receipt: receipt)),
-            row.zone == zone, row.isGood(for: recordName, fieldName), row.expires > now,
+        let key = UploadRow.key(place.partition, receipt: receipt)
+        guard let row: UploadRow = try transaction.row(key),
+            row.zone == place.number, row.isGood(for: recordName, fieldName), row.expires > now,
             let checksum = row.checksum
         else { return nil }
         return WireAsset(fileChecksum: checksum, size: row.size)

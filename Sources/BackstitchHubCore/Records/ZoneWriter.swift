@@ -9,33 +9,37 @@ struct ZoneWriter {
     private static let removedBytesMax = 4 << 20
 
     let transaction: any HubWriting
+    /// The partition of the zones' database.
+    let partition: Partition
     /// Milliseconds since 1970.
     let now: Int64
     let limits: HubLimits
     let assets: any HubFiles
 
     /// What is read to see whether deleted zones left something.
-    static let expected: [KeyQuery] = [.first(1, of: HubKey(.endedZone))]
+    static func expected(in partition: Partition) -> [KeyQuery] {
+        [.first(1, of: HubKey(partition, .endedZone))]
+    }
 
     /// What is read to see whether tombstones of a zone are old: mostly the first one is not.
-    static func expected(of zone: ZoneRow) -> [KeyQuery] {
-        let records = HubKey(.record).adding(zone.number)
-        return [.first(1, of: HubKey(.tombstone).adding(zone.number), namesUnder: records)]
+    static func expected(of zone: ZonePlace) -> [KeyQuery] {
+        [.first(1, of: zone.key(.tombstone), namesUnder: zone.key(.record))]
     }
 
     /// Writes all changes of a plan, and moves the zone's position on.
     func write(_ plan: ModifyPlan, to zone: inout ZoneRow) throws {
-        for write in plan.writes { try self.write(write, zone.number) }
+        for write in plan.writes { try self.write(write, zone.place(in: partition)) }
         zone.sequence += UInt64(plan.writes.count)
         try removeOldTombstones(of: &zone, max: max(Self.removalsMax, 2 * plan.writes.count))
         try removeEndedZones()
-        try ExpirySweep(transaction: transaction, assets: assets, limits: limits, now: now).run()
+        try ExpirySweep(
+            transaction: transaction, partition: partition, assets: assets, limits: limits, now: now
+        ).run()
     }
 
-    private func write(_ write: ModifyPlan.Write, _ zone: UInt32) throws {
+    private func write(_ write: ModifyPlan.Write, _ zone: ZonePlace) throws {
         let name = write.after.recordName
-        let feed = HubKey(.feed).adding(zone)
-        let tombstones = HubKey(.tombstone).adding(zone)
+        let (feed, tombstones) = (zone.key(.feed), zone.key(.tombstone))
         if let before = write.before {
             try transaction.delete(feed.adding(before.sequence))
             if before.isDeleted { try transaction.delete(tombstones.adding(before.sequence)) }
@@ -46,7 +50,7 @@ struct ZoneWriter {
             }
         }
         try transaction.put(feed.adding(write.after.sequence), Array(name.utf8))
-        try transaction.put(StoredRecord.key(zone: zone, name), write.after.stored)
+        try transaction.put(StoredRecord.key(zone, name), write.after.stored)
         if write.after.isDeleted {
             try transaction.put(tombstones.adding(write.after.sequence), Array(name.utf8))
         } else if write.before?.isDeleted != false {
@@ -59,37 +63,38 @@ struct ZoneWriter {
         for checksum in write.assetsBefore { try count(checksum, by: -1) }
     }
 
-    private func writeLinks(of write: ModifyPlan.Write, _ zone: UInt32) throws {
+    private func writeLinks(of write: ModifyPlan.Write, _ zone: ZonePlace) throws {
         let name = write.after.recordName
         let (linksBefore, linksAfter) = (Set(write.linksBefore), Set(write.linksAfter))
         for link in write.linksBefore where !linksAfter.contains(link) {
-            try transaction.delete(link.key(zone: zone, source: name))
+            try transaction.delete(link.key(zone, source: name))
         }
         for link in write.linksAfter where !linksBefore.contains(link) {
-            try transaction.put(link.key(zone: zone, source: name), Array(link.target.utf8))
+            try transaction.put(link.key(zone, source: name), Array(link.target.utf8))
         }
     }
 
-    static func typeKey(_ zone: UInt32, _ record: StoredRecord) -> HubKey {
-        HubKey(.type).adding(zone).adding(hashed: record.recordType).adding(record.recordName)
+    static func typeKey(_ zone: ZonePlace, _ record: StoredRecord) -> HubKey {
+        zone.key(.type).adding(hashed: record.recordType).adding(record.recordName)
     }
 
     private func count(_ checksum: String, by change: Int64) throws {
-        let key = AssetRow.key(checksum: checksum)
+        guard let file = HubFile(partition, checksum) else { throw StoredRecordView.damage }
+        let key = AssetRow.key(file)
         var row: AssetRow = try transaction.row(key) ?? AssetRow()
         row.references += change
         try transaction.put(key, row)
         guard row.references <= 0 else { return }
         // Addresses that were told of it are good for a time.
         let end = now + limits.addressMilliseconds + limits.unusedAssetMilliseconds
-        try transaction.keepAsset(checksum, until: end)
+        try transaction.keepAsset(file, until: end)
     }
 
     // MARK: Removing in passing
 
     private func removeOldTombstones(of zone: inout ZoneRow, max most: Int) throws {
-        let prefix = HubKey(.tombstone).adding(zone.number)
-        let records = HubKey(.record).adding(zone.number)
+        let place = zone.place(in: partition)
+        let (prefix, records, feed) = (place.key(.tombstone), place.key(.record), place.key(.feed))
         let oldest = now - limits.tombstoneMilliseconds
         let horizon =
             zone.sequence > limits.tombstoneChanges
@@ -109,7 +114,7 @@ struct ZoneWriter {
         for (sequence, name) in old {
             try transaction.delete(records.adding(name))
             try transaction.delete(prefix.adding(sequence))
-            try transaction.delete(HubKey(.feed).adding(zone.number).adding(sequence))
+            try transaction.delete(feed.adding(sequence))
             zone.floor = max(zone.floor, sequence)
         }
     }
@@ -131,7 +136,7 @@ struct ZoneWriter {
 
     private func firstEndedZone() throws -> HubKey? {
         var ended: HubKey?
-        try transaction.scan(HubKey(.endedZone), from: nil) { key, _ in
+        try transaction.scan(HubKey(partition, .endedZone), from: nil) { key, _ in
             ended = HubKey(bytes: key)
             return false
         }
@@ -140,11 +145,11 @@ struct ZoneWriter {
 
     /// Keys of a deleted zone, of whose files they are no more to count.
     private func keys(of ended: HubKey, max most: Int, _ bytes: inout Int) throws -> [HubKey] {
-        let number = ended.bytes.dropFirst()
+        let number = ended.behindTable
         var keys: [HubKey] = []
         let tables: [HubKey.Table] = [.record, .feed, .link, .type, .tombstone]
         for table in tables where keys.count < most && bytes < Self.removedBytesMax {
-            try transaction.scan(HubKey(table).adding(number), from: nil) { key, value in
+            try transaction.scan(HubKey(partition, table).adding(number), from: nil) { key, value in
                 // Copied first: the entry's bytes don't survive a write.
                 keys.append(HubKey(bytes: key))
                 if table == .record { try releaseAssets(of: value, &bytes) }

@@ -26,9 +26,11 @@ struct UploadRow: HubRow, Hashable, Sendable {
     }
 
     /// The address of an upload ends in a token; the receipt is another. Neither is kept.
-    static func key(token: String) -> HubKey { HubKey(.upload).adding(Digest.sha256("t" + token)) }
-    static func key(receipt: String) -> HubKey {
-        HubKey(.upload).adding(Digest.sha256("r" + receipt))
+    static func key(_ partition: Partition, token: String) -> HubKey {
+        HubKey(partition, .upload).adding(Digest.sha256("t" + token))
+    }
+    static func key(_ partition: Partition, receipt: String) -> HubKey {
+        HubKey(partition, .upload).adding(Digest.sha256("r" + receipt))
     }
 
     init(zone: UInt32, recordName: String, fieldName: String, expires: Int64) {
@@ -59,7 +61,7 @@ struct UploadRow: HubRow, Hashable, Sendable {
     }
 }
 
-/// How often the records of all zones refer to a file, and until when it is kept at least.
+/// How often the records of a database refer to a file, and until when it is kept at least.
 struct AssetRow: HubRow, Hashable, Sendable {
     static let title = "an asset"
 
@@ -67,7 +69,9 @@ struct AssetRow: HubRow, Hashable, Sendable {
     /// Milliseconds since 1970.
     var keepUntil: Int64 = 0
 
-    static func key(checksum: String) -> HubKey { HubKey(.asset).adding(checksum) }
+    static func key(_ file: HubFile) -> HubKey {
+        HubKey(file.partition, .asset).adding(file.checksum)
+    }
 
     init() {}
 

@@ -9,7 +9,7 @@ struct APITokenRow: HubRow, Hashable, Sendable {
     var label: String
 
     static func key(_ token: String) -> HubKey { key(hash: Digest.sha256(token)) }
-    static func key(hash: [UInt8]) -> HubKey { HubKey(.apiToken).adding(hash) }
+    static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .apiToken).adding(hash) }
 
     init(realm: UInt32, label: String) {
         self.realm = realm
@@ -37,7 +37,7 @@ struct WebTokenRow: HubRow, Hashable, Sendable {
     var expires: Int64
 
     static func key(_ token: String) -> HubKey { key(hash: Digest.sha256(token)) }
-    static func key(hash: [UInt8]) -> HubKey { HubKey(.webToken).adding(hash) }
+    static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .webToken).adding(hash) }
 
     init(realm: UInt32, userRecordName: String, expires: Int64) {
         self.realm = realm
@@ -69,7 +69,7 @@ struct ServerKeyRow: HubRow, Hashable, Sendable {
     var label: String
 
     /// The id is 64 hexadecimal digits.
-    static func key(id: String) -> HubKey { HubKey(.serverKey).adding(id) }
+    static func key(id: String) -> HubKey { HubKey(.global, .serverKey).adding(id) }
 
     init(realm: UInt32, publicPEM: String, userRecordName: String, label: String) {
         self.realm = realm

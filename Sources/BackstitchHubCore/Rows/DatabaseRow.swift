@@ -1,36 +1,73 @@
 import CloudKitWire
 
-/// A database: the public one of a realm, or the private one of a user.
-struct DatabaseRow: HubRow, Hashable, Sendable {
-    static let title = "a database"
+/// By what a database is known: the public one of a realm, or one of a user.
+struct DatabaseName: Hashable, Sendable {
+    var realm: UInt32
+    var scope: WireDatabase
+    /// The user; empty for the public one.
+    var user: String
 
-    /// Tells it from all others.
-    var number: UInt32
-    /// The position of the last change in the list of changed zones.
-    var sequence: UInt64 = 0
-    /// What the records of all zones take up, and the files that they hold; nil if it was not
-    /// counted yet.
-    var bytes: Int64?
-
-    static func key(realm: UInt32, _ scope: WireDatabase, user: String) -> HubKey {
-        HubKey(.database).adding(realm).adding(terminated: scope.rawValue).adding(user)
+    /// The key of its number, among what the hub shares.
+    var key: HubKey {
+        HubKey(.global, .databaseName).adding(realm).adding(terminated: scope.rawValue).adding(user)
     }
+}
 
-    /// A database without records.
-    init(number: UInt32) {
-        self.number = number
-        bytes = 0
-    }
+/// The number of a database, by its name.
+struct DatabaseNameRow: HubRow, Hashable, Sendable {
+    static let title = "the number of a database"
+
+    /// All that the database has is in this partition.
+    var partition: Partition
+
+    init(partition: Partition) { self.partition = partition }
 
     init(json: JSONObject) throws(WireFormatError) {
-        number = try json.number32("number")
-        sequence = try json.number64("sequence")
-        bytes = try json.integer("bytes")
+        partition = Partition(number: try json.number64("number"))
     }
 
     func write(to json: inout JSONWriter) {
-        json.member("number", integer: Int64(number))
+        json.member("number", integer: Int64(partition.number))
+    }
+}
+
+/// What a database's partition tells of the database.
+struct DatabaseRow: HubRow, Hashable, Sendable {
+    static let title = "a database"
+
+    var name: DatabaseName
+    /// The position of the last change in the list of changed zones.
+    var sequence: UInt64 = 0
+    /// The last number that was given to a zone; it is never given again.
+    var lastZone: UInt32
+    /// What the records of all zones take up, and the files that they hold.
+    var bytes: Int64 = 0
+
+    static func key(_ partition: Partition) -> HubKey { HubKey(partition, .database) }
+
+    /// A database without records.
+    init(_ name: DatabaseName, lastZone: UInt32) {
+        self.name = name
+        self.lastZone = lastZone
+    }
+
+    init(json: JSONObject) throws(WireFormatError) {
+        guard let scope = WireDatabase(rawValue: try json.requiredText("database")) else {
+            throw WireFormatError("There is no such kind of database.")
+        }
+        name = DatabaseName(
+            realm: try json.number32("realm"), scope: scope, user: try json.requiredText("user"))
+        sequence = try json.number64("sequence")
+        lastZone = try json.number32("lastZone")
+        bytes = try json.integer("bytes") ?? 0
+    }
+
+    func write(to json: inout JSONWriter) {
+        json.member("realm", integer: Int64(name.realm))
+        json.member("database", name.scope.rawValue)
+        json.member("user", name.user)
         json.member("sequence", integer: Int64(sequence))
+        json.member("lastZone", integer: Int64(lastZone))
         json.member("bytes", integer: bytes)
     }
 }

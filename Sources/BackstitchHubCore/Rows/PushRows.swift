@@ -9,14 +9,14 @@ struct SubscriptionRow: HubRow, Hashable, Sendable {
     var userRecordName: String
     var subscription: WireSubscription
 
-    static func prefix(database: UInt32) -> HubKey { HubKey(.subscription).adding(database) }
+    static func prefix(_ partition: Partition) -> HubKey { HubKey(partition, .subscription) }
 
-    static func prefix(database: UInt32, user: String) -> HubKey {
-        prefix(database: database).adding(hashed: user)
+    static func prefix(_ partition: Partition, user: String) -> HubKey {
+        prefix(partition).adding(hashed: user)
     }
 
-    static func key(database: UInt32, user: String, _ subscriptionID: String) -> HubKey {
-        prefix(database: database, user: user).adding(subscriptionID)
+    static func key(_ partition: Partition, user: String, _ subscriptionID: String) -> HubKey {
+        prefix(partition, user: user).adding(subscriptionID)
     }
 
     init(userRecordName: String, subscription: WireSubscription) {
@@ -48,11 +48,11 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
     /// nil of a version that did not keep it.
     var session: [UInt8]?
 
-    static func key(hash: [UInt8]) -> HubKey { HubKey(.pushToken).adding(hash) }
+    static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .pushToken).adding(hash) }
 
     /// The tokens of a user.
     static func prefix(realm: UInt32, user: String) -> HubKey {
-        HubKey(.userPushToken).adding(realm).adding(hashed: user)
+        HubKey(.global, .userPushToken).adding(realm).adding(hashed: user)
     }
 
     init(

@@ -9,7 +9,7 @@ struct RealmRow: HubRow, Hashable, Sendable {
     var environment: String
 
     static func key(container: String, environment: String) -> HubKey {
-        HubKey(.realm).adding(terminated: container).adding(environment)
+        HubKey(.global, .realm).adding(terminated: container).adding(environment)
     }
 
     init(number: UInt32, container: String, environment: String) {

@@ -4,18 +4,18 @@ import Foundation
 /// What the hub knows of itself.
 struct StateRow: HubRow, Sendable {
     static let title = "the hub's state"
-    static let key = HubKey(.state)
-    /// The version of the tables that this program reads and writes.
-    static let formatVersion: Int64 = 1
+    static let key = HubKey(.global, .state)
 
-    var version = formatVersion
     /// Another one for each hub, and after a restore: tokens of other epochs are refused.
     var epoch: UInt64
     /// Signs tokens.
     var tokenKey: [UInt8]
     /// The last numbers that were given; they are never given again.
     var lastRealm: UInt32 = 0
-    var lastDatabase: UInt32 = 0
+    var lastDatabase: UInt64 = 0
+    /// The last number that format 1 gave to a zone, when they were numbered in the whole hub: change
+    /// tokens that name a zone without its database are good up to it, and zones of new databases are
+    /// numbered from there.
     var lastZone: UInt32 = 0
 
     init(epoch: UInt64, tokenKey: [UInt8]) {
@@ -24,22 +24,17 @@ struct StateRow: HubRow, Sendable {
     }
 
     init(json: JSONObject) throws(WireFormatError) {
-        version = try json.integer("version") ?? 0
-        guard version == Self.formatVersion else {
-            throw WireFormatError("It has version \(version) of the format, not 1.")
-        }
         guard let epoch = UInt64(try json.requiredText("epoch"), radix: 16),
             let key = Data(base64Encoded: try json.requiredText("tokenKey"))
         else { throw WireFormatError("The epoch or the key is no number.") }
         self.epoch = epoch
         tokenKey = Array(key)
         lastRealm = try json.number32("lastRealm")
-        lastDatabase = try json.number32("lastDatabase")
+        lastDatabase = try json.number64("lastDatabase")
         lastZone = try json.number32("lastZone")
     }
 
     func write(to json: inout JSONWriter) {
-        json.member("version", integer: version)
         json.member("epoch", String(epoch, radix: 16))
         json.member("tokenKey", Data(tokenKey).base64EncodedString())
         json.member("lastRealm", integer: Int64(lastRealm))

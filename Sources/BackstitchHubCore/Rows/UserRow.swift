@@ -13,8 +13,11 @@ struct UserRow: HubRow, Hashable, Sendable {
     /// Whether others get the user's name.
     var isDiscoverable: Bool
 
+    /// The users of a realm.
+    static func prefix(realm: UInt32) -> HubKey { HubKey(.global, .user).adding(realm) }
+
     static func key(realm: UInt32, _ userRecordName: String) -> HubKey {
-        HubKey(.user).adding(realm).adding(userRecordName)
+        prefix(realm: realm).adding(userRecordName)
     }
 
     init(

@@ -4,7 +4,7 @@ import CloudKitWire
 struct ZoneRow: HubRow, Hashable, Sendable {
     static let title = "a zone"
 
-    /// Tells it from all others, also from those that had its name before.
+    /// Tells it from all others of the database, also from those that had its name before.
     var number: UInt32
     var zoneName: String
     var isDeleted = false
@@ -14,18 +14,17 @@ struct ZoneRow: HubRow, Hashable, Sendable {
     var floor: UInt64 = 0
     /// The position of the last change in the database's list of changed zones.
     var databaseSequence: UInt64 = 0
-    /// What the records take up, and the files that they hold; nil if it was not counted yet.
-    var bytes: Int64?
+    /// What the records take up, and the files that they hold.
+    var bytes: Int64 = 0
 
-    static func key(database: UInt32, _ zoneName: String) -> HubKey {
-        HubKey(.zone).adding(database).adding(zoneName)
+    static func key(_ partition: Partition, _ zoneName: String) -> HubKey {
+        HubKey(partition, .zone).adding(zoneName)
     }
 
     /// A zone without records.
     init(number: UInt32, zoneName: String) {
         self.number = number
         self.zoneName = zoneName
-        bytes = 0
     }
 
     init(json: JSONObject) throws(WireFormatError) {
@@ -35,7 +34,7 @@ struct ZoneRow: HubRow, Hashable, Sendable {
         sequence = try json.number64("sequence")
         floor = try json.number64("floor")
         databaseSequence = try json.number64("databaseSequence")
-        bytes = try json.integer("bytes")
+        bytes = try json.integer("bytes") ?? 0
     }
 
     func write(to json: inout JSONWriter) {
@@ -50,4 +49,19 @@ struct ZoneRow: HubRow, Hashable, Sendable {
 
     /// Whether it is the zone that every database has, which has no feed and is not atomic.
     var isDefault: Bool { zoneName == WireZoneID.defaultZoneName }
+
+    /// Where its records are.
+    func place(in partition: Partition) -> ZonePlace {
+        ZonePlace(partition: partition, number: number)
+    }
+}
+
+/// Where the records of a zone are, and what belongs to them.
+struct ZonePlace: Hashable, Sendable {
+    let partition: Partition
+    /// The zone's number in its database.
+    let number: UInt32
+
+    /// The start of the zone's keys of a table.
+    func key(_ table: HubKey.Table) -> HubKey { HubKey(partition, table).adding(number) }
 }

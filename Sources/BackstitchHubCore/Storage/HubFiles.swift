@@ -1,4 +1,41 @@
-/// Where a hub keeps files: one for each content, named by its SHA-256 in hexadecimal digits.
+import WireCrypto
+
+/// A file by its content. Databases share none, so that each can be measured and erased alone.
+package struct HubFile: Hashable, Sendable {
+    /// That of the database whose records hold the file.
+    package let partition: Partition
+    /// The SHA-256 of the content in hexadecimal digits.
+    package let checksum: String
+
+    /// nil if the text is no checksum.
+    package init?(_ partition: Partition, _ checksum: String) {
+        let digits = checksum.utf8
+        guard digits.count == Digest.byteCount * 2,
+            digits.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+        else { return nil }
+        (self.partition, self.checksum) = (partition, checksum)
+    }
+
+    /// The file as addresses name it.
+    package var text: String { "\(partition.text)-\(checksum)" }
+
+    /// nil if the text names no file.
+    package init?(text: String) {
+        guard let (partition, checksum) = Partition.split(text) else { return nil }
+        self.init(partition, String(checksum))
+    }
+}
+
+extension Partition {
+    /// The partition that a text begins with, and what comes after the hyphen; nil if there is none.
+    package static func split(_ text: String) -> (Partition, Substring)? {
+        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let partition = Partition(text: parts[0]) else { return nil }
+        return (partition, parts[1])
+    }
+}
+
+/// Where a hub keeps files.
 ///
 /// Names come from the hub alone, so that no request can name another file.
 package protocol HubFiles: Sendable {
@@ -13,31 +50,70 @@ package protocol HubFiles: Sendable {
     /// Whether files can be written.
     var space: FileSpace { get }
 
-    /// The place of a content; nil if the text is no checksum.
-    func path(_ checksum: String) -> String?
+    // MARK: Files
 
-    /// Whether a content is there.
-    func holds(_ checksum: String) -> Bool
+    /// The place of a file, whether it is there or not.
+    func path(_ file: HubFile) -> String
 
-    /// The size of a content in bytes; nil if it is not there.
-    func byteCount(_ checksum: String) -> Int?
+    /// The size of a file in bytes; nil if it is not there.
+    func byteCount(_ file: HubFile) -> Int?
 
-    /// The place for an upload that begins.
+    /// Bytes of a file.
+    ///
+    /// - Parameter range: Where they lie; what of it is behind the file's end is left out.
+    /// - Throws: A failure if the file is not there or can't be read.
+    func read(_ file: HubFile, _ range: Range<Int>) throws -> [UInt8]
+
+    /// Removes a file; nothing happens if it is not there.
+    ///
+    /// - Returns: Whether it is gone.
+    func remove(_ file: HubFile) -> Bool
+
+    /// Removes all files of a partition.
+    func removeAll(of partition: Partition) throws
+
+    // MARK: Uploads
+
+    /// The place for an upload in one piece. What is there when the hub ends is lost.
     func incomingPath(_ name: [UInt8]) -> String
 
     /// Writes what was uploaded to its place.
     func write(_ bytes: [UInt8], to path: String) throws
 
+    /// The place for an upload in parts. What is there stays until it is kept or discarded, also when the
+    /// hub ends.
+    func partsPath(_ name: [UInt8]) -> String
+
+    /// How far an upload in parts came, in bytes: where its next part begins. 0 before the first.
+    func uploadedBytes(at path: String) throws -> Int
+
+    /// Adds a part to an upload; it is on disk when this returns.
+    ///
+    /// A part that comes again, because its sender did not hear of the first time, takes the place of what
+    /// is there from its offset on. One caller at a time may add to an upload.
+    ///
+    /// - Parameter offset: Where the part begins.
+    /// - Throws: ``PartGap`` if bytes before it are missing; nothing is changed then.
+    func append(_ part: [UInt8], to path: String, at offset: Int) throws
+
     /// Removes an upload; nothing happens if it is not there.
     func discard(_ path: String)
 
     /// Keeps what was uploaded, so that it survives a power cut.
-    func keep(_ path: String, checksum: String) throws
+    func keep(_ path: String, as file: HubFile) throws
+}
 
-    /// Removes a content; nothing happens if it is not there.
-    ///
-    /// - Returns: Whether it is gone.
-    func remove(_ checksum: String) -> Bool
+extension HubFiles {
+    /// Whether a file is there.
+    package func holds(_ file: HubFile) -> Bool { byteCount(file) != nil }
+}
+
+/// A part of an upload that does not follow what came before.
+package struct PartGap: Error, Hashable {
+    /// Where the next part has to begin, in bytes.
+    package let uploadedBytes: Int
+
+    package init(uploadedBytes: Int) { self.uploadedBytes = uploadedBytes }
 }
 
 /// Whether files can be written.

@@ -1,7 +1,7 @@
 import BackstitchCore
 import XXHash
 
-/// A key: the byte of its table, then parts that sort as bytes.
+/// A key: the number of its partition, the byte of its table, then parts that sort as bytes.
 package struct HubKey: Hashable, Sendable {
     /// The tables. FORMAT.md has their keys and values.
     package enum Table: UInt8, Sendable {
@@ -11,9 +11,10 @@ package struct HubKey: Hashable, Sendable {
         case user = 0x04
         case webToken = 0x05
         case serverKey = 0x06
-        case database = 0x07
+        case databaseName = 0x07
         case zone = 0x08
         case databaseFeed = 0x09
+        case database = 0x0A
         case record = 0x10
         case feed = 0x11
         case link = 0x12
@@ -38,17 +39,41 @@ package struct HubKey: Hashable, Sendable {
     package private(set) var bytes: [UInt8]
 
     /// What is kept for the parts of a key, in bytes: most keys find room, so that they are not moved.
-    private static let usualBytes = 64
+    private static let usualBytes = 72
 
-    /// The start of all keys of a table.
-    package init(_ table: Table) {
+    /// The start of all keys of a partition.
+    package init(_ partition: Partition) {
         bytes = []
         bytes.reserveCapacity(Self.usualBytes)
+        withUnsafeBytes(of: partition.number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// The start of all keys of a table in a partition.
+    package init(_ partition: Partition, _ table: Table) {
+        self.init(partition)
         bytes.append(table.rawValue)
+    }
+
+    /// The key with these bytes behind its partition.
+    package init(_ partition: Partition, behind bytes: some Sequence<UInt8>) {
+        self.init(partition)
+        self.bytes.append(contentsOf: bytes)
     }
 
     /// A key read from the storage.
     package init(bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
+
+    /// The partition; nil of a key without one.
+    package var partition: Partition? { bytes.withUnsafeBytes { Partition(key: $0) } }
+
+    /// What lies behind the partition, the same in all partitions.
+    package var behindPartition: ArraySlice<UInt8> { bytes.dropFirst(Partition.byteCount) }
+
+    /// The table; nil if this version has none of that byte.
+    package var table: Table? { behindPartition.first.flatMap(Table.init) }
+
+    /// What lies behind the byte of the table.
+    package var behindTable: ArraySlice<UInt8> { behindPartition.dropFirst() }
 
     /// The key with a number behind it.
     package consuming func adding(_ number: UInt32) -> HubKey { adding(bigEndian: number) }

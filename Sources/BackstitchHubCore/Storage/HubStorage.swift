@@ -11,13 +11,17 @@ package protocol HubStorage: Sendable {
 
     /// Runs a closure that writes, and returns when what it wrote is on disk.
     ///
+    /// It writes to the partitions that are named and to no other; it may read all. A storage that
+    /// locks partitions takes them in ascending order.
+    ///
     /// Closures run one after another; several may share a commit. One that throws leaves no trace.
     /// It may run more than once, so it must not count or collect outside of itself. Whose turn it is
     /// depends on what the writes of each client cost.
     ///
     /// - Throws: ``WorkGivenUp`` if the work had to end before it ran, or what the closure throws.
     func write<R: Sendable>(
-        _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
+        _ work: RequestWork, to partitions: Partitions,
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R
 
     /// Has all writes fail that wait, and those that come: the hub ends.
@@ -33,11 +37,11 @@ extension HubStorage {
         try read(RequestWork(), body)
     }
 
-    /// As ``write(_:_:)``, for the hub itself.
+    /// As ``write(_:to:_:)``, for the hub itself.
     package func write<R: Sendable>(
-        _ body: @escaping @Sendable (any HubWriting) throws -> R
+        to partitions: Partitions, _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
-        try await write(RequestWork(), body)
+        try await write(RequestWork(), to: partitions, body)
     }
 }
 

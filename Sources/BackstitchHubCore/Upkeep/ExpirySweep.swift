@@ -2,16 +2,20 @@ import CloudKitWire
 
 /// Removes rows whose time is over, and files that nothing refers to any more.
 ///
-/// Each such row has an entry in a table that is sorted by time. Writes look at what is due in passing,
-/// so that a hub that nobody writes to does nothing.
+/// Each such row has an entry in a table of its partition that is sorted by time. Writes to the partition
+/// look at what is due in passing, so that a hub that nobody writes to does nothing.
 struct ExpirySweep {
     /// The most entries that a write looks at, beside two for each that it adds.
     private static let entriesMax = 32
 
     /// What is read to see whether something is due: mostly the first entry is not.
-    static let expected: [KeyQuery] = [.first(1, of: HubKey(.expiry))]
+    static func expected(in partition: Partition) -> [KeyQuery] {
+        [.first(1, of: HubKey(partition, .expiry))]
+    }
 
     let transaction: any HubWriting
+    /// Whose rows are looked at.
+    let partition: Partition
     let assets: any HubFiles
     let limits: HubLimits
     /// Milliseconds since 1970.
@@ -19,13 +23,13 @@ struct ExpirySweep {
 
     /// Removes what is due.
     func run() throws {
-        let table = HubKey(.expiry)
+        let table = HubKey(partition, .expiry)
         let most = Self.entriesMax + 2 * transaction.work.expiries
         var due: [(entry: HubKey, row: HubKey)] = []
         try transaction.scan(table, from: nil) { key, _ in
             guard key.number(behind: table) <= UInt64(max(0, now)) else { return false }
             let start = table.bytes.count + MemoryLayout<UInt64>.size
-            due.append((HubKey(bytes: key), HubKey(bytes: .init(rebasing: key[start...]))))
+            due.append((HubKey(bytes: key), HubKey(partition, behind: key[start...])))
             return due.count < most
         }
         for (entry, row) in due {
@@ -54,8 +58,8 @@ struct ExpirySweep {
         guard let row: AssetRow = try transaction.row(key), row.references <= 0,
             row.keepUntil <= now
         else { return }
-        let checksum = String(decoding: key.bytes.dropFirst(), as: UTF8.self)
-        guard assets.remove(checksum) else {
+        let checksum = String(decoding: key.behindTable, as: UTF8.self)
+        if let file = HubFile(partition, checksum), !assets.remove(file) {
             return try transaction.noteExpiry(of: key, at: now + limits.unusedAssetMilliseconds)
         }
         try transaction.delete(key)
@@ -63,15 +67,17 @@ struct ExpirySweep {
 }
 
 extension HubWriting {
-    /// Has a row looked at once a time has come.
+    /// Has a row looked at once a time has come, with the rows of its partition.
     func noteExpiry(of key: HubKey, at end: Int64) throws {
+        guard let partition = key.partition else { return }
         work.expiries += 1
-        try put(HubKey(.expiry).adding(UInt64(max(0, end))).adding(key.bytes), [])
+        let entry = HubKey(partition, .expiry).adding(UInt64(max(0, end)))
+        try put(entry.adding(key.behindPartition), [])
     }
 
     /// Keeps a file until a time at least.
-    func keepAsset(_ checksum: String, until end: Int64) throws {
-        let key = AssetRow.key(checksum: checksum)
+    func keepAsset(_ file: HubFile, until end: Int64) throws {
+        let key = AssetRow.key(file)
         var row: AssetRow = try row(key) ?? AssetRow()
         guard end > row.keepUntil else { return }
         row.keepUntil = end
@@ -84,9 +90,4 @@ extension HubWriting {
         try put(key, row)
         try noteExpiry(of: key, at: row.expires)
     }
-}
-
-extension HubKey {
-    /// The table of the key; nil if it is none of this version.
-    fileprivate var table: Table? { bytes.first.flatMap(Table.init) }
 }

@@ -33,9 +33,9 @@ extension HubDiagnosis {
         }
         try storage.read { transaction in
             do { _ = try transaction.state() } catch { note("\(error)") }
-            // Tables that this version does not know are counted too.
-            for table in UInt8.min...UInt8.max {
-                let prefix = withUnsafeBytes(of: table) { HubKey(bytes: $0) }
+            // All partitions, and tables that this version does not know.
+            for first in UInt8.min...UInt8.max {
+                let prefix = withUnsafeBytes(of: first) { HubKey(bytes: $0) }
                 try transaction.scan(prefix, from: nil) { key, value in
                     rows += 1
                     do {
@@ -56,29 +56,38 @@ extension HubDiagnosis {
         at key: HubKey, _ value: UnsafeRawBufferPointer, _ transaction: any HubReading,
         _ assets: any HubFiles
     ) throws {
+        guard let partition = key.partition else { return }
         let bytes = Array(value)
-        let zone = key.bytes.dropFirst().prefix(4)
-        switch key.bytes.first.flatMap(HubKey.Table.init) {
+        let zone = key.behindTable.prefix(4)
+        switch key.table {
         case .record:
             records += 1
             let record = try StoredRecord(recordName: "", stored: value)
-            let feed = HubKey(.feed).adding(zone).adding(record.sequence)
+            let feed = HubKey(partition, .feed).adding(zone).adding(record.sequence)
             if try transaction.value(feed) == nil {
                 note("The change feed of a zone lacks a record. Restore a backup.")
             }
         case .feed:
-            let name = HubKey(.record).adding(zone).adding(bytes)
+            let name = HubKey(partition, .record).adding(zone).adding(bytes)
             if try transaction.withValue(name, { _ in true }) == nil {
                 note(
                     "The change feed of a zone names a record that is not there. Restore a backup.")
             }
         case .asset:
             let row = try AssetRow(stored: bytes)
-            let checksum = String(decoding: key.bytes.dropFirst(), as: UTF8.self)
+            let checksum = String(decoding: key.behindTable, as: UTF8.self)
             guard row.references > 0 else { return }
             files += 1
-            if !assets.holds(checksum) {
-                note("The file '\(checksum)' is missing in the folder 'assets'. Restore a backup.")
+            if let file = HubFile(partition, checksum), !assets.holds(file) {
+                note(
+                    "The file '\(checksum)' is missing in the folder 'assets/\(partition.text)'. "
+                        + "Restore a backup.")
+            }
+        case .databaseName:
+            let row = try DatabaseNameRow(stored: bytes)
+            let database: DatabaseRow? = try transaction.row(DatabaseRow.key(row.partition))
+            if database?.name.key != key {
+                note("A database is not where its name says. Restore a backup.")
             }
         case .realm: _ = try RealmRow(stored: bytes)
         case .apiToken: _ = try APITokenRow(stored: bytes)

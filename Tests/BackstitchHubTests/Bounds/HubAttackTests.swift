@@ -261,14 +261,7 @@ struct HubAttackTests {
 
     private static func rows(_ hub: MeteredHub, _ tables: HubKey.Table...) throws -> Int {
         try hub.fixture.hub.storage.read { transaction in
-            var count = 0
-            for table in tables {
-                try transaction.scan(HubKey(table), from: nil) { _, _ in
-                    count += 1
-                    return true
-                }
-            }
-            return count
+            try tables.reduce(0) { try $0 + transaction.count($1) }
         }
     }
 

@@ -32,6 +32,7 @@ struct PastWriter {
         try JSONEncoder().encode(credentials)
             .write(to: URL(fileURLWithPath: folder + "/credentials.json"))
         try await writeRest(past, credentials)
+        try await writeTraffic(past, credentials)
         try await writeStore(past, credentials)
         past.hub.close()
     }
@@ -94,7 +95,7 @@ struct PastWriter {
             .write(to: URL(fileURLWithPath: folder + "/courier.json"))
     }
 
-    private static func expectDone(_ codes: [String]) throws {
+    static func expectDone(_ codes: [String]) throws {
         guard codes.isEmpty else { throw HubFailure("The hub refused: \(codes)") }
     }
 

@@ -13,6 +13,8 @@ final class MemoryHubStorage: HubStorage {
         var roundTrips = 0
         /// Keys and ranges that nobody told of, each of which is a round trip.
         var misses: [HubKey] = []
+        /// The most keys that one of them wrote.
+        var writesMax = 0
     }
 
     private struct State {
@@ -23,6 +25,16 @@ final class MemoryHubStorage: HubStorage {
 
     private let state = Locked(State())
     private let writer = SerialThread(checkWaiting: {})
+
+    /// A storage with entries.
+    init(_ entries: [[UInt8]: [UInt8]] = [:]) {
+        state.withLock { state in
+            for (key, value) in entries { state.entries[key] = value }
+        }
+    }
+
+    /// All entries.
+    var entries: [[UInt8]: [UInt8]] { state.withLock { $0.entries.values } }
 
     /// What transactions cost since the last look.
     func takeMeter() -> Meter {
@@ -39,25 +51,26 @@ final class MemoryHubStorage: HubStorage {
     }
 
     func write<R: Sendable>(
-        _ work: RequestWork, _ body: @escaping @Sendable (any HubWriting) throws -> R
+        _ work: RequestWork, to partitions: Partitions,
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
             guard !state.withLock({ $0.isRefusing }) else {
                 return continuation.resume(throwing: WorkGivenUp())
             }
             writer.submit { [self] in
-                continuation.resume(with: Result { try writeNow(work, body) })
+                continuation.resume(with: Result { try writeNow(work, partitions, body) })
             }
         }
     }
 
     private func writeNow<R>(
-        _ work: RequestWork, _ body: (any HubWriting) throws -> R
+        _ work: RequestWork, _ partitions: Partitions, _ body: (any HubWriting) throws -> R
     ) throws -> R {
         guard !state.withLock({ $0.isRefusing }) else { throw WorkGivenUp() }
         try work.check()
         work.unlimit()
-        let transaction = MemoryTransaction(state.withLock { $0.entries }, work)
+        let transaction = MemoryTransaction(state.withLock { $0.entries }, work, partitions)
         defer { note(transaction) }
         let result = try body(transaction)
         // The writer alone changes the entries.
@@ -71,6 +84,7 @@ final class MemoryHubStorage: HubStorage {
         state.withLock { state in
             state.meter.roundTrips += transaction.meter.roundTrips
             state.meter.misses += transaction.meter.misses
+            state.meter.writesMax = max(state.meter.writesMax, transaction.overlay.all.count)
         }
     }
 
@@ -82,7 +96,7 @@ final class MemoryHubStorage: HubStorage {
 /// Entries in the order of their keys.
 private struct SortedEntries {
     private(set) var keys: [[UInt8]] = []
-    private var values: [[UInt8]: [UInt8]] = [:]
+    private(set) var values: [[UInt8]: [UInt8]] = [:]
 
     subscript(key: [UInt8]) -> [UInt8]? {
         get { values[key] }
@@ -143,8 +157,11 @@ private final class MemoryTransaction: HubWriting {
     /// By prefix: where what was fetched begins and ends; nil if it ends with the prefix.
     private var ranges: [[UInt8]: (start: [UInt8], end: [UInt8]?)] = [:]
 
-    init(_ entries: SortedEntries, _ work: RequestWork) {
-        (self.entries, self.work) = (entries, work)
+    /// Where it may write.
+    private let partitions: Partitions
+
+    init(_ entries: SortedEntries, _ work: RequestWork, _ partitions: Partitions = []) {
+        (self.entries, self.work, self.partitions) = (entries, work, partitions)
     }
 
     // MARK: What was told
@@ -234,11 +251,13 @@ private final class MemoryTransaction: HubWriting {
     // MARK: Writing
 
     func put(_ key: HubKey, _ value: [UInt8]) throws {
+        partitions.checkWrite(key)
         work.countWrite(bytes: value.count)
         overlay.set(key.bytes, value)
     }
 
     func delete(_ key: HubKey) throws {
+        partitions.checkWrite(key)
         work.countWrite()
         overlay.set(key.bytes, nil)
     }

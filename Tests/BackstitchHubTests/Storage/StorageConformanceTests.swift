@@ -35,9 +35,14 @@ import Testing
     /// What a step saw: entries in the order of the visit.
     private typealias Seen = [[UInt8]]
 
+    private static let partitions = [Partition(number: 1), Partition(number: 0x1000)]
+
     private static func key(_ bytes: [UInt8]) -> HubKey {
         bytes.withUnsafeBytes { HubKey(bytes: $0) }
     }
+
+    /// A key of the first partition.
+    private static let someKey = HubKey(partitions[0], behind: [0x01])
 
     private static func run(_ steps: [Step], _ transaction: any HubReading) throws -> [Seen] {
         try steps.map { step in
@@ -115,10 +120,12 @@ import Testing
             }
         }
 
-        mutating func key() -> [UInt8] { [pick([0x01, 0x10])] + bytes(0...3) }
+        mutating func key() -> [UInt8] {
+            pick(StorageConformanceTests.partitions).bytes + bytes(1...3)
+        }
 
         mutating func step() -> Step {
-            let prefix = Array(key().prefix(pick([1, 1, 2, 3])))
+            let prefix = Array(key().prefix(pick([8, 8, 9, 10])))
             let inside = pick([nil, prefix + bytes(0...2)])
             let most = pick([1, 2, 5, 1_000])
             switch Int.random(in: 0..<9, using: &random) {
@@ -157,7 +164,9 @@ import Testing
                 let isRefused = maker.pick([true, false, false, false])
                 var after = entries
                 let expected = Self.model(steps, &after)
-                let seen: [Seen]? = try? await storage.write { transaction in
+                let seen: [Seen]? = try? await storage.write(
+                    to: Partitions(Self.partitions)
+                ) { transaction in
                     let seen = try Self.run(steps, transaction)
                     #expect(seen == expected, "seed \(seed), transaction \(number)")
                     if isRefused { throw Refused() }
@@ -165,8 +174,8 @@ import Testing
                 }
                 #expect((seen == nil) == isRefused, "seed \(seed), transaction \(number)")
                 if !isRefused { entries = after }
-                let look = [UInt8]([0x01, 0x10]).map { table in
-                    Step.scan(prefix: [table], from: nil, countMax: 10_000)
+                let look = Self.partitions.map {
+                    Step.scan(prefix: $0.bytes, from: nil, countMax: 10_000)
                 }
                 let left = try storage.read { try Self.run(look, $0) }
                 #expect(left == Self.model(look, &entries), "seed \(seed), after \(number)")
@@ -180,12 +189,12 @@ import Testing
     ) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
-        let key = Self.key([0x01])
+        let key = Self.someKey
         let count = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<200 {
                 group.addTask {
                     let result: Void? = try? await storage.write(
-                        RequestWork(client: "\(number % 7)")
+                        RequestWork(client: "\(number % 7)"), to: [Self.partitions[0]]
                     ) { transaction in
                         let count = try transaction.value(key)?.first ?? 0
                         try transaction.put(key, [count &+ 1])
@@ -204,8 +213,8 @@ import Testing
     func `a reader keeps its snapshot while others write`(engine: Engine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
-        let key = Self.key([0x01])
-        try await storage.write { try $0.put(key, [1]) }
+        let key = Self.someKey
+        try await storage.write(to: [Self.partitions[0]]) { try $0.put(key, [1]) }
         let (isReading, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         async let reader = Self.onAnotherThread {
             try storage.read { transaction in
@@ -216,7 +225,7 @@ import Testing
             }
         }
         try await Self.onAnotherThread { isReading.wait() }
-        try await storage.write { try $0.put(key, [2]) }
+        try await storage.write(to: [Self.partitions[0]]) { try $0.put(key, [2]) }
         mayGoOn.signal()
         #expect(try await reader == [[1], [1]])
         #expect(try storage.read { try $0.value(key) } == [2])
@@ -236,8 +245,126 @@ import Testing
         defer { storage.close() }
         storage.refuseWrites()
         await #expect(throws: WorkGivenUp.self) {
-            try await storage.write { try $0.put(Self.key([0x01]), []) }
+            try await storage.write(to: [Self.partitions[0]]) { try $0.put(Self.someKey, []) }
         }
-        #expect(try storage.read { try $0.value(Self.key([0x01])) } == nil)
+        #expect(try storage.read { try $0.value(Self.someKey) } == nil)
     }
+
+    // MARK: Partitions
+
+    /// Fills two partitions, so that each has the neighbours of the other's keys.
+    private static func fill(_ storage: any HubStorage) async throws {
+        try await storage.write(to: Partitions(partitions)) { transaction in
+            for (number, partition) in partitions.enumerated() {
+                for byte in UInt8.min...9 {
+                    try transaction.put(
+                        HubKey(partition, behind: [byte, 0xFF]),
+                        [UInt8](repeating: byte, count: number))
+                }
+            }
+        }
+    }
+
+    private static func entries(
+        _ storage: any HubStorage, _ partition: Partition
+    ) throws -> [[UInt8]] {
+        try storage.read { transaction in
+            var entries: [[UInt8]] = []
+            try transaction.scan(HubKey(partition), from: nil) { key, value in
+                entries.append(Array(key.dropFirst(Partition.byteCount)) + Array(value))
+                return true
+            }
+            return entries
+        }
+    }
+
+    @Test(arguments: Engine.allCases)
+    func `a partition is measured by itself`(engine: Engine) async throws {
+        let storage = try engine.storage()
+        defer { storage.close() }
+        try await Self.fill(storage)
+        let sizes = try storage.read { transaction in
+            try (Self.partitions + [Partition(number: 2)]).map { try transaction.size(of: $0) }
+        }
+        #expect(sizes.map(\.entries) == [10, 10, 0])
+        #expect(sizes.map(\.bytes) == [100, 110, 0])
+    }
+
+    @Test(arguments: Engine.allCases, Engine.allCases)
+    func `a partition is copied to another number, here or elsewhere`(
+        engine: Engine, other: Engine
+    ) async throws {
+        let (storage, elsewhere) = (try engine.storage(), try other.storage())
+        defer {
+            storage.close()
+            elsewhere.close()
+        }
+        try await Self.fill(storage)
+        let (from, to) = (Self.partitions[1], Partition(number: 2))
+        try await storage.write(to: [to]) { try $0.copy(from, to: $0, as: to) }
+        try await elsewhere.write(to: [to]) { target in
+            try storage.read { try $0.copy(from, to: target, as: to) }
+        }
+        let expected = try Self.entries(storage, from)
+        #expect(expected.count == 10)
+        #expect(try Self.entries(storage, to) == expected)
+        #expect(try Self.entries(elsewhere, to) == expected)
+        #expect(try Self.entries(storage, Self.partitions[0]).count == 10)
+    }
+
+    @Test(arguments: Engine.allCases)
+    func `a partition is erased bit by bit, and no other`(engine: Engine) async throws {
+        let storage = try engine.storage()
+        defer { storage.close() }
+        try await Self.fill(storage)
+        let erased = Self.partitions[0]
+        var isGone: [Bool] = []
+        while isGone.last != true, isGone.count < 9 {
+            isGone.append(
+                try await storage.write(to: [erased]) { try $0.erase(erased, countMax: 4) })
+        }
+        #expect(isGone == [false, false, true])
+        #expect(try Self.entries(storage, erased).isEmpty)
+        #expect(try Self.entries(storage, Self.partitions[1]).count == 10)
+    }
+
+    @Test func `partitions are taken in ascending order, each once`() {
+        let partitions: Partitions = [
+            Partition(number: 7), .global, Partition(number: 7), Partition(number: 3),
+        ]
+        #expect(partitions.ascending.map(\.number) == [0, 3, 7])
+    }
+
+    @Test func `a write to a partition that was not named stops the program: LMDB`() async {
+        await #expect(processExitsWith: .failure) {
+            let storage = try LMDBHubStorage.temporary()
+            try await storage.write(to: [.global, Partition(number: 2)]) {
+                try $0.put(HubKey(Partition(number: 1), .zone), [])
+            }
+        }
+    }
+
+    @Test func `a write to a partition that was not named stops the program: memory`() async {
+        await #expect(processExitsWith: .failure) {
+            let storage = MemoryHubStorage()
+            try await storage.write(to: [.global]) {
+                try $0.delete(HubKey(Partition(number: 1), .zone))
+            }
+        }
+    }
+
+    @Test func `the text of a partition is one alone`() {
+        for number in [0, 1, 10, 255, UInt64.max] {
+            let partition = Partition(number: number)
+            #expect(Partition(text: partition.text) == partition)
+        }
+        for text in ["", "00", "0a", "A", "+1", "-1", " 1", "g", "10000000000000000", "1 "] {
+            #expect(Partition(text: text) == nil, "\(text)")
+        }
+    }
+}
+
+extension Partition {
+    /// Its number as keys have it.
+    fileprivate var bytes: [UInt8] { HubKey(self).bytes }
 }

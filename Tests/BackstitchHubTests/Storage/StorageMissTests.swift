@@ -54,19 +54,19 @@ import Testing
             .modifyRecords, #"{"operations":[]}"#,
             headers: [HubRequest.Header(WireHeader.requestID, "0"), named[1]])
         let saves = Self.saves("create", count)
-        await expectTold(.modifyRecords, saves, roundTrips: 5, headers: named)
+        await expectTold(.modifyRecords, saves, roundTrips: 4, headers: named)
         // It comes again, and gets its first answer.
-        await expectTold(.modifyRecords, saves, roundTrips: 5, headers: named)
-        await expectTold(.modifyRecords, Self.saves("forceUpdate", count), roundTrips: 5)
+        await expectTold(.modifyRecords, saves, roundTrips: 4, headers: named)
+        await expectTold(.modifyRecords, Self.saves("forceUpdate", count), roundTrips: 4)
         let names = (0..<count).map { #"{"recordName":"r\#($0)"}"# }.joined(separator: ",")
         await expectTold(
-            .lookupRecords, "{\(MeteredHub.zoneID),\"records\":[\(names)]}", roundTrips: 5)
+            .lookupRecords, "{\(MeteredHub.zoneID),\"records\":[\(names)]}", roundTrips: 4)
         let feed = "{\(MeteredHub.zoneID),\"resultsLimit\":\(count)}"
-        await expectTold(.recordChanges, feed, roundTrips: 5)
-        await expectTold(.zoneChanges, "{\"zones\":[\(feed)]}", roundTrips: 5)
+        await expectTold(.recordChanges, feed, roundTrips: 4)
+        await expectTold(.zoneChanges, "{\"zones\":[\(feed)]}", roundTrips: 4)
         // The page is full before the feed ends.
         let half = "{\(MeteredHub.zoneID),\"resultsLimit\":\(max(1, count / 2))}"
-        await expectTold(.zoneChanges, "{\"zones\":[\(half)]}", roundTrips: 5)
+        await expectTold(.zoneChanges, "{\"zones\":[\(half)]}", roundTrips: 4)
     }
 
     @Test func `so do lists of zones`() async {

@@ -16,15 +16,18 @@ extension Hub {
         let bytesMax = configuration.limits.modifiedBytes
         return try await writeOnce(call, access) { transaction in
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+            let place = zone.place(in: access.partition)
             var bytes = 0
-            let items = try zip(request.places, receipts).map { place, receipt in
-                let name = place.recordName ?? ""
+            let items = try zip(request.places, receipts).map { wanted, receipt in
+                let name = wanted.recordName ?? ""
                 guard bytes <= bytesMax else {
                     return WireItem<WireAsset>.failure(.record(name), ModifyBudget.tooMuch)
                 }
-                let record = try transaction.liveRecord(name, in: zone)
+                let record = try transaction.liveRecord(name, in: place)
                 bytes += record?.fieldsJSON.count ?? 0
-                guard case .asset(var asset) = try record?.fields()[place.fieldName]?.value else {
+                guard case .asset(var asset) = try record?.fields()[wanted.fieldName]?.value,
+                    let file = HubFile(access.partition, asset.fileChecksum ?? "")
+                else {
                     return WireItem<WireAsset>.failure(
                         .record(name), WireError(.notFound, "Asset not found"))
                 }
@@ -33,8 +36,8 @@ extension Hub {
                     zone: zone.number, recordName: "", fieldName: "", expires: expires)
                 row.checksum = asset.fileChecksum
                 row.size = asset.size
-                try transaction.put(row, at: UploadRow.key(receipt: receipt))
-                try transaction.keepAsset(asset.fileChecksum ?? "", until: end)
+                try transaction.put(row, at: UploadRow.key(access.partition, receipt: receipt))
+                try transaction.keepAsset(file, until: end)
                 asset.receipt = receipt
                 return .value(asset)
             }

@@ -16,20 +16,20 @@ extension Hub {
             guard ServiceNames.isRecordName(name), ServiceNames.isIdentifier(place.fieldName) else {
                 throw WireError(.badRequest, "An upload takes the names of a record and a field.")
             }
-            let token = configuration.clock.secret(32).hexadecimal
+            let secret = configuration.clock.secret(32).hexadecimal
+            let token = "\(access.partition.text)-\(secret)"
             return (name: name, field: place.fieldName, token: token)
         }
-        let keys = places.map { UploadRow.key(token: $0.token) }
-        let user = access.key.adding([0]).adding(access.author ?? "")
-        let (limits, sweep, baseURL) = (configuration.limits, sweep, baseURL)
+        let keys = places.map { UploadRow.key(access.partition, token: $0.token) }
+        let user = access.name.key.adding([0]).adding(access.author ?? "")
+        let (limits, sweep, baseURL) = (configuration.limits, sweep(of: access.partition), baseURL)
         let (uploads, now) = (uploads, now)
         return try await writeOnce(call, access) { transaction in
-            var database = try transaction.openDatabase(access)
-            try transaction.countBytes(of: &database, access)
+            let database = try transaction.database(access)
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
-            let bytesLeft = limits.bytesLeft(in: database, isPublic: access.isPublic)
+            let bytesLeft = limits.bytesLeft(in: database)
             guard bytesLeft != 0 else { throw Self.noSpace }
-            guard uploads.note(keys, of: user, in: access.key, limits, now: now) else {
+            guard uploads.note(keys, of: user, in: access.partition, limits, now: now) else {
                 throw WireError(
                     .limitExceeded,
                     "Too many addresses for uploads are given out. Use them, or save the records that "
@@ -40,7 +40,7 @@ extension Hub {
                     zone: zone.number, recordName: place.name, fieldName: place.field,
                     expires: expires)
                 row.bytesMax = bytesLeft
-                try transaction.put(row, at: UploadRow.key(token: place.token))
+                try transaction.put(row, at: UploadRow.key(access.partition, token: place.token))
             }
             try sweep(transaction)
             let tokens = places.map {

@@ -12,20 +12,17 @@ extension Hub {
     ) throws -> HubResponse {
         let count = try pageCount(resultsLimit, call)
         return try storage.read(call.work) { transaction in
-            transaction.expect { [.key(StateRow.key), .key(access.key)] }
-            guard let database = try transaction.database(access) else {
-                throw HubFailure("A database was not made before it was read.")
-            }
+            transaction.expect(zones: [], access)
+            let database = try transaction.database(access)
             let state = try transaction.state()
             var token = FeedToken(
-                .database, owner: database.number, origin: database.sequence, sequence: 0)
+                .database, access.partition, origin: database.sequence, sequence: 0)
             if let text {
                 token = try Self.token(
-                    text, .database, owner: database.number, position: database.sequence, floor: 0,
-                    state)
+                    text, .database, access.partition, position: database.sequence, floor: 0, state)
             }
             let (zones, moreComing) = try Self.changedZones(
-                database, after: &token.sequence, count: count, transaction)
+                database, access, after: &token.sequence, count: count, transaction)
             return .object { json in
                 json.member("zones", array: zones) { json, zone in
                     json.object { Self.wireZone(zone, access, state).write(to: &$0) }
@@ -37,14 +34,14 @@ extension Hub {
     }
 
     private static func changedZones(
-        _ database: DatabaseRow, after position: inout UInt64, count: Int,
+        _ database: DatabaseRow, _ access: DatabaseAccess, after position: inout UInt64, count: Int,
         _ transaction: any HubReading
     ) throws -> (zones: [ZoneRow], moreComing: Bool) {
-        let prefix = HubKey(.databaseFeed).adding(database.number)
+        let prefix = HubKey(access.partition, .databaseFeed)
         var zones: [ZoneRow] = []
         var moreComing = false
         transaction.expect {
-            let rows = HubKey(.zone).adding(database.number)
+            let rows = HubKey(access.partition, .zone)
             return [
                 .first(
                     count + 1, of: prefix, from: prefix.adding(position + 1), namesUnder: rows)
@@ -56,11 +53,8 @@ extension Hub {
                 moreComing = true
                 return false
             }
-            if let zone: ZoneRow = try transaction.row(
-                ZoneRow.key(database: database.number, name))
-            {
-                zones.append(zone)
-            }
+            let zone: ZoneRow? = try transaction.row(ZoneRow.key(access.partition, name))
+            if let zone { zones.append(zone) }
             return true
         }
         position = moreComing ? zones.last?.databaseSequence ?? position : database.sequence

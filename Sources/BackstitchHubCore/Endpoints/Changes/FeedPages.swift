@@ -21,14 +21,16 @@ extension Hub {
         let count = try pageCount(request.resultsLimit, call)
         let state = try transaction.state()
         var token = FeedToken(
-            .zone, owner: zone.number, origin: zone.sequence,
+            .zone, access.partition, zone: zone.number, origin: zone.sequence,
             sequence: request.isReverse == true ? zone.sequence + 1 : 0)
         if let text = request.syncToken {
             token = try Self.token(
-                text, .zone, owner: zone.number, position: zone.sequence, floor: zone.floor, state)
+                text, .zone, access.partition, zone: zone.number, position: zone.sequence,
+                floor: zone.floor, state)
         }
         return PageStart(
-            feed: ZoneFeed(zone: zone, transaction: transaction), token: token,
+            feed: ZoneFeed(zone: zone, partition: access.partition, transaction: transaction),
+            token: token,
             limits: ZoneFeed.PageLimits(count: count, bytes: bytes), state: state)
     }
 
@@ -66,12 +68,12 @@ extension Hub {
 
     /// Reads the token of a request.
     static func token(
-        _ text: String, _ kind: FeedToken.Kind, owner: UInt32, position: UInt64, floor: UInt64,
-        _ state: StateRow
+        _ text: String, _ kind: FeedToken.Kind, _ partition: Partition, zone: UInt32 = 0,
+        position: UInt64, floor: UInt64, _ state: StateRow
     ) throws(WireError) -> FeedToken {
         do throws(FeedToken.Failure) {
             return try FeedToken(
-                text, kind, owner: owner, position: position, floor: floor, state)
+                text, kind, partition, zone: zone, position: position, floor: floor, state)
         } catch {
             let reason =
                 switch error {

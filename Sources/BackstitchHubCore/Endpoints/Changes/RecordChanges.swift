@@ -6,8 +6,8 @@ extension Hub {
         _ feed: ZoneFeedRequest, _ call: HubCall, _ access: DatabaseAccess
     ) throws -> HubResponse {
         return try storage.read(call.work) { transaction in
-            try transaction.expect(zone: feed.zoneID, access)
-            let addresses = try addresses(transaction)
+            transaction.expect(zones: [feed.zoneID], access)
+            let addresses = try addresses(access, transaction)
             let start = try pageStart(
                 of: feed, bytes: configuration.limits.pageBytes, call, access, transaction)
             return try .object { json in

@@ -7,9 +7,8 @@ extension Hub {
     ) throws -> HubResponse {
         try checkCount(request.zones.count)
         return try storage.read(call.work) { transaction in
-            transaction.expect { [.key(StateRow.key), .key(access.key)] }
-            try transaction.expect(zones: request.zones.map(\.zoneID), access)
-            let addresses = try addresses(transaction)
+            transaction.expect(zones: request.zones.map(\.zoneID), access)
+            let addresses = try addresses(access, transaction)
             // Shared, so that a request for many zones gets no more than one for a single zone. Once the
             // reply is full, zones have empty pages with more to come.
             var bytesLeft = configuration.limits.pageBytes

@@ -11,13 +11,13 @@ extension Hub {
         let pageBytes = configuration.limits.pageBytes
         return try storage.read(call.work) { transaction in
             let id = request.zoneID ?? WireZoneID()
-            try transaction.expect(zone: id, access)
-            let zone = try transaction.zone(id, access)
+            transaction.expect(zones: [id], access)
+            let place = try transaction.zone(id, access).place(in: access.partition)
             transaction.expect {
                 request.records.filter { ServiceNames.isRecordName($0.recordName) }
-                    .map { .key(StoredRecord.key(zone: zone.number, $0.recordName)) }
+                    .map { .key(StoredRecord.key(place, $0.recordName)) }
             }
-            let addresses = try addresses(transaction)
+            let addresses = try addresses(access, transaction)
             let optionKeys = request.options.desiredKeys.map(Set.init)
             return try .object(numbersAsStrings: request.options.numbersAsStrings) { json in
                 try json.array("records") { json in
@@ -25,7 +25,7 @@ extension Hub {
                         var error = Self.noRoom
                         if json.byteCount < pageBytes {
                             let keys = wanted.desiredKeys.map(Set.init) ?? optionKeys
-                            let record = try transaction.liveRecord(wanted.recordName, in: zone)
+                            let record = try transaction.liveRecord(wanted.recordName, in: place)
                             if let record {
                                 RecordReply(desiredKeys: keys, addresses: addresses)
                                     .write(record, to: &json)

@@ -12,13 +12,14 @@ extension Hub {
             request: request, access: access, author: author, now: now,
             limits: configuration.limits, assets: assets, ledger: answers)
         let (limits, baseURL, extensions) = (configuration.limits, baseURL, call.extensions)
-        let outcome = try await storage.write(call.work) { transaction in
+        let outcome = try await storage.write(call.work, to: [access.partition]) { transaction in
             try job.run(transaction) { plan, state, isShort in
                 Self.body(
                     of: plan, request, extensions, isShort: isShort,
                     AssetAddresses(
                         baseURL: baseURL, key: state.tokenKey,
-                        expires: job.now + limits.addressMilliseconds), limits)
+                        expires: job.now + limits.addressMilliseconds,
+                        partition: access.partition), limits)
             }
         }
         switch outcome {
@@ -28,14 +29,15 @@ extension Hub {
         case .done(let body, let changes):
             let deleted = changes.count { $0.kind == .deleted }
             metrics.countRecords(saved: changes.count - deleted, deleted: deleted)
-            ledger.forget(answers.ended, of: access.key)
+            ledger.forget(answers.ended, of: access.partition)
             noteAnswer(body, of: job)
             if !changes.isEmpty {
                 if changes.contains(where: { $0.record.hasAssets }) {
-                    releaseUploads(of: request)
+                    releaseUploads(of: request, access)
                 }
                 let zoneName = request.zoneID?.zoneName ?? WireZoneID.defaultZoneName
                 notify(of: changes, in: [zoneName], access, sender: call.pushToken, call.work)
+                await sweepOthers()
             }
             return .json(body)
         }
@@ -44,18 +46,18 @@ extension Hub {
     private func noteAnswer(_ body: [UInt8], of job: ModifyJob) {
         guard let key = job.ledger.nameKey else { return }
         ledger.note(
-            key, of: job.access.key,
+            key, of: job.access.partition,
             bytes: min(body.count, AnswerLedger.answerBytesMax) + AnswerLedger.entryBytes,
             until: job.now + job.limits.ledgerMilliseconds)
     }
 
     /// Forgets the space of files that records may hold now, and that counts as theirs.
-    private func releaseUploads(of request: ModifyRecordsRequest) {
+    private func releaseUploads(of request: ModifyRecordsRequest, _ access: DatabaseAccess) {
         for operation in request.operations {
             for field in operation.record.fields.values {
                 for case .asset(let asset) in field.value?.elements ?? [] {
                     if let receipt = asset.receipt {
-                        uploads.release(UploadRow.key(receipt: receipt))
+                        uploads.release(UploadRow.key(access.partition, receipt: receipt))
                     }
                 }
             }

@@ -11,17 +11,16 @@ extension Hub {
             limits: configuration.limits)
         return try storage.read(call.work) { transaction in
             let zones: [ZoneRow]
-            if request.zoneID == nil, request.isZoneWide,
-                let database = try transaction.database(access)
-            {
-                zones = try transaction.zones(database)
+            if request.zoneID == nil, request.isZoneWide {
+                zones = try transaction.zones(access)
             } else {
                 zones = [try transaction.zone(request.zoneID ?? WireZoneID(), access)]
             }
-            let page = try runner.run(zones, transaction)
-            let addresses = try addresses(transaction)
+            let page = try runner.run(zones, in: access.partition, transaction)
+            let addresses = try addresses(access, transaction)
             let keys = request.options.desiredKeys.map(Set.init)
-            let syncToken = try call.wantsSyncToken ? Self.syncToken(of: zones, transaction) : nil
+            let syncToken =
+                try call.wantsSyncToken ? Self.syncToken(of: zones, access, transaction) : nil
             return .object(numbersAsStrings: request.options.numbersAsStrings) { json in
                 // As replies have them, records may be larger than they are stored.
                 let count = json.array("records") { json in
@@ -47,10 +46,12 @@ extension Hub {
 
     /// Where the feed of the one zone stands that a query is about; nil if it has no feed.
     private static func syncToken(
-        of zones: [ZoneRow], _ transaction: any HubReading
+        of zones: [ZoneRow], _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws -> String? {
         guard zones.count == 1, let zone = zones.first, !zone.isDefault else { return nil }
-        return FeedToken(.zone, owner: zone.number, origin: zone.sequence, sequence: zone.sequence)
-            .text(try transaction.state())
+        return FeedToken(
+            .zone, access.partition, zone: zone.number, origin: zone.sequence,
+            sequence: zone.sequence
+        ).text(try transaction.state())
     }
 }

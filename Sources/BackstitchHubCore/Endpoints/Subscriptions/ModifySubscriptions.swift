@@ -32,12 +32,11 @@ extension Hub {
         _ access: DatabaseAccess, _ transaction: any HubWriting, _ limits: HubLimits,
         room: inout Int
     ) throws -> WireSubscription {
-        let database = try transaction.openDatabase(access)
         func key(_ id: String) throws(WireError) -> HubKey {
             guard ServiceNames.isRecordName(id) else {
                 throw WireError(.badRequest, "A subscriptionID has 1 to 255 ASCII characters.")
             }
-            return SubscriptionRow.key(database: database.number, user: user, id)
+            return SubscriptionRow.key(access.partition, user: user, id)
         }
         switch operation {
         case .create(var subscription), .update(var subscription):

@@ -3,9 +3,8 @@ import CloudKitWire
 extension HubReading {
     /// How many subscriptions a user has in a database.
     func subscriptionCount(of user: String, _ access: DatabaseAccess) throws -> Int {
-        guard let database = try database(access) else { return 0 }
         var count = 0
-        let prefix = SubscriptionRow.prefix(database: database.number, user: user)
+        let prefix = SubscriptionRow.prefix(access.partition, user: user)
         try scan(prefix, from: nil) { _, _ in
             count += 1
             return true
@@ -17,8 +16,7 @@ extension HubReading {
     func subscriptions(
         of user: String, _ access: DatabaseAccess
     ) throws -> [SubscriptionRow] {
-        guard let database = try database(access) else { return [] }
-        let prefix = SubscriptionRow.prefix(database: database.number, user: user)
+        let prefix = SubscriptionRow.prefix(access.partition, user: user)
         return try rows(under: prefix, as: SubscriptionRow.self)
             .map(\.row).filter { $0.userRecordName == user }
     }

@@ -22,7 +22,7 @@ struct UserDirectory {
     ///
     /// - Complexity: O(*n*) in the users of the environment.
     func all() throws -> [UserRow] {
-        try transaction.rows(under: HubKey(.user).adding(realm), as: UserRow.self).map(\.row)
+        try transaction.rows(under: UserRow.prefix(realm: realm), as: UserRow.self).map(\.row)
     }
 
     /// Those who are asked for, as far as there are some. All users are read once if one of them is

@@ -4,15 +4,13 @@ extension Hub {
     /// All zones: `zones/list`.
     func listZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
         try storage.read(call.work) { transaction in
-            transaction.expect { [.key(StateRow.key), .key(access.key)] }
-            let database = try transaction.database(access)
             transaction.expect {
                 let most = configuration.limits.zonesPerDatabase
-                return database.map {
-                    [.first(most + 1, of: HubKey(.zone).adding($0.number))]
-                } ?? []
+                return [
+                    .key(StateRow.key), .first(most + 1, of: HubKey(access.partition, .zone)),
+                ]
             }
-            let zones = try database.map { try transaction.zones($0) } ?? []
+            let zones = try transaction.zones(access)
             let state = try transaction.state()
             let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
             return .json(ZonesResponse(zones: items).body())
@@ -25,7 +23,8 @@ extension Hub {
         guard !zone.isDeleted else { return WireZone(zoneID: id, isDeleted: true) }
         guard !zone.isDefault else { return WireZone(zoneID: id, isAtomic: false) }
         let token = FeedToken(
-            .zone, owner: zone.number, origin: zone.sequence, sequence: zone.sequence)
+            .zone, access.partition, zone: zone.number, origin: zone.sequence,
+            sequence: zone.sequence)
         return WireZone(zoneID: id, syncToken: token.text(state), isAtomic: true)
     }
 }

@@ -7,8 +7,7 @@ extension Hub {
     ) throws -> HubResponse {
         try checkCount(request.zones.count)
         return try storage.read(call.work) { transaction in
-            transaction.expect { [.key(StateRow.key), .key(access.key)] }
-            try transaction.expect(zones: request.zones, access)
+            transaction.expect(zones: request.zones, access)
             let state = try transaction.state()
             let items = try request.zones.map { id -> WireItem<WireZone> in
                 do {

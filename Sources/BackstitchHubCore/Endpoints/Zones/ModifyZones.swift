@@ -11,7 +11,7 @@ extension Hub {
         }
         try checkCount(request.operations.count)
         let (limits, assets, now) = (configuration.limits, assets, now)
-        let response = try await storage.write(call.work) { transaction in
+        let response = try await storage.write(call.work, to: [access.partition]) { transaction in
             let state = try transaction.state()
             var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
             let items = try request.operations.map { operation -> WireItem<WireZone> in
@@ -27,8 +27,10 @@ extension Hub {
                 return zone.zoneID.zoneName
             }
             try transaction.deleteSubscriptions(toZones: Set(deleted), of: access)
-            try ZoneWriter(transaction: transaction, now: now, limits: limits, assets: assets)
-                .removeEndedZones()
+            try ZoneWriter(
+                transaction: transaction, partition: access.partition, now: now, limits: limits,
+                assets: assets
+            ).removeEndedZones()
             return ZonesResponse(zones: items)
         }
         // Nothing of the zones' records changed, so that those alone hear of it who listen to the database.
@@ -55,9 +57,9 @@ extension Hub {
                     .badRequest,
                     "A zone name has 1 to 255 ASCII characters and starts with no underscore.")
             }
-            var database = try transaction.openDatabase(access)
+            var database = try transaction.database(access)
             let known: ZoneRow? = try transaction.row(
-                ZoneRow.key(database: database.number, id.zoneName))
+                ZoneRow.key(access.partition, id.zoneName))
             if let known, !known.isDeleted { return known }
             guard room > 0 || known != nil else {
                 throw WireError(

@@ -1,0 +1,107 @@
+/// A part of a hub's storage that is written by itself: what the whole hub shares, or one database.
+///
+/// Its number leads its keys, so that it is one range, and what lies behind the number names no
+/// partition, so that a copy under another number reads the same.
+package struct Partition: Hashable, Comparable, Sendable {
+    /// The bytes of its number in keys.
+    package static let byteCount = MemoryLayout<UInt64>.size
+    /// State, names, credentials, sessions and devices.
+    package static let global = Partition(number: 0)
+
+    /// 0 for the global one, or the number of the database.
+    package let number: UInt64
+
+    package init(number: UInt64) { self.number = number }
+
+    /// The partition of a key; nil of one without a partition.
+    package init?(key: UnsafeRawBufferPointer) {
+        guard key.count > Self.byteCount else { return nil }
+        number = UInt64(bigEndian: key.loadUnaligned(as: UInt64.self))
+    }
+
+    package static func < (left: Partition, right: Partition) -> Bool { left.number < right.number }
+
+    /// The number in hexadecimal digits, as addresses and folders have it.
+    package var text: String { String(number, radix: 16) }
+
+    /// The partition of a text, which is the one that ``text`` gives.
+    package init?(text: some StringProtocol) {
+        guard let number = UInt64(text, radix: 16), String(number, radix: 16) == text else {
+            return nil
+        }
+        self.number = number
+    }
+}
+
+/// The partitions that a transaction writes, in the order in which a storage with locks takes those.
+package struct Partitions: Hashable, Sendable, ExpressibleByArrayLiteral {
+    /// Each once.
+    package let ascending: [Partition]
+
+    package init(_ partitions: some Sequence<Partition>) { ascending = Set(partitions).sorted() }
+
+    package init(arrayLiteral partitions: Partition...) { self.init(partitions) }
+
+    /// Stops a program that writes to a partition that its transaction did not name; in release builds
+    /// nothing is checked.
+    package func checkWrite(_ key: HubKey) {
+        assert(
+            ascending.contains { $0 == key.partition },
+            "A transaction writes to a partition that it did not name.")
+    }
+}
+
+/// What a partition takes up.
+package struct PartitionSize: Hashable, Sendable {
+    package var entries = 0
+    /// Of keys and values.
+    package var bytes = 0
+}
+
+extension HubReading {
+    /// What a partition takes up, without the files of its records.
+    ///
+    /// - Complexity: O(*n*) in its entries.
+    package func size(of partition: Partition) throws -> PartitionSize {
+        var size = PartitionSize()
+        try scan(HubKey(partition), from: nil) { key, value in
+            size.entries += 1
+            size.bytes += key.count + value.count
+            return true
+        }
+        return size
+    }
+
+    /// Copies the entries of a partition to another one, of this storage or another.
+    ///
+    /// What the target has under the same keys is replaced; nothing else of it is changed.
+    ///
+    /// - Complexity: O(*n*) in the entries, all in one transaction.
+    package func copy(
+        _ partition: Partition, to target: any HubWriting, as other: Partition
+    ) throws {
+        try scan(HubKey(partition), from: nil) { key, value in
+            // Copied first: the entry's bytes don't survive a write.
+            let bytes = Array(value)
+            try target.put(HubKey(other, behind: key.dropFirst(Partition.byteCount)), bytes)
+            return true
+        }
+    }
+}
+
+extension HubWriting {
+    /// Erases entries of a partition, so many at most. Files are the caller's to remove.
+    ///
+    /// - Returns: Whether none is left.
+    package func erase(_ partition: Partition, countMax: Int) throws -> Bool {
+        var keys: [HubKey] = []
+        var hasMore = false
+        try scan(HubKey(partition), from: nil) { key, _ in
+            hasMore = keys.count == countMax
+            if !hasMore { keys.append(HubKey(bytes: key)) }
+            return !hasMore
+        }
+        for key in keys { try delete(key) }
+        return !hasMore
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+import WireCrypto
+
+@testable import BackstitchHub
+@testable import BackstitchHubCore
+
+/// What a hub's files promise, wherever they are.
+@Suite("Files of a hub") struct FilesConformanceTests {
+    enum Place: CaseIterable {
+        case folder
+        case memory
+    }
+
+    /// Files that go at the end of the test.
+    private final class Kept {
+        let files: any HubFiles
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("files-\(UUID().uuidString)").path
+
+        init(_ place: Place) throws {
+            if place == .folder {
+                try FileManager.default.createDirectory(
+                    atPath: folder, withIntermediateDirectories: true)
+            }
+            files = place == .memory ? MemoryHubFiles() : try Self.open(folder)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+        /// The files as the next hub has them.
+        func reopened() throws -> any HubFiles {
+            files is MemoryHubFiles ? files : try Self.open(folder)
+        }
+
+        private static func open(_ folder: String) throws -> FolderFiles {
+            try FolderFiles(folder: folder + "/assets", of: folder)
+        }
+    }
+
+    private static func file(_ text: String, in number: UInt64 = 1) throws -> HubFile {
+        try #require(HubFile(Partition(number: number), Digest.sha256(text).hexadecimal))
+    }
+
+    private static func keep(_ text: String, as file: HubFile, _ files: any HubFiles) throws {
+        let path = files.incomingPath(Array(text.utf8))
+        try files.write(Array(text.utf8), to: path)
+        try files.keep(path, as: file)
+    }
+
+    @Test(arguments: Place.allCases)
+    func `what is kept is there, in its partition alone`(place: Place) throws {
+        let kept = try Kept(place)
+        let files = kept.files
+        defer { withExtendedLifetime(kept) {} }
+        let (here, there) = (try Self.file("abc"), try Self.file("abc", in: 2))
+        #expect(files.byteCount(here) == nil && !files.holds(here))
+        try Self.keep("abc", as: here, files)
+        #expect(files.byteCount(here) == 3 && !files.holds(there))
+        try Self.keep("abc", as: there, files)
+        // The same once more is no failure.
+        try Self.keep("abc", as: there, files)
+        #expect(files.remove(here) && files.remove(here))
+        #expect(!files.holds(here) && files.holds(there))
+        #expect(throws: (any Error).self) {
+            try files.keep(files.incomingPath([9]), as: here)
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `bytes of a file are read as far as it goes`(place: Place) throws {
+        let kept = try Kept(place)
+        let files = kept.files
+        defer { withExtendedLifetime(kept) {} }
+        let file = try Self.file("0123456789")
+        try Self.keep("0123456789", as: file, files)
+        for (range, text) in [
+            (0..<10, "0123456789"), (0..<1, "0"), (9..<10, "9"), (3..<7, "3456"), (8..<20, "89"),
+            (10..<12, ""), (30..<40, ""), (4..<4, ""),
+        ] {
+            #expect(String(decoding: try files.read(file, range), as: UTF8.self) == text)
+        }
+        #expect(throws: (any Error).self) { try files.read(Self.file("none"), 0..<1) }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `an upload in parts goes on where it stood, also with the next hub`(place: Place) throws {
+        let kept = try Kept(place)
+        let file = try Self.file("0123456789")
+        let path = kept.files.partsPath([1])
+        #expect(try kept.files.uploadedBytes(at: path) == 0)
+        try kept.files.append(Array("0123".utf8), to: path, at: 0)
+        let cut = kept.files.incomingPath([2])
+        try kept.files.write([1], to: cut)
+        kept.files.endServing()
+        let next = try kept.reopened()
+        try next.beginServing()
+        #expect(try next.uploadedBytes(at: path) == 4)
+        // What came in one piece and was cut is gone.
+        #expect(throws: (any Error).self) { try next.keep(cut, as: file) }
+        #expect(throws: PartGap(uploadedBytes: 4)) {
+            try next.append(Array("6789".utf8), to: path, at: 6)
+        }
+        #expect(try next.uploadedBytes(at: path) == 4)
+        try next.append(Array("45x".utf8), to: path, at: 4)
+        // It comes again, and is another one.
+        try next.append(Array("4567".utf8), to: path, at: 4)
+        #expect(try next.uploadedBytes(at: path) == 8)
+        try next.append([], to: path, at: 8)
+        try next.append(Array("89".utf8), to: path, at: 8)
+        try next.keep(path, as: file)
+        #expect(try next.uploadedBytes(at: path) == 0)
+        #expect(try next.read(file, 0..<20) == Array("0123456789".utf8))
+        next.endServing()
+    }
+
+    @Test(arguments: Place.allCases)
+    func `an upload in parts that is discarded begins anew`(place: Place) throws {
+        let kept = try Kept(place)
+        let files = kept.files
+        defer { withExtendedLifetime(kept) {} }
+        let path = files.partsPath([1])
+        try files.append([1, 2], to: path, at: 0)
+        files.discard(path)
+        files.discard(path)
+        #expect(try files.uploadedBytes(at: path) == 0)
+        #expect(throws: PartGap(uploadedBytes: 0)) { try files.append([3], to: path, at: 2) }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `the files of a partition go together`(place: Place) throws {
+        let kept = try Kept(place)
+        let files = kept.files
+        defer { withExtendedLifetime(kept) {} }
+        for number in [1, 0x10, 2] as [UInt64] {
+            try Self.keep("a", as: Self.file("a", in: number), files)
+            try Self.keep("b", as: Self.file("b", in: number), files)
+        }
+        try files.removeAll(of: Partition(number: 1))
+        try files.removeAll(of: Partition(number: 1))
+        for (number, isThere) in [(1, false), (0x10, true), (2, true)] as [(UInt64, Bool)] {
+            for text in ["a", "b"] {
+                #expect(try files.holds(Self.file(text, in: number)) == isThere)
+            }
+        }
+        try Self.keep("a", as: Self.file("a"), files)
+        #expect(try files.holds(Self.file("a")))
+    }
+
+    @Test func `a file's text is one alone, and no path`() throws {
+        let file = try Self.file("a", in: 0x2A)
+        #expect(HubFile(text: file.text) == file && file.text.hasPrefix("2a-"))
+        let checksum = file.checksum
+        for text in [
+            checksum, "-" + checksum, "2A-" + checksum, "02a-" + checksum, "2a-" + checksum + "0",
+            "2a-" + checksum.uppercased(), "2a-../" + checksum.dropFirst(3), "2a--" + checksum, "",
+        ] {
+            #expect(HubFile(text: text) == nil, "\(text)")
+        }
+    }
+}
