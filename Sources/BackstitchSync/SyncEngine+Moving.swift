@@ -123,7 +123,7 @@ extension SyncEngine {
             for zone in claims.bound {
                 do {
                     left = try await fetchAgain(left, from: zone, takesOlder: takesOlder).left
-                } catch let error as ServiceError where error.endsZone {
+                } catch let error as ServiceError where error.code.scope == .zone {
                     continue
                 }
             }

@@ -12,8 +12,8 @@ extension SyncEngine {
         wholes = []
         isZoneChanged = false
         let zoneName = zoneName
-        if let error = try await settleZone() { return machine.outcome(of: error) }
-        if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
+        if let error = try await settleZone() { return RoundOutcome(before: error) }
+        if let error = try await finishRemoteReset() { return RoundOutcome(before: error) }
         try await noteExchange()
         let state = try store.read { try $0.reader.zoneState(zoneName) }
         prefersLocal = state.prefersLocal == true

@@ -38,7 +38,7 @@ extension SyncEngine {
                 rest = rest.dropFirst(count)
             } catch let error as ServiceError where error.code == .limitExceeded && count > 1 {
                 count /= 2
-            } catch let error as ServiceError where !error.code.concernsEverything {
+            } catch let error as ServiceError where error.code.scope == .record {
                 rest = rest.dropFirst(count)
             }
         }
@@ -92,17 +92,5 @@ extension SyncEngine {
                 }
                 try merged.mergeDuplicates(context, policy)
             })
-    }
-}
-
-extension ServiceError.Code {
-    /// Whether a request that fails so says something about all others, too.
-    fileprivate var concernsEverything: Bool {
-        switch self {
-        case .conflict, .alreadyExists, .unknownItem, .batchFailed, .limitExceeded,
-            .referenceViolation, .invalidRequest, .assetMissing:
-            false
-        default: true
-        }
     }
 }

@@ -114,7 +114,7 @@ extension SyncEngine {
             try await service.deleteZone(zone)
         } catch {
             // If it is gone already, that is what was wanted.
-            if !error.endsZone { throw error }
+            if error.code.scope != .zone { throw error }
         }
     }
 
@@ -138,14 +138,8 @@ extension SyncEngine {
     }
 
     static func refused(_ error: ServiceError) -> SyncError {
-        let isBlocked: Bool
-        if case .blocked = SyncMachine().outcome(of: error) {
-            isBlocked = true
-        } else {
-            isBlocked = false
-        }
-        return SyncError(
-            isBlocked ? .blocked : .unreachable,
+        SyncError(
+            error.code.scope == .account ? .blocked : .unreachable,
             "The service did not do it (\(error)). Nothing was changed here; try again later.",
             serviceError: error)
     }

@@ -34,14 +34,11 @@ extension SyncMachine {
                     postpone(index, .outdated)
                 }
             case .failed(let error):
-                if error.endsZone { return handle(.failed(error)) }
-                switch error.code {
-                case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion:
-                    block(error)
-                case .permissionDenied, .invalidRequest:
-                    park(index, error, &decisions)
-                default:
-                    postpone(index, error)
+                if error.code.scope == .zone { return handle(.failed(error)) }
+                switch error.code.retry {
+                case .never: park(index, error, &decisions)
+                case .after(.change): block(error)
+                default: postpone(index, error)
                 }
             }
         }

@@ -146,18 +146,16 @@ package struct SyncMachine: Sendable {
 
     /// The zone is gone: what is known of it is of no use any more.
     private mutating func zoneEnded(_ code: ServiceError.Code) -> SyncAction {
-        switch code {
-        case .zoneDeletedByUser, .zonePurged:
+        if code.retry == .after(.decision) {
             state = .suspending(code)
             return .suspend(code)
-        default:
-            guard restart() else {
-                return finish(
-                    .backOff(ServiceError(code, reason: "The zone ended several times in a row.")))
-            }
-            state = .forgetting
-            return .forgetService
         }
+        guard restart() else {
+            return finish(
+                .backOff(ServiceError(code, reason: "The zone ended several times in a row.")))
+        }
+        state = .forgetting
+        return .forgetService
     }
 
     private mutating func restart() -> Bool {
@@ -174,25 +172,25 @@ package struct SyncMachine: Sendable {
     // MARK: Failures of whole requests
 
     private mutating func failed(_ error: ServiceError) -> SyncAction {
-        switch error.code {
-        case .zoneNotFound, .zoneDeletedByUser, .zonePurged, .encryptedDataReset:
+        switch error.code.scope {
+        case .zone:
             return zoneEnded(error.code)
-        case .network, .serviceUnavailable, .zoneBusy, .rateLimited:
-            return finish(.backOff(error))
-        case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion,
-            .permissionDenied:
+        case .account:
             return finish(.blocked(error))
-        case .tokenExpired:
-            guard restart() else { return finish(.backOff(error)) }
-            if state == .checkingDatabase {
+        case .request:
+            guard error.code.retry == .after(.newToken), restart() else {
+                return finish(.backOff(error))
+            }
+            switch state {
+            case .checkingDatabase:
                 state = .droppingDatabaseToken
                 return .dropDatabaseToken
+            case .pulling:
+                state = .beginningFullFetch
+                return .beginFullFetch
+            default: return finish(.backOff(error))
             }
-            guard state == .pulling else { return finish(.backOff(error)) }
-            state = .beginningFullFetch
-            return .beginFullFetch
-        case .conflict, .alreadyExists, .unknownItem, .batchFailed, .limitExceeded,
-            .referenceViolation, .invalidRequest, .assetMissing:
+        case .record:
             switch state {
             case .pushing(let indexes): return refused(indexes, error)
             case .lookingUp(let indexes): return lookUpRefused(indexes, error)
@@ -202,16 +200,14 @@ package struct SyncMachine: Sendable {
     }
 }
 
-extension SyncMachine {
+extension RoundOutcome {
     /// How a round ends that fails with an error before it has done anything.
-    package func outcome(of error: ServiceError) -> RoundOutcome {
-        var machine = SyncMachine(limits: limits)
-        guard case .finish(let outcome) = machine.handle(.failed(error)) else {
-            return .backOff(error)
-        }
-        return outcome
+    package init(before error: ServiceError) {
+        self = error.code.scope == .account ? .blocked(error) : .backOff(error)
     }
+}
 
+extension SyncMachine {
     /// An item of the running pass.
     package func item(_ index: Int) -> PushItem { push.items[index] }
 }
