@@ -27,7 +27,7 @@ extension SyncEngine {
         _ take: ([LookupResult], [Item]) async throws -> Void
     ) async throws {
         var rest = items[...]
-        var count = max(1, machine.limits.operationsPerRequest)
+        var count = max(1, machine.exchange.limits.operationsPerRequest)
         while !rest.isEmpty {
             try checkCalled()
             let part = Array(rest.prefix(count))

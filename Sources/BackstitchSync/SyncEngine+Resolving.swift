@@ -19,7 +19,7 @@ extension SyncEngine {
             @escaping @Sendable (LogWriter, ConflictSettings, inout MergeResults) throws ->
             Void
     ) async throws -> MergeResults {
-        let prefersLocal = prefersLocal
+        let prefersLocal = machine.round?.prefersLocal ?? false
         var settings = ConflictSettings(
             prefersLocal ? ConflictRules(.clientWins) : configuration.conflictRules)
         for _ in 0..<Self.askingRoundsMax {

@@ -5,7 +5,7 @@
 /// Invariants: one request is under way at a time, so no record is in flight twice. An item leaves
 /// the queue by a decision only: acknowledged, merged or parked; whatever fails in another way stays
 /// in the store's outbox. Every loop has a bound, so a round always ends.
-package struct SyncMachine: Sendable {
+package struct SyncMachine: Equatable, Sendable {
     /// The most times that the outbox is folded in one round.
     package static let passesMax = 64
     /// The most times that one item is sent in one pass.
@@ -45,6 +45,12 @@ package struct SyncMachine: Sendable {
         self.isAtomic = isAtomic
         batchCount = max(1, limits.operationsPerRequest)
     }
+
+    /// Whether a round is under way.
+    package var isRunning: Bool { state != .idle }
+
+    /// Gives up the round that is under way.
+    package mutating func reset() { self = SyncMachine(limits: limits, isAtomic: isAtomic) }
 
     /// Takes over what the service says of its limits.
     package mutating func adopt(_ limits: ServiceLimits) {
