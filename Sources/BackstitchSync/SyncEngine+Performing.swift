@@ -98,6 +98,7 @@ extension SyncEngine {
         case .lookUp(let indexes):
             let names = sent(indexes).map(\.recordName)
             return .lookedUp(try await service.lookUpRecords(names, in: zone))
+        case .lookUpMissed(let places): return try await lookUpMissed(places)
         case .apply(let decisions): return try await apply(decisions)
         case .raiseFloor:
             let through = progress.outbox.through

@@ -12,8 +12,8 @@ extension SyncEngine {
         dropPass()
         if continues {
             progress.foldStart = progress.outbox.through
-        } else {
-            try await refreshMissed()
+        } else if let missed = try await findMissed() {
+            return missed
         }
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
@@ -42,7 +42,7 @@ extension SyncEngine {
                 }
             }
             // What they add up to may be nothing, and the service have them all the same.
-            try await refreshMissed()
+            if let missed = try await findMissed() { return missed }
         }
         progress.outbox = outbox
         // The machine knows those that are pushed; the others are settled.

@@ -1,47 +1,44 @@
 import BackstitchCore
 import BackstitchStore
 
-extension SyncEngine {
-    /// The most records that are looked up in one round.
-    private static let refreshedRecordsMax = 10_000
+/// A record of which the service may have another version than the one that is known here.
+enum MissedRecord: Hashable, Sendable {
+    /// It was parked in a conflict and then given up, or was not found.
+    case version(RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool)
+    /// It could not be stored whole, and can be now.
+    case incomplete(RecordKey)
 
-    /// Takes over the service's versions of records that were parked in a conflict and then given up.
-    ///
-    /// What can't be read now is left for the next round, and keeps nothing else from going on. So is
-    /// an answer from before the version that was met: it is of a replica that lags behind.
-    func refreshMissed() async throws {
-        let missed = try store.read {
-            try $0.reader.missedVersions(limit: Self.refreshedRecordsMax)
+    var key: RecordKey {
+        switch self {
+        case .version(let key, _, _), .incomplete(let key): key
         }
-        try await takeEnds(of: missed.filter { $0.modifiedMilliseconds == nil }.map(\.key))
-        try await lookUp(missed.filter { $0.modifiedMilliseconds != nil }, \.key, take)
-        let completable = try store.read {
-            try $0.reader.completableRecords(limit: Self.refreshedRecordsMax)
-        }
-        try await lookUp(completable, \.self, complete)
     }
+}
 
-    /// Looks records up, as many at a time as the service takes.
-    private func lookUp<Item: Sendable>(
-        _ items: [Item], _ key: (Item) -> RecordKey,
-        _ take: ([LookupResult], [Item]) async throws -> Void
-    ) async throws {
-        var rest = items[...]
-        var count = max(1, machine.exchange.limits.operationsPerRequest)
-        while !rest.isEmpty {
-            try checkCalled()
-            let part = Array(rest.prefix(count))
-            do {
-                let results = try await service.lookUpRecords(
-                    part.map { key($0).name.description }, in: zone)
-                try await take(results, part)
-                rest = rest.dropFirst(count)
-            } catch let error as ServiceError where error.code == .limitExceeded && count > 1 {
-                count /= 2
-            } catch let error as ServiceError where error.code.scope == .record {
-                rest = rest.dropFirst(count)
-            }
+extension SyncEngine {
+    /// The most records of a kind that are looked up before a fold.
+    private static let missedMax = 10_000
+
+    /// Lists the records to look up that this round has not looked up yet.
+    ///
+    /// - Returns: How many there are; nil if there are none.
+    func findMissed() async throws -> SyncEvent? {
+        let (versions, incomplete) = try store.read {
+            (
+                try $0.reader.missedVersions(limit: Self.missedMax),
+                try $0.reader.completableRecords(limit: Self.missedMax)
+            )
         }
+        try await takeEnds(of: versions.filter { $0.modifiedMilliseconds == nil }.map(\.key))
+        let missed =
+            versions.compactMap { version in
+                version.modifiedMilliseconds.map {
+                    MissedRecord.version(
+                        version.key, modifiedMilliseconds: $0, isDoubted: version.isDoubted)
+                }
+            } + incomplete.map(MissedRecord.incomplete)
+        progress.missed = missed.filter { progress.lookedUp.insert($0).inserted }
+        return progress.missed.isEmpty ? nil : .missed(progress.missed.count)
     }
 
     /// A record that began again since would have come with the feed.
@@ -57,40 +54,44 @@ extension SyncEngine {
             })
     }
 
-    /// Takes in records that could not be stored whole before.
-    private func complete(_ results: [LookupResult], of keys: [RecordKey]) async throws {
+    /// Looks up some of the records that were listed, and takes over the service's versions.
+    ///
+    /// An answer from before the version that was met is of a replica that lags behind: it is left for
+    /// the next round.
+    func lookUpMissed(_ places: Range<Int>) async throws -> SyncEvent {
+        let part = Array(progress.missed[places])
+        let results = try await service.lookUpRecords(part.map(\.key.name.description), in: zone)
         note(
             try await merge { context, policy, merged in
-                for (key, result) in zip(keys, results) {
-                    // The end of one that is not found comes with a pull.
-                    guard case .found(let record) = result else { continue }
-                    merged.note(
-                        try context.completeAgain(record, policy: policy), key.name,
-                        record.recordType)
+                for (missed, result) in zip(part, results) {
+                    try context.take(result, for: missed, policy, &merged)
                 }
                 try merged.mergeDuplicates(context, policy)
             })
+        return .done
     }
+}
 
-    private func take(
-        _ results: [LookupResult], for versions: [MissedVersion]
-    ) async throws {
-        note(
-            try await merge { context, policy, merged in
-                for (missed, result) in zip(versions, results) {
-                    // One that is not found was deleted since, which the feed tells.
-                    if case .notFound = result, missed.isDoubted {
-                        try context.forgetMissedVersion(of: missed.key)
-                    }
-                    guard case .found(let record) = result, let time = missed.modifiedMilliseconds,
-                        record.modifiedMilliseconds >= time
-                    else { continue }
-                    merged.note(
-                        try context.merge(record, policy: policy, isAuthoritative: true),
-                        missed.key.name, record.recordType)
-                    try context.forgetMissedVersion(of: missed.key)
-                }
-                try merged.mergeDuplicates(context, policy)
-            })
+extension LogWriter {
+    fileprivate func take(
+        _ result: LookupResult, for missed: MissedRecord, _ policy: ConflictSettings,
+        _ merged: inout MergeResults
+    ) throws {
+        switch (missed, result) {
+        case (.version(let key, let time, _), .found(let record))
+        where record.modifiedMilliseconds >= time:
+            merged.note(
+                try merge(record, policy: policy, isAuthoritative: true), key.name,
+                record.recordType)
+            try forgetMissedVersion(of: key)
+        case (.version(let key, _, isDoubted: true), .notFound):
+            try forgetMissedVersion(of: key)
+        case (.incomplete(let key), .found(let record)):
+            merged.note(
+                try completeAgain(record, policy: policy), key.name, record.recordType)
+        default:
+            // What is not found was deleted since, which the feed tells.
+            break
+        }
     }
 }

@@ -353,6 +353,10 @@ struct ExchangeProgress {
     var wholes: Set<RecordPlace> = []
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
+    /// What is to be looked up before the next fold, by the places that the machine knows.
+    var missed: [MissedRecord] = []
+    /// What was listed to be looked up, which is done once.
+    var lookedUp: Set<MissedRecord> = []
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
     /// Whether the service told that the zone changed.

@@ -107,6 +107,55 @@ import Testing
         #expect(reaction(to: machine.failed(code)) == expected)
     }
 
+    /// A machine that looks up the first of some records that were missed.
+    private func lookingUpMissed(_ count: Int, most: Int = 4) -> SyncMachine {
+        var machine = SyncMachine(limits: ServiceLimits(operationsPerRequest: most))
+        _ = machine.handle(.began(isSetUp: true, needsPull: false, suspension: nil))
+        _ = machine.handle(
+            .databaseChanges(zoneChanged: false, zoneEnded: nil, moreComing: false))
+        #expect(machine.handle(.missed(count)) == .lookUpMissed(0..<min(count, most)))
+        return machine
+    }
+
+    @Test func `what was missed is looked up in parts, and then the outbox is folded`() {
+        var machine = lookingUpMissed(9)
+        #expect(machine.handle(.done) == .lookUpMissed(4..<8))
+        #expect(machine.handle(.done) == .lookUpMissed(8..<9))
+        #expect(machine.handle(.done) == .foldOutbox(continues: false))
+        #expect(machine.handle(.missed(1)) == .lookUpMissed(0..<1))
+        #expect(machine.handle(.done) == .foldOutbox(continues: false))
+        #expect(machine.handle(.folded([], isComplete: true)) == .raiseFloor)
+    }
+
+    @Test func `what was missed behind a window of the outbox keeps to the window`() {
+        let (first, last) = ([Push.update("a")], [Push.update("b")])
+        var (machine, _) = SyncMachine.pushing(first, isComplete: false)
+        let busy = Push.failed(.zoneBusy)
+        #expect(machine.handle(.pushed([busy])) == .foldOutbox(continues: true))
+        #expect(machine.handle(.missed(1)) == .lookUpMissed(0..<1))
+        #expect(machine.handle(.done) == .foldOutbox(continues: true))
+        #expect(machine.handle(.folded(last, isComplete: true)) == .push([0], atomic: false))
+    }
+
+    @Test(arguments: ServiceError.Code.allCases)
+    func `a lookup of what was missed keeps nothing else from going on`(code: ServiceError.Code) {
+        var machine = lookingUpMissed(9)
+        let action = machine.failed(code)
+        switch code {
+        case .limitExceeded:
+            #expect(action == .lookUpMissed(0..<2))
+            #expect(machine.failed(code) == .lookUpMissed(0..<1))
+            #expect(machine.failed(code) == .lookUpMissed(1..<2))
+        case .permissionDenied: #expect(reaction(to: action) == .blocked)
+        default:
+            if let expected = Self.known(code) {
+                #expect(reaction(to: action) == expected)
+            } else {
+                #expect(action == .lookUpMissed(4..<8))
+            }
+        }
+    }
+
     @Test(arguments: ServiceError.Code.allCases)
     func `a failure before a round has done anything`(code: ServiceError.Code) {
         let error = ServiceError(code)

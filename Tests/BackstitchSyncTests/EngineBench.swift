@@ -83,7 +83,7 @@ struct EngineBench: Equatable {
         case .push(let items, _): .pushed(items.map { _ in .deleted })
         case .lookUp(let items): .lookedUp(items.map { _ in .notFound })
         case .setUp, .dropDatabaseToken, .beginFullFetch, .sweep, .forgetService, .suspend,
-            .apply, .raiseFloor, .finish:
+            .lookUpMissed, .apply, .raiseFloor, .finish:
             .done
         }
     }

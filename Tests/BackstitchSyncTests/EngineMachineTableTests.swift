@@ -38,7 +38,7 @@ import Testing
         }
         if let step, step.isExchange { replies.append(EngineBench.reply(to: step)) }
         if case .exchange(.foldOutbox)? = step {
-            replies.append(.exchanged(.folded([], isComplete: true)))
+            replies += [.exchanged(.folded([], isComplete: true)), .exchanged(.missed(2))]
         }
         return replies + errors.map { .failed(Machine.Failure($0)) }
     }

@@ -55,6 +55,31 @@ extension SyncMachine {
         }
         return nextBatch()
     }
+
+    /// Looks up the next of the records that were missed, as many as the service takes, and then folds.
+    mutating func lookUpMissed(
+        from start: Int, of count: Int, most: Int = .max, continues: Bool
+    ) -> SyncAction {
+        guard start < count else {
+            state = .folding(continues: continues)
+            return .foldOutbox(continues: continues)
+        }
+        let size = max(1, min(limits.operationsPerRequest, most, count - start))
+        let places = start..<(start + size)
+        state = .lookingUpMissed(places, of: count, continues: continues)
+        return .lookUpMissed(places)
+    }
+
+    /// Asks for less if that may help. What can't be looked up keeps nothing else from going on: a later
+    /// round asks again.
+    mutating func missedRefused(
+        _ places: Range<Int>, of count: Int, continues: Bool, _ error: ServiceError
+    ) -> SyncAction {
+        let isTooLarge = error.code.retry == .after(.split) && places.count > 1
+        return lookUpMissed(
+            from: isTooLarge ? places.lowerBound : places.upperBound, of: count,
+            most: isTooLarge ? places.count / 2 : places.count, continues: continues)
+    }
 }
 
 extension ServiceError {

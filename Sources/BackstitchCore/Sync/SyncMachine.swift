@@ -23,7 +23,9 @@ package struct SyncMachine: Equatable, Sendable {
         case sweeping
         case forgetting
         case suspending(ServiceError.Code)
-        case folding
+        case folding(continues: Bool)
+        /// Looks up what was missed, before the fold; the last one asked for is of these places.
+        case lookingUpMissed(Range<Int>, of: Int, continues: Bool)
         case pushing([Int])
         case lookingUp([Int])
         case applying
@@ -91,6 +93,11 @@ package struct SyncMachine: Equatable, Sendable {
             return finish(.suspended(code))
         case (.folding, .folded(let items, let isComplete)):
             return folded(items, isComplete: isComplete)
+        case (.folding(let continues), .missed(let count)):
+            return lookUpMissed(from: 0, of: count, continues: continues)
+        case (.lookingUpMissed(let places, let count, let continues), .done):
+            return lookUpMissed(
+                from: places.upperBound, of: count, most: places.count, continues: continues)
         case (.pushing(let indexes), .pushed(let results)):
             return pushed(indexes, results)
         case (.lookingUp(let indexes), .lookedUp(let results)):
@@ -143,10 +150,10 @@ package struct SyncMachine: Equatable, Sendable {
 
     mutating func fold(continues: Bool = false) -> SyncAction {
         needsPull = false
-        state = .folding
         // Two passes are never held at once.
         push.items = []
         push.passes += 1
+        state = .folding(continues: continues)
         return .foldOutbox(continues: continues)
     }
 
@@ -200,6 +207,8 @@ package struct SyncMachine: Equatable, Sendable {
             switch state {
             case .pushing(let indexes): return refused(indexes, error)
             case .lookingUp(let indexes): return lookUpRefused(indexes, error)
+            case .lookingUpMissed(let places, let count, let continues):
+                return missedRefused(places, of: count, continues: continues, error)
             default: return finish(.backOff(error))
             }
         }
