@@ -96,7 +96,7 @@ extension EngineMachine {
         case endLease
         /// Let another process have the lease: no request is under way.
         case giveBackLease
-        /// Hand in no saves and timers any more.
+        /// Hand in no saves any more.
         case endListening
         case endEvents
     }
@@ -184,6 +184,9 @@ extension EngineMachine {
 }
 
 extension EngineMachine {
+    /// Traps if the machine contradicts itself, unless the build is optimised.
+    func checkInvariants() { assert(violation == nil, violation ?? "") }
+
     /// What is wrong with the machine itself; nil if nothing is.
     var violation: String? {
         let places = asked.map(\.calls) + [Set(waits.keys)]

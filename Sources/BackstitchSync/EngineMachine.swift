@@ -9,7 +9,7 @@ import BackstitchStore
 /// application that must not meet one. It takes its steps one after another, each when the reply to the
 /// one before has come, and both kinds take the lease first.
 ///
-/// Invariants, which ``violation`` checks: at most one round runs. A call waits in one place, and is
+/// Invariants, which ``checkInvariants()`` checks: at most one round runs. A call waits in one place, and is
 /// answered once, or forgotten as its task was cancelled. A reply counts for the round that asked for
 /// it, and for no other. After the engine has ended, nothing is performed but giving back the lease.
 struct EngineMachine: Equatable, Sendable {
@@ -172,6 +172,7 @@ struct EngineMachine: Equatable, Sendable {
             closeStore()
         }
         setTimer()
+        checkInvariants()
         defer { actions = [] }
         return actions
     }
@@ -283,13 +284,13 @@ struct EngineMachine: Equatable, Sendable {
         case (.prepare, .prepared(let zone)):
             round.exchange.adopt(zone.limits)
             round.prefersLocal = zone.prefersLocal
-            exchange(
+            proceed(
                 &round,
                 .began(
                     isSetUp: zone.isSetUp && account == .checked, needsPull: zone.needsPull,
                     suspension: zone.suspension), now: now, random: random)
         case (.exchange, .exchanged(let event)):
-            exchange(&round, event, now: now, random: random)
+            proceed(&round, event, now: now, random: random)
         case (.request(let request), .answered(let answer)):
             if request == .destroyZone { rest = .suspended(.zoneDeletedByUser) }
             end(round, answer, now: now)
@@ -312,7 +313,7 @@ struct EngineMachine: Equatable, Sendable {
     }
 
     /// Takes a step of an exchange, as its machine decides.
-    private mutating func exchange(
+    private mutating func proceed(
         _ round: inout Round, _ event: SyncEvent, now: Int64, random: () -> Double
     ) {
         if round.step == .exchange(.setUp), event == .done, account == .checking {
@@ -397,7 +398,7 @@ struct EngineMachine: Equatable, Sendable {
         }
         switch (round.step, failure.kind) {
         case (.exchange, .service(let error)):
-            exchange(&round, .failed(error), now: now, random: random)
+            proceed(&round, .failed(error), now: now, random: random)
         case (_, .service(let error)):
             conclude(&round, RoundOutcome(before: error), now: now, random: random)
         case (_, .outdated) where !round.isRepeated:

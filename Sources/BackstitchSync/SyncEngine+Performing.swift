@@ -61,7 +61,6 @@ extension SyncEngine {
     }
 
     private func prepare() async throws -> EngineMachine.Zone {
-        dropPass()
         progress = progress.begunAgain
         let limits = await service.limits
         try await noteExchange()

@@ -214,9 +214,7 @@ public actor SyncEngine {
             case .lookAtOperations: lookAtOperations()
             case .endLease: turn?.end()
             case .giveBackLease: (basis, turn) = (nil, nil)
-            case .endListening:
-                listener?.cancel()
-                endTimer()
+            case .endListening: listener?.cancel()
             case .endEvents: hub.finish()
             }
         }
@@ -247,7 +245,8 @@ public actor SyncEngine {
         let task = Task {
             var next: Round.Step? = first
             while let step = next { next = hand(.replied(round, await perform(step))) }
-            dropPass()
+            // The memory of what was read is given back.
+            progress = progress.begunAgain
             if work?.round == round { work = nil }
         }
         work = (round, task)
