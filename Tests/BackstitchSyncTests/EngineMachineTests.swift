@@ -104,6 +104,18 @@ import Testing
         }
     }
 
+    @Test func `an engine that got the lease does not stand by, whatever becomes of the round`() {
+        var bench = EngineBench()
+        bench.hand(.sync(1))
+        bench.go { $0 == .takeLease }
+        bench.reply(.leaseRefused)
+        bench.hand(.sync(2))
+        bench.go { $0 == .settleZone }
+        bench.hand(.cancelled(2))
+        bench.goOn()
+        #expect(bench.machine.round == nil && bench.machine.status == .idle)
+    }
+
     @Test func `a round that is outdated begins again once, then stands by`() {
         var bench = EngineBench()
         bench.hand(.sync(1))
