@@ -29,8 +29,5 @@ extension SyncEngine {
 
     /// Takes the system's news that somebody signed in or out: the next round, which begins at once,
     /// checks the user before it exchanges anything.
-    public func accountChanged() {
-        hasCheckedAccount = false
-        trigger(.start)
-    }
+    public func accountChanged() { hand(.accountChanged) }
 }

@@ -13,12 +13,15 @@ extension SyncEngine {
     @discardableResult
     public func fetchAgain<Model: Entity>(_ ids: [EntityID<Model>]) async throws -> Int {
         let names = ids.map(\.key.name.description)
-        return try await alone { try await $0.fetchAgain(names) }
+        guard case .count(let count) = try await request(.fetchAgain(names)) else {
+            preconditionFailure("A fetch ends with a count or an error.")
+        }
+        return count
     }
 
-    private func fetchAgain(_ names: [String]) async throws -> Int {
+    func fetchAgain(_ names: [String]) async throws -> Int {
         do {
-            if let error = try await settleZone() { throw error }
+            try await settleZone()
             // The feed tells of the end of those that were not found.
             return try await fetchAgain(names, from: zoneName).count
         } catch let error as ServiceError {

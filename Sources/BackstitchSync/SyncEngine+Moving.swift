@@ -38,13 +38,11 @@ extension SyncEngine {
         if let violation = SyncConfiguration.violation(ofZoneName: zoneName) {
             throw SyncError(.invalidConfiguration, violation)
         }
-        try await alone { engine in
-            try await engine.takeStore(to: zoneName, adoptsUser: adoptsUser)
-        }
+        try await request(.move(to: zoneName, adoptsUser: adoptsUser))
         return try await sync()
     }
 
-    private func takeStore(to zoneName: String, adoptsUser: Bool) async throws {
+    func takeStore(to zoneName: String, adoptsUser: Bool) async throws {
         try checkCalled()
         let user = adoptsUser ? try await service.currentUser() : try await checkUser()
         let (claims, owner) = try store.read {
@@ -59,19 +57,18 @@ extension SyncEngine {
 
     /// Makes sure that the store belongs to the engine's zone, and carries a move there through.
     ///
-    /// - Returns: what kept a move from that; the next round tries again.
-    /// - Throws: `invalidConfiguration` if the store belongs to another zone.
-    func settleZone() async throws -> ServiceError? {
+    /// - Throws: `invalidConfiguration` if the store belongs to another zone; `ServiceError` if a move
+    ///   could not be carried through, and the next round tries again.
+    func settleZone() async throws {
         try checkZone()
         let target = try store.read { try $0.reader.zoneClaims() }.target
-        guard let target else { return nil }
+        guard let target else { return }
         do {
             try await finishMove(to: target)
         } catch let error as ServiceError {
             try await base(on: target)
-            return error
+            throw error
         }
-        return nil
     }
 
     /// Forgets what other zones had, a bounded number of records in a transaction, and binds the store
@@ -94,8 +91,6 @@ extension SyncEngine {
                 hub.send(.moving(records: done, total: max(done, total)))
             } while place != nil
         } while try await !write { try ZoneMove($0).end(to: target) }
-        hasCheckedAccount = false
-        foldStart = 0
     }
 
     /// The most rows that one transaction of a move looks at.
@@ -125,7 +120,7 @@ extension SyncEngine {
             for zone in claims.bound {
                 do {
                     left = try await fetchAgain(left, from: zone, takesOlder: takesOlder).left
-                } catch let error as ServiceError where error.endsZone {
+                } catch let error as ServiceError where error.code.scope == .zone {
                     continue
                 }
             }

@@ -43,7 +43,10 @@ extension SyncEngine {
         try checkGoesOn()
         let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
         if progress != .pending { return progress }
-        return try await wait { $0.add($1, sequence, $2) }
+        guard case .progress(let ended) = try await ask({ .waitForOperation(sequence, $0) }) else {
+            preconditionFailure("An operation ends, or there is an error.")
+        }
+        return ended
     }
 
     /// Runs a round, and waits until one that began after this call has ended well: what the service
@@ -54,20 +57,6 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` if the round fails and the engine was not started; `stopped`;
     ///   `CancellationError`.
     public func waitUntilCaughtUp() async throws {
-        try checkGoesOn()
-        guard isStarted else {
-            try await sync()
-            return
-        }
-        let wanted = rounds + 1
-        trigger(.manual)
-        try await wait { $0.add($1, round: wanted, $2) }
-    }
-
-    func wakeOperationWaiters() {
-        guard waiters.hasOperations else { return }
-        waiters.wake { sequence in
-            try store.read { try $0.reader.progress(ofOperation: sequence) }
-        }
+        _ = try await ask { .catchUp($0) }
     }
 }

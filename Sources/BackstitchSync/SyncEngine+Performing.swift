@@ -3,34 +3,71 @@ import BackstitchLog
 import BackstitchStore
 
 extension SyncEngine {
-    /// Performs what the machine decides until it says that the round is over.
-    func perform() async throws -> RoundOutcome {
-        defer { dropPass() }
-        machine.adopt(await service.limits)
-        foldStart = 0
-        pushTotal = nil
-        wholes = []
-        isZoneChanged = false
-        let zoneName = zoneName
-        if let error = try await settleZone() { return machine.outcome(of: error) }
-        if let error = try await finishRemoteReset() { return machine.outcome(of: error) }
-        try await noteExchange()
-        let state = try store.read { try $0.reader.zoneState(zoneName) }
-        prefersLocal = state.prefersLocal == true
-        var action = machine.handle(
-            .began(
-                isSetUp: state.isSetUp && hasCheckedAccount, needsPull: state.needsPull,
-                suspension: state.suspension.map(\.code)))
-        while true {
-            if case .finish(let outcome) = action { return outcome }
-            // What a request told is stored, also where nobody waits for it any more.
-            if case .apply = action {} else { try checkCalled() }
-            do {
-                action = machine.handle(try await perform(action))
-            } catch let error as ServiceError {
-                action = machine.handle(.failed(error))
+    /// Takes a step of a round, as the machine decided.
+    func perform(_ step: Round.Step) async -> EngineMachine.Reply {
+        do {
+            try checkGoesOn()
+            switch step {
+            case .checkConfiguration:
+                if case .exchange(let trigger)? = machine.round?.purpose {
+                    progress = ExchangeProgress(trigger)
+                }
+                try checkConfiguration()
+                return .done
+            case .takeLease:
+                guard try await takeTurn() else { return .leaseRefused }
+                return .lease(try storedRetry())
+            case .settleZone:
+                try await settleZone()
+                return .done
+            case .finishReset:
+                try await finishRemoteReset()
+                return .done
+            case .prepare:
+                return .prepared(try await prepare())
+            case .exchange(let action):
+                return .exchanged(try await perform(action))
+            case .request(let request):
+                return .answered(try await perform(request))
+            case .storeRetry(let deadline, let conclusion):
+                let endsPreference = conclusion == .completed && machine.round?.prefersLocal == true
+                try await change { state in
+                    state.retry = deadline
+                    if endsPreference { state.prefersLocal = nil }
+                }
+                return .done
             }
+        } catch {
+            return .failed(EngineMachine.Failure(error))
         }
+    }
+
+    private func perform(_ request: EngineRequest) async throws -> EngineMachine.Answer {
+        switch request {
+        case .fetchAgain(let names): return .count(try await fetchAgain(names))
+        case .move(let zone, let adoptsUser): try await takeStore(to: zone, adoptsUser: adoptsUser)
+        case .destroyZone: try await deleteZoneForGood()
+        case .resetLocal(let keepsUnsynced): try await eraseRecords(keepsUnsynced: keepsUnsynced)
+        case .resetRemote: try await beginRemoteReset()
+        case .resync(let source): try await beginResync(from: source)
+        }
+        return .done
+    }
+
+    /// What the store knows of failures before this engine; nil if there was none, or the machine knows.
+    func storedRetry() throws -> RetryDeadline? {
+        guard machine.backoff == nil else { return nil }
+        return try store.read { [zoneName] in try $0.reader.zoneState(zoneName).retry }
+    }
+
+    private func prepare() async throws -> EngineMachine.Zone {
+        progress = progress.begunAgain
+        let limits = await service.limits
+        try await noteExchange()
+        let state = try store.read { [zoneName] in try $0.reader.zoneState(zoneName) }
+        return EngineMachine.Zone(
+            limits: limits, isSetUp: state.isSetUp, needsPull: state.needsPull,
+            suspension: state.suspension?.code, prefersLocal: state.prefersLocal == true)
     }
 
     private func perform(_ action: SyncAction) async throws -> SyncEvent {
@@ -52,23 +89,29 @@ extension SyncEngine {
             return try await change { $0.suspension = ZoneState.Suspension(code) }
         case .foldOutbox(let continues): return try await fold(continues: continues)
         case .push(let indexes, let atomic):
-            setStatus(.pushing)
-            let modifications = indexes.map { machine.item($0).sent }
+            let modifications = sent(indexes)
             setInFlight(modifications.map(\.recordName))
             defer { setInFlight([]) }
             return .pushed(
                 try await service.modifyRecords(modifications, in: zone, atomic: atomic))
         case .lookUp(let indexes):
-            let names = indexes.map { machine.item($0).modification.recordName }
+            let names = sent(indexes).map(\.recordName)
             return .lookedUp(try await service.lookUpRecords(names, in: zone))
+        case .lookUpMissed(let places): return try await lookUpMissed(places)
         case .apply(let decisions): return try await apply(decisions)
         case .raiseFloor:
-            let through = outbox.through
+            let through = progress.outbox.through
             try await write { try $0.raiseOutboxFloor(to: through) }
             return .done
         case .finish:
             preconditionFailure("A finished round has no action left.")
         }
+    }
+
+    /// Items as they are sent, without a hold on the machine.
+    private func sent(_ indexes: [Int]) -> [RecordModification] {
+        let exchange = machine.exchange
+        return indexes.map { exchange.item($0).sent }
     }
 
     // MARK: Set-up
@@ -80,14 +123,12 @@ extension SyncEngine {
         }
         if isSetUp {
             // The zone was made before. If it is gone, somebody wanted that, and the pull tells.
-            hasCheckedAccount = true
             return .done
         }
         try checkCalled()
         try await service.createZone(zone)
         try checkCalled()
         try await service.createSubscription(subscriptionID, to: zone)
-        hasCheckedAccount = true
         return try await change { state in
             state.isSetUp = true
             state.userName = user
@@ -128,7 +169,7 @@ extension SyncEngine {
 
     private func forgetService() async throws -> SyncEvent {
         try await forgetZone()
-        foldStart = 0
+        progress.foldStart = 0
         hub.send(.zoneLost(.zoneNotFound))
         return .done
     }
@@ -155,14 +196,13 @@ extension SyncEngine {
     // MARK: Pull
 
     private func fetchDatabaseChanges() async throws -> SyncEvent {
-        setStatus(.pulling)
         let name = zoneName
         let zone = zone
         let token = try store.read { try $0.reader.zoneState(name).databaseToken }
         let page = try await service.databaseChanges(since: token)
         let isChanged = page.changedZones.contains(zone)
         let ended = page.endedZones[zone]
-        if isChanged { isZoneChanged = true }
+        if isChanged { progress.isZoneChanged = true }
         try await change { state in
             state.databaseToken = page.token
             // The end is told once: should it be forgotten in a crash, the pull meets it again.
@@ -173,13 +213,12 @@ extension SyncEngine {
     }
 
     private func fetchZoneChanges() async throws -> SyncEvent {
-        setStatus(.pulling)
         let name = zoneName
         let state = try store.read { try $0.reader.zoneState(name) }
         let page = try await service.zoneChanges(
-            in: zone, since: state.zoneToken, limit: machine.limits.recordsPerPage,
+            in: zone, since: state.zoneToken, limit: machine.exchange.limits.recordsPerPage,
             fields: state.fetchedFields.map(Set.init))
-        let (selection, isZoneChanged) = (configuration.selection, isZoneChanged)
+        let (selection, isZoneChanged) = (configuration.selection, progress.isZoneChanged)
         let results = try await merge { merger, results in
             let log = merger.log
             var state = try log.reader.zoneState(name)
@@ -210,8 +249,8 @@ extension SyncEngine {
                 page.moreComing || state.isFullFetch || isBehind || results.leavesDuplicates
             try log.setZoneState(state, name)
         }
-        report.pulledRecords += page.records.count + page.deletions.count
-        report.echoedRecords += results.unchanged
+        progress.report.pulledRecords += page.records.count + page.deletions.count
+        progress.report.echoedRecords += results.unchanged
         try await noteAndMergeDuplicates(results)
         return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
     }
@@ -257,19 +296,20 @@ extension SyncEngine {
 
     /// Adds what a transaction did to the report, and tells of it.
     func note(_ results: MergeResults) {
-        report.changes.add(results.changes)
-        report.conflicts += results.conflicts.count
+        progress.report.changes.add(results.changes)
+        progress.report.conflicts += results.conflicts.count
         for conflict in results.conflicts { hub.send(.conflict(conflict)) }
         for rejected in results.rejected {
             hub.send(.rejected(recordName: rejected.name, reason: rejected.reason))
         }
-        report.parkedRecords += results.parked.count
+        progress.report.parkedRecords += results.parked.count
         for record in results.parked { hub.send(.parked(record)) }
         hub.send(
             .progress(
-                pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords,
-                pushTotal: pushTotal))
-        wakeOperationWaiters()
+                pulledRecords: progress.report.pulledRecords,
+                pushedRecords: progress.report.pushedRecords,
+                pushTotal: progress.pushTotal))
+        lookAtOperations()
     }
 }
 

@@ -10,9 +10,13 @@ extension SyncEngine {
     func fold(continues: Bool) async throws -> SyncEvent {
         let (recordsMax, bytesMax) = (configuration.recordsPerPass, configuration.bytesPerPass)
         dropPass()
-        if continues { foldStart = outbox.through } else { try await refreshMissed() }
-        let start = foldStart
-        let (selection, wholes) = (configuration.selection, wholes)
+        if continues {
+            progress.foldStart = progress.outbox.through
+        } else if let missed = try await findMissed() {
+            return missed
+        }
+        let start = progress.foldStart
+        let (selection, wholes) = (configuration.selection, progress.wholes)
         let (outbox, items, pushed, settled) = try store.read { transaction in
             let reader = transaction.reader
             let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
@@ -38,12 +42,12 @@ extension SyncEngine {
                 }
             }
             // What they add up to may be nothing, and the service have them all the same.
-            try await refreshMissed()
+            if let missed = try await findMissed() { return missed }
         }
-        self.outbox = outbox
+        progress.outbox = outbox
         // The machine knows those that are pushed; the others are settled.
-        self.outbox.changes = []
-        self.pushed = pushed
+        progress.outbox.changes = []
+        progress.pushed = pushed
         largestPass.withLock { $0 = max($0, outbox.byteCount) }
         try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
         return .folded(items, isComplete: outbox.isComplete)
@@ -51,8 +55,8 @@ extension SyncEngine {
 
     /// Gives the memory of what was folded back.
     func dropPass() {
-        outbox.changes = []
-        pushed = []
+        progress.outbox.changes = []
+        progress.pushed = []
     }
 
     /// Tells how much the round has to push, from the first fold on.
@@ -61,9 +65,10 @@ extension SyncEngine {
     private func countPushes(_ items: Int, isWhole: Bool) throws {
         guard items > 0 else { return }
         if isWhole {
-            pushTotal = max(pushTotal ?? 0, report.pushedRecords + items)
-        } else if pushTotal == nil {
-            pushTotal = try pending().pendingRecords
+            progress.pushTotal = max(
+                progress.pushTotal ?? 0, progress.report.pushedRecords + items)
+        } else if progress.pushTotal == nil {
+            progress.pushTotal = try pending().pendingRecords
         }
     }
 
@@ -114,20 +119,25 @@ extension SyncEngine {
 
     /// Applies decisions in one transaction.
     func apply(_ decisions: [ItemDecision]) async throws -> SyncEvent {
-        let steps = decisions.map { decision in
-            PushStep(
-                change: pushed[decision.index], kind: decision.kind,
-                deferred: machine.item(decision.index).deferredFields)
-        }
+        let steps = steps(decisions)
         let results = try await merge { merger, results in
             for step in steps { try step.apply(to: merger, &results) }
             try merger.log.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
             try results.mergeDuplicates(merger)
         }
-        report.pushedRecords += steps.count { $0.isAcknowledgement }
-        wholes.formUnion(results.editedSince)
+        progress.report.pushedRecords += steps.count { $0.isAcknowledgement }
+        progress.wholes.formUnion(results.editedSince)
         note(results)
         return .done
+    }
+
+    private func steps(_ decisions: [ItemDecision]) -> [PushStep] {
+        let exchange = machine.exchange
+        return decisions.map { decision in
+            PushStep(
+                change: progress.pushed[decision.index], kind: decision.kind,
+                deferred: exchange.item(decision.index).deferredFields)
+        }
     }
 }
 

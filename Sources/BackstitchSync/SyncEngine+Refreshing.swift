@@ -1,47 +1,44 @@
 import BackstitchCore
 import BackstitchStore
 
-extension SyncEngine {
-    /// The most records that are looked up in one round.
-    private static let refreshedRecordsMax = 10_000
+/// A record of which the service may have another version than the one that is known here.
+enum MissedRecord: Hashable, Sendable {
+    /// It was parked in a conflict and then given up, or was not found.
+    case version(RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool)
+    /// It could not be stored whole, and can be now.
+    case incomplete(RecordKey)
 
-    /// Takes over the service's versions of records that were parked in a conflict and then given up.
-    ///
-    /// What can't be read now is left for the next round, and keeps nothing else from going on. So is
-    /// an answer from before the version that was met: it is of a replica that lags behind.
-    func refreshMissed() async throws {
-        let missed = try store.read {
-            try MissedVersions($0.reader).settled(limit: Self.refreshedRecordsMax)
+    var key: RecordKey {
+        switch self {
+        case .version(let key, _, _), .incomplete(let key): key
         }
-        try await takeEnds(of: missed.filter { $0.modifiedMilliseconds == nil }.map(\.key))
-        try await lookUp(missed.filter { $0.modifiedMilliseconds != nil }, \.key, take)
-        let completable = try store.read {
-            try IncompleteRecords.completable($0.reader, limit: Self.refreshedRecordsMax)
-        }
-        try await lookUp(completable, \.self, complete)
     }
+}
 
-    /// Looks records up, as many at a time as the service takes.
-    private func lookUp<Item: Sendable>(
-        _ items: [Item], _ key: (Item) -> RecordKey,
-        _ take: ([LookupResult], [Item]) async throws -> Void
-    ) async throws {
-        var rest = items[...]
-        var count = max(1, machine.limits.operationsPerRequest)
-        while !rest.isEmpty {
-            try checkCalled()
-            let part = Array(rest.prefix(count))
-            do {
-                let results = try await service.lookUpRecords(
-                    part.map { key($0).name.description }, in: zone)
-                try await take(results, part)
-                rest = rest.dropFirst(count)
-            } catch let error as ServiceError where error.code == .limitExceeded && count > 1 {
-                count /= 2
-            } catch let error as ServiceError where !error.code.concernsEverything {
-                rest = rest.dropFirst(count)
-            }
+extension SyncEngine {
+    /// The most records of a kind that are looked up before a fold.
+    private static let missedMax = 10_000
+
+    /// Lists the records to look up that this round has not looked up yet.
+    ///
+    /// - Returns: How many there are; nil if there are none.
+    func findMissed() async throws -> SyncEvent? {
+        let (versions, incomplete) = try store.read {
+            (
+                try MissedVersions($0.reader).settled(limit: Self.missedMax),
+                try IncompleteRecords.completable($0.reader, limit: Self.missedMax)
+            )
         }
+        try await takeEnds(of: versions.filter { $0.modifiedMilliseconds == nil }.map(\.key))
+        let missed =
+            versions.compactMap { version in
+                version.modifiedMilliseconds.map {
+                    MissedRecord.version(
+                        version.key, modifiedMilliseconds: $0, isDoubted: version.isDoubted)
+                }
+            } + incomplete.map(MissedRecord.incomplete)
+        progress.missed = missed.filter { progress.lookedUp.insert($0).inserted }
+        return progress.missed.isEmpty ? nil : .missed(progress.missed.count)
     }
 
     /// A record that began again since would have come with the feed.
@@ -57,51 +54,42 @@ extension SyncEngine {
             })
     }
 
-    /// Takes in records that could not be stored whole before.
-    private func complete(_ results: [LookupResult], of keys: [RecordKey]) async throws {
+    /// Looks up some of the records that were listed, and takes over the service's versions.
+    ///
+    /// An answer from before the version that was met is of a replica that lags behind: it is left for
+    /// the next round.
+    func lookUpMissed(_ places: Range<Int>) async throws -> SyncEvent {
+        let part = Array(progress.missed[places])
+        let results = try await service.lookUpRecords(part.map(\.key.name.description), in: zone)
         note(
             try await merge { merger, merged in
-                for (key, result) in zip(keys, results) {
-                    // The end of one that is not found comes with a pull.
-                    guard case .found(let record) = result else { continue }
-                    merged.note(
-                        try merger.completeAgain(record), key.name, record.recordType)
+                for (missed, result) in zip(part, results) {
+                    try merger.take(result, for: missed, &merged)
                 }
                 try merged.mergeDuplicates(merger)
             })
-    }
-
-    private func take(
-        _ results: [LookupResult], for versions: [MissedVersion]
-    ) async throws {
-        note(
-            try await merge { merger, merged in
-                for (missed, result) in zip(versions, results) {
-                    // One that is not found was deleted since, which the feed tells.
-                    if case .notFound = result, missed.isDoubted {
-                        try merger.log.forgetNote(.missed, missed.key.name)
-                    }
-                    guard case .found(let record) = result, let time = missed.modifiedMilliseconds,
-                        record.modifiedMilliseconds >= time
-                    else { continue }
-                    merged.note(
-                        try merger.merge(record, isAuthoritative: true),
-                        missed.key.name, record.recordType)
-                    try merger.log.forgetNote(.missed, missed.key.name)
-                }
-                try merged.mergeDuplicates(merger)
-            })
+        return .done
     }
 }
 
-extension ServiceError.Code {
-    /// Whether a request that fails so says something about all others, too.
-    fileprivate var concernsEverything: Bool {
-        switch self {
-        case .conflict, .alreadyExists, .unknownItem, .batchFailed, .limitExceeded,
-            .referenceViolation, .invalidRequest, .assetMissing:
-            false
-        default: true
+extension RecordMerger {
+    fileprivate func take(
+        _ result: LookupResult, for missed: MissedRecord, _ merged: inout MergeResults
+    ) throws {
+        switch (missed, result) {
+        case (.version(let key, let time, _), .found(let record))
+        where record.modifiedMilliseconds >= time:
+            merged.note(
+                try merge(record, isAuthoritative: true), key.name, record.recordType)
+            try log.forgetNote(.missed, key.name)
+        case (.version(let key, _, isDoubted: true), .notFound):
+            try log.forgetNote(.missed, key.name)
+        case (.incomplete(let key), .found(let record)):
+            merged.note(
+                try completeAgain(record), key.name, record.recordType)
+        default:
+            // What is not found was deleted since, which the feed tells.
+            break
         }
     }
 }

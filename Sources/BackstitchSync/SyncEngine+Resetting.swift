@@ -21,21 +21,7 @@ extension SyncEngine {
     /// - Throws: ``SyncError``; the engine is then as it was. If it is stopped meanwhile, the zone may
     ///   be deleted or not, and the next engine is suspended. `CancellationError`.
     public func destroyZone() async throws {
-        try await alone { engine in
-            let old = try await engine.requiredState()
-            try await engine.change { $0.suspension = .zoneDeletedByUser }
-            do {
-                try await engine.deleteZone()
-            } catch {
-                do {
-                    try await engine.change { $0 = old }
-                } catch is SyncBasis.Outdated {
-                    // Somebody has decided about the zone meanwhile.
-                }
-                throw error
-            }
-            engine.setStatus(.suspended(.zoneDeletedByUser))
-        }
+        try await request(.destroyZone)
     }
 
     /// Deletes what is here and fetches it again from the service.
@@ -49,14 +35,7 @@ extension SyncEngine {
     ///   come with the next round that reaches it.
     @discardableResult
     public func resetLocal(keepsUnsynced: Bool = true) async throws -> SyncReport {
-        try await alone { engine in
-            _ = try await engine.requiredState()
-            let name = engine.zoneName
-            try await engine.write { context in
-                try ZoneLoss(context).eraseRecords(keepsUnsynced: keepsUnsynced)
-                try context.fetchAll(name)
-            }
-        }
+        try await request(.resetLocal(keepsUnsynced: keepsUnsynced))
         return try await sync()
     }
 
@@ -68,13 +47,7 @@ extension SyncEngine {
     /// - Throws: ``SyncError``.
     @discardableResult
     public func resetRemote() async throws -> SyncReport {
-        try await alone { engine in
-            _ = try await engine.requiredState()
-            try await engine.change {
-                $0.resetsRemote = true
-                $0.suspension = nil
-            }
-        }
+        try await request(.resetRemote)
         return try await sync()
     }
 
@@ -85,27 +58,58 @@ extension SyncEngine {
     /// - Throws: ``SyncError``. Once begun it is carried through by later rounds.
     @discardableResult
     public func resync(from source: ResyncSource) async throws -> SyncReport {
-        try await alone { engine in
-            _ = try await engine.requiredState()
-            let name = engine.zoneName
-            try await engine.write { context in
-                if source == .local { try ZoneLoss(context).forgetService(keepsUnsynced: true) }
-                try context.fetchAll(name, prefersLocal: source == .local)
-            }
-        }
+        try await request(.resync(from: source))
         return try await sync()
     }
 
     // MARK: Steps
 
+    func deleteZoneForGood() async throws {
+        let old = try await requiredState()
+        try await change { $0.suspension = .zoneDeletedByUser }
+        do {
+            try await deleteZone()
+        } catch {
+            do {
+                try await change { $0 = old }
+            } catch is SyncBasis.Outdated {
+                // Somebody has decided about the zone meanwhile.
+            }
+            throw error
+        }
+    }
+
+    func eraseRecords(keepsUnsynced: Bool) async throws {
+        _ = try await requiredState()
+        try await write { [zoneName] context in
+            try ZoneLoss(context).eraseRecords(keepsUnsynced: keepsUnsynced)
+            try context.fetchAll(zoneName)
+        }
+    }
+
+    func beginRemoteReset() async throws {
+        _ = try await requiredState()
+        try await change {
+            $0.resetsRemote = true
+            $0.suspension = nil
+        }
+    }
+
+    func beginResync(from source: ResyncSource) async throws {
+        _ = try await requiredState()
+        try await write { [zoneName] context in
+            if source == .local { try ZoneLoss(context).forgetService(keepsUnsynced: true) }
+            try context.fetchAll(zoneName, prefersLocal: source == .local)
+        }
+    }
+
     /// The state of the zone, if it is the store's, and the user too.
     private func requiredState() async throws -> ZoneState {
-        if let error = try await settleZone() { throw error }
+        try await settleZone()
         try checkCalled()
         _ = try await checkUser()
         try checkCalled()
-        let name = zoneName
-        return try store.read { try $0.reader.zoneState(name) }
+        return try store.read { [zoneName] in try $0.reader.zoneState(zoneName) }
     }
 
     private func deleteZone() async throws {
@@ -114,40 +118,21 @@ extension SyncEngine {
             try await service.deleteZone(zone)
         } catch {
             // If it is gone already, that is what was wanted.
-            if !error.endsZone { throw error }
+            if error.code.scope != .zone { throw error }
         }
     }
 
     /// Deletes the zone and forgets it, if that was begun.
     ///
-    /// - Returns: what kept it from that; the next round tries again.
-    func finishRemoteReset() async throws -> ServiceError? {
-        let name = zoneName
-        guard try store.read({ try $0.reader.zoneState(name).resetsRemote == true }) else {
-            return nil
+    /// - Throws: `ServiceError` if the service did not do it; the next round tries again.
+    func finishRemoteReset() async throws {
+        let isBegun = try store.read { [zoneName] in
+            try $0.reader.zoneState(zoneName).resetsRemote == true
         }
-        do {
-            _ = try await checkUser()
-            try await deleteZone()
-        } catch let error as ServiceError {
-            return error
-        }
+        guard isBegun else { return }
+        _ = try await checkUser()
+        try await deleteZone()
         try await forgetZone()
-        hasCheckedAccount = false
-        return nil
-    }
-
-    static func refused(_ error: ServiceError) -> SyncError {
-        let isBlocked: Bool
-        if case .blocked = SyncMachine().outcome(of: error) {
-            isBlocked = true
-        } else {
-            isBlocked = false
-        }
-        return SyncError(
-            isBlocked ? .blocked : .unreachable,
-            "The service did not do it (\(error)). Nothing was changed here; try again later.",
-            serviceError: error)
     }
 }
 

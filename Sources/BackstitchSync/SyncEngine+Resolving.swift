@@ -18,7 +18,7 @@ extension SyncEngine {
         _ body:
             @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        let prefersLocal = prefersLocal
+        let prefersLocal = machine.round?.prefersLocal ?? false
         var settings = ConflictSettings(
             prefersLocal ? ConflictRules(.clientWins) : configuration.conflictRules)
         for _ in 0..<Self.askingRoundsMax {

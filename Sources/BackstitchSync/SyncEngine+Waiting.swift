@@ -89,10 +89,7 @@ extension SyncEngine {
             try context.setZoneState(state, name)
             return true
         }
-        if wasSuspended {
-            hasCheckedAccount = false
-            setStatus(.idle)
-        }
+        if wasSuspended { hand(.resumed) }
         return wasSuspended
     }
 

@@ -22,59 +22,34 @@ public actor SyncEngine {
     public nonisolated let configuration: SyncConfiguration
     let service: any RecordService
     nonisolated let hub = EventHub()
-    private nonisolated let statusState = Locked(SyncStatus.idle)
+    private nonisolated let shownStatus = Locked(SyncStatus.idle)
 
-    var machine: SyncMachine
-    var backoff = Backoff()
-    /// What the running round has done.
-    var report = SyncReport(trigger: .manual, changes: ChangeSet())
-    /// What was folded for the running pass.
-    var outbox = Outbox()
-    /// Records of which only the first edits were refused in the running round, because the rest was
-    /// behind the fold or came meanwhile. They are pushed with all of them next.
-    var wholes: Set<RecordPlace> = []
-    /// The positions in the outbox of the items that the machine knows.
-    var pushed: [PendingChange] = []
+    /// Decides what is done.
+    private(set) var machine: EngineMachine
+    /// What the exchange that runs has read and done.
+    var progress = ExchangeProgress(.manual)
     let largestPass = Locked(0)
     /// The bytes of memory that the largest pass so far took, roughly.
     package nonisolated var passBytes: Int { largestPass.withLock { $0 } }
-    /// Where the run of the log begins that is folded.
-    var foldStart: UInt64 = 0
-    /// Whether the service told in the running round that the zone changed.
-    var isZoneChanged = false
-    /// How many records the running round has to push; nil before that is known.
-    var pushTotal: Int?
     let inFlight = Locked<Set<String>>([])
-    /// Who waits for operations to be settled, for rounds to end, and for what runs, by numbers.
-    var waiters = Waiters()
-    /// Whether the running round lets the local version win.
-    var prefersLocal = false
-    /// The rounds that began.
-    var rounds = 0
-    var hasCheckedAccount = false
     /// Whether what a selection held back was put in front of the outbox again.
     let hasLookedBack = Locked(false)
-    /// Why the engine has ended; nil while it goes on.
-    private(set) var ending: SyncError?
-    var isStopped: Bool { ending != nil }
+    /// The zone that the records were moved to by this engine; nil if they were not.
+    nonisolated let movedTo = Locked<String?>(nil)
+
+    private var calls: [EngineMachine.CallID: Call] = [:]
+    private var lastCall: EngineMachine.CallID = 0
     /// The engine's right to exchange; held until its last request has ended.
     private var turn: SyncTurn?
     /// What the next request is made from.
     private var basis: SyncBasis?
-
-    /// Whether a round runs, or something else that must not meet one.
-    var isRunning: Bool { work != nil }
-    /// What runs. It keeps the engine until it has ended.
-    private var work: Task<Void, Never>?
-    /// Whether the engine goes on by itself.
-    var isStarted = false
-    var queue: TriggerQueue
-    var hasDeadline = false
-    var listener: Task<Void, Never>?
-    var timer: RoundTimer?
+    /// Takes the steps of a round. It keeps the engine until it has ended.
+    private var work: (round: Round.ID, task: Task<Void, Never>)?
+    private var listener: Task<Void, Never>?
+    private var timer: Task<Void, Never>?
 
     /// When the engine goes on by itself; nil if nothing makes it.
-    package var nextAttemptMilliseconds: Int64? { timer?.dueMilliseconds }
+    package var nextAttemptMilliseconds: Int64? { machine.timerMilliseconds }
 
     /// An engine for a store and a service; it does nothing until it is asked to.
     public init(
@@ -83,20 +58,14 @@ public actor SyncEngine {
         self.store = store
         self.service = service
         self.configuration = configuration
-        machine = SyncMachine(isAtomic: configuration.atomicRequests)
-        queue = TriggerQueue(
-            debounceMilliseconds: configuration.debounceMilliseconds,
-            pollMilliseconds: configuration.pollMilliseconds)
+        machine = EngineMachine(configuration)
     }
 
     deinit {
         listener?.cancel()
-        timer?.task.cancel()
+        timer?.cancel()
         hub.finish()
     }
-
-    /// The zone that the records were moved to by this engine; nil if they were not.
-    nonisolated let movedTo = Locked<String?>(nil)
 
     /// The name of the zone that the engine exchanges with: the configuration's, or the one that
     /// ``move(to:adoptsUser:)`` named since.
@@ -111,12 +80,7 @@ public actor SyncEngine {
     }
 
     /// What the engine is doing.
-    public nonisolated var status: SyncStatus { statusState.withLock { $0 } }
-
-    func setStatus(_ status: SyncStatus) {
-        guard !isStopped || status == .stopped else { return }
-        statusState.withLock { $0 = status }
-    }
+    public nonisolated var status: SyncStatus { shownStatus.withLock { $0 } }
 
     /// The events from now on; each call gives a stream of its own.
     public nonisolated var events: SyncEventStream { hub.stream() }
@@ -141,12 +105,10 @@ public actor SyncEngine {
         } catch {
             throw reported(error)
         }
-        isStarted = true
-        listenToWrites()
+        hand(.start)
         do {
-            try restoreDeadline()
-            if waitsForDeadline() { return }
-            _ = try await run(.start)
+            let retry = try storedRetry()
+            _ = try await ask { .begin($0, retry) }
         } catch let error as SyncError where error.code != .store && error.code != .stopped {
             // Reported as an event; the engine goes on by itself.
         } catch {
@@ -168,149 +130,21 @@ public actor SyncEngine {
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
-        try await run(.manual)
+        guard case .report(let report) = try await ask({ .sync($0) }) else {
+            preconditionFailure("A round ends with a report or an error.")
+        }
+        return report
     }
 
     /// Ends the engine, and every call that waits for it with `stopped`: no further request begins.
     ///
     /// Returns at once, also while the service does not answer. A request that is under way is told to
     /// end and let go: what is answered to it is not stored, and the next engine finds out what it did.
-    public func stop() { end(Self.stopped) }
-
-    private func end(_ reason: SyncError) {
-        guard !isStopped else { return }
-        ending = reason
-        turn?.end()
-        if let work { work.cancel() } else { letGo() }
-        listener?.cancel()
-        listener = nil
-        disarm()
-        setStatus(.stopped)
-        waiters.fail(reason)
-        hub.finish()
-    }
-
-    /// Gives the turn back, as no request of this engine is under way any more.
-    private func letGo() {
-        basis = nil
-        turn = nil
-    }
+    public func stop() { hand(.stop) }
 
     /// - Throws: why the engine has ended, if it has.
     func checkGoesOn() throws {
-        if let ending { throw ending }
-    }
-
-    private static let stopped = SyncError(.stopped, "The engine was stopped. Make another one.")
-
-    private static let closed = SyncError(
-        .stopped,
-        "The store was closed, and the engine with it. Open the store again and make another one.")
-
-    private static let cancelled = SyncError(
-        .cancelled, "The call was cancelled, and the round ended early. The rest stays pending.")
-
-    static let offline = SyncError(
-        .offline,
-        "There is no network. What is pending is kept; call connectivityChanged(isReachable:) when "
-            + "it is back.")
-
-    // MARK: Rounds
-
-    func run(_ trigger: SyncTrigger) async throws -> SyncReport {
-        try checkGoesOn()
-        try Task.checkCancellation()
-        guard queue.isReachable else { throw Self.offline }
-        let joins = isRunning
-        if !joins { begin { await $0.round(trigger).map { $0 } } }
-        let report = try await wait { $0.add($1, joins: joins, $2) }
-        guard let report else { preconditionFailure("A round ends with a report or an error.") }
-        return report
-    }
-
-    /// Runs something that must not meet a round, once nothing else runs, and then what was asked for
-    /// meanwhile.
-    func alone<Value: Sendable>(
-        _ body: @escaping @Sendable (isolated SyncEngine) async throws -> Value
-    ) async throws -> Value {
-        try checkGoesOn()
-        while isRunning {
-            try await wait { $0.add($1, whenIdle: $2) }
-            try checkGoesOn()
-        }
-        try Task.checkCancellation()
-        guard queue.isReachable else { throw Self.offline }
-        let value = Locked<Value?>(nil)
-        begin { engine in
-            do {
-                guard try await engine.takeTurn() else { throw Self.standby }
-                let found = try await body(engine)
-                value.withLock { $0 = found }
-                return .success(nil)
-            } catch {
-                return .failure(engine.reported(error))
-            }
-        }
-        _ = try await wait { $0.add($1, joins: false, $2) }
-        guard let value = value.withLock({ $0 }) else {
-            preconditionFailure("What succeeded has a value.")
-        }
-        return value
-    }
-
-    /// Runs something on behalf of the calls that are going to wait for it, in a task of the engine's
-    /// own: they can be let go while it waits for the service.
-    private func begin(
-        _ body:
-            @escaping @Sendable (isolated SyncEngine) async -> Result<SyncReport?, any Error>
-    ) {
-        work = Task {
-            let result = await body(self)
-            waiters.serve(result)
-            ended()
-        }
-    }
-
-    /// Serves the calls that came meanwhile, or lets the next trigger have its turn.
-    private func ended() {
-        work = nil
-        guard !isStopped else { return letGo() }
-        if waiters.hasJoined {
-            waiters.beginServing()
-            if queue.isReachable { return begin { await $0.round(.manual).map { $0 } } }
-            waiters.serve(.failure(Self.offline))
-        }
-        queue.ended(
-            nowMilliseconds: configuration.clock.milliseconds, polls: isStarted && status == .idle)
-        if !queue.isReachable { setStatus(.offline) }
-        arm()
-        waiters.wakeIdle()
-    }
-
-    /// Waits until somebody resumes the continuation, or the task is cancelled.
-    func wait<Value: Sendable>(
-        _ add: (inout Waiters, Int, CheckedContinuation<Value, any Error>) -> Void
-    ) async throws -> Value {
-        let number = waiters.number()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                add(&waiters, number, continuation)
-                if Task.isCancelled { cancelWait(number) }
-            }
-        } onCancel: {
-            Task { await self.cancelWait(number) }
-        }
-    }
-
-    /// Lets a call go. What runs for that call alone ends early; a started engine goes on.
-    private func cancelWait(_ number: Int) {
-        if waiters.isOnlyServed(number), !isStarted { work?.cancel() }
-        waiters.cancel(number)
-    }
-
-    /// Returns once nothing runs, also in an engine that was stopped. For tests.
-    package func untilEnded() async {
-        while let work { await work.value }
+        if let ending = machine.ending { throw ending }
     }
 
     /// - Throws: if no further request is to begin.
@@ -319,85 +153,151 @@ public actor SyncEngine {
         try Task.checkCancellation()
     }
 
-    private func round(_ trigger: SyncTrigger) async -> Result<SyncReport, any Error> {
-        report = SyncReport(trigger: trigger, changes: ChangeSet())
-        let covered = queue.next
-        queue.began()
-        disarm()
-        rounds += 1
-        defer { wakeOperationWaiters() }
+    // MARK: Calls
+
+    /// Hands in what a call asks for, and waits for the answer.
+    func ask(
+        _ event: (EngineMachine.CallID) -> EngineMachine.Event
+    ) async throws -> Call.Value {
+        try checkCalled()
+        lastCall += 1
+        let (number, call) = (lastCall, Call())
+        calls[number] = call
+        defer { calls[number] = nil }
+        hand(event(number))
         do {
-            try checkConfiguration()
-            guard try await takeTurn() else { return .failure(standBy()) }
-            try restoreDeadline()
-            hub.send(.started(trigger))
-            let outcome = try await performWhole()
-            if case .backOff = outcome { try checkCalled() }
-            guard let error = await conclude(outcome) else {
-                hub.send(.finished(report))
-                waiters.completed(round: rounds)
-                return .success(report)
-            }
-            hub.send(.failed(error))
-            return .failure(error)
-        } catch {
-            machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
-            return .failure(await conclude(error, covered))
+            return try await call.value()
+        } catch let error as CancellationError {
+            hand(.cancelled(number))
+            throw error
         }
     }
 
-    /// Performs a round; from the start if the application began anew meanwhile.
-    private func performWhole() async throws -> RoundOutcome {
-        do {
-            return try await perform()
-        } catch let outdated as SyncBasis.Outdated {
-            machine = SyncMachine(limits: machine.limits, isAtomic: configuration.atomicRequests)
-            guard !isStopped, try await takeTurn() else { throw outdated }
-        }
-        return try await perform()
-    }
-
-    /// Turns what ended a round early into status, retry and error.
-    private func conclude(_ error: any Error, _ covered: TriggerQueue.Entry?) async -> any Error {
-        if isStopped { return reported(error) }
-        switch error {
-        case is SyncBasis.Outdated:
-            turn = nil
-            return standBy()
-        case is CancellationError:
-            setStatus(.idle)
-            if let covered { queue.add(covered.trigger, atMilliseconds: covered.dueMilliseconds) }
-            hub.send(.failed(Self.cancelled))
-            return error
-        case let error as StoreError where error.code == .closed:
-            return reported(error)
-        default:
-            var failure = error as? SyncError
-            if failure == nil {
-                let due = await retry(after: ServiceError(.serviceUnavailable))
-                let isFull = (error as? StoreError)?.code == .full
-                failure = SyncError(
-                    isFull ? .storeFull : .store,
-                    "The store failed, and the round was ended: \(error)",
-                    retryMilliseconds: due)
-            }
-            let reported = failure ?? Self.stopped
-            hub.send(.failed(reported))
-            return reported
-        }
+    /// Runs something that must not meet a round, once nothing else runs.
+    @discardableResult
+    func request(_ request: EngineRequest) async throws -> Call.Value {
+        try await ask { .request(request, $0) }
     }
 
     /// What a call throws for an error. An engine whose store was closed ends: nothing that it could do
     /// would open it.
     private func reported(_ error: any Error) -> any Error {
-        if let ending { return ending }
-        if (error as? StoreError)?.code == .closed {
-            hub.send(.failed(Self.closed))
-            end(Self.closed)
-            return Self.closed
+        let failure = EngineMachine.Failure(error)
+        if failure.kind == .storeClosed { hand(.storeClosed) }
+        return machine.ending ?? failure.ofRequest.error
+    }
+
+    // MARK: The machine
+
+    /// Hands an event to the machine, and performs what it decides.
+    ///
+    /// - Returns: The next step of the round that handed in the reply to a step, if it has one.
+    @discardableResult
+    func hand(_ event: EngineMachine.Event) -> Round.Step? {
+        let clock = configuration.clock
+        let actions = machine.handle(event, now: clock.milliseconds, random: clock.random)
+        let status = machine.status
+        shownStatus.withLock { $0 = status }
+        var next: Round.Step?
+        for action in actions {
+            switch action {
+            case .perform(let round, let step) where work?.round == round: next = step
+            case .perform(let round, let step): begin(round, step)
+            case .cancel(let round): if work?.round == round { work?.task.cancel() }
+            case .answer(let numbers, let answer):
+                let result = result(answer)
+                for number in numbers { calls[number]?.end(result) }
+            case .tell(let notice): hub.send(told(notice))
+            case .setTimer(let due): setTimer(dueMilliseconds: due)
+            case .endTimer: endTimer()
+            case .listen: listenToWrites()
+            case .lookAtOperations: lookAtOperations()
+            case .endLease: turn?.end()
+            case .giveBackLease: (basis, turn) = (nil, nil)
+            case .endListening: listener?.cancel()
+            case .endEvents: hub.finish()
+            }
         }
-        if error is SyncBasis.Outdated { return Self.standby }
-        return (error as? ServiceError).map(Self.refused) ?? error
+        return next
+    }
+
+    private func result(_ answer: EngineMachine.Answer) -> Result<Call.Value, any Error> {
+        switch answer {
+        case .done: .success(.done)
+        case .report: .success(.report(progress.report))
+        case .count(let count): .success(.count(count))
+        case .progress(let progress): .success(.progress(progress))
+        case .failed(let failure): .failure(failure.error)
+        }
+    }
+
+    private func told(_ notice: EngineMachine.Notice) -> SyncEngineEvent {
+        switch notice {
+        case .started(let trigger): .started(trigger)
+        case .finished: .finished(progress.report)
+        case .failed(let error): .failed(error)
+        }
+    }
+
+    /// Takes the steps of a round in a task of the engine's own, so that calls can be let go while it
+    /// waits for the service.
+    private func begin(_ round: Round.ID, _ first: Round.Step) {
+        let task = Task {
+            var next: Round.Step? = first
+            while let step = next { next = hand(.replied(round, await perform(step))) }
+            // The memory of what was read is given back.
+            progress = progress.begunAgain
+            if work?.round == round { work = nil }
+        }
+        work = (round, task)
+    }
+
+    /// Returns once nothing runs, also in an engine that was stopped. For tests.
+    package func untilEnded() async {
+        while let work { await work.task.value }
+    }
+
+    /// Tells the calls that wait for operations which of them are not pending any more.
+    func lookAtOperations() {
+        for (call, sequence) in machine.operations {
+            do {
+                let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
+                if progress != .pending { hand(.operationEnded(call, .progress(progress))) }
+            } catch {
+                hand(.operationEnded(call, .failed(EngineMachine.Failure(error))))
+            }
+        }
+    }
+
+    // MARK: Triggers
+
+    private func listenToWrites() {
+        guard configuration.syncOnSave else { return }
+        let changes = store.changes()
+        listener = Task { [weak self] in
+            for await change in changes where change.origins.contains(.local) {
+                await self?.hand(.triggered(.save))
+            }
+        }
+    }
+
+    private func setTimer(dueMilliseconds due: Int64) {
+        endTimer()
+        let clock = configuration.clock
+        let wait = max(0, due - clock.milliseconds)
+        timer = Task { [weak self] in
+            do {
+                try await clock.sleep(milliseconds: wait)
+            } catch {
+                return
+            }
+            await self?.hand(.timer(dueMilliseconds: due))
+        }
+    }
+
+    private func endTimer() {
+        timer?.cancel()
+        timer = nil
     }
 
     // MARK: The turn
@@ -405,7 +305,7 @@ public actor SyncEngine {
     /// Takes the engine's turn if it has none, and looks at what the next requests are made from.
     ///
     /// - Returns: whether this engine may exchange.
-    private func takeTurn() async throws -> Bool {
+    func takeTurn() async throws -> Bool {
         if turn == nil {
             basis = nil
             turn = try store.takeSyncTurn()
@@ -414,8 +314,8 @@ public actor SyncEngine {
         do {
             try await base(on: zoneName)
             return true
-        } catch is SyncBasis.Outdated where !isStopped {
-            self.turn = nil
+        } catch is SyncBasis.Outdated {
+            turn = nil
             return false
         }
     }
@@ -440,54 +340,37 @@ public actor SyncEngine {
         self.basis = next
         return result
     }
+}
 
-    static let standby = SyncError(
-        .standby,
-        "Another engine synchronises the store. What is saved here is pushed by it; stop it to let "
-            + "this one take over.")
+/// What an exchange has read and done so far.
+struct ExchangeProgress {
+    var report: SyncReport
+    /// What was folded for the running pass.
+    var outbox = Outbox()
+    /// Records of which only the first edits were refused, because the rest was behind the fold or came
+    /// meanwhile. They are pushed with all of them next.
+    var wholes: Set<RecordPlace> = []
+    /// The positions in the outbox of the items that the machine knows.
+    var pushed: [PendingChange] = []
+    /// What is to be looked up before the next fold, by the places that the machine knows.
+    var missed: [MissedRecord] = []
+    /// What was listed to be looked up, which is done once.
+    var lookedUp: Set<MissedRecord> = []
+    /// Where the run of the log begins that is folded.
+    var foldStart: UInt64 = 0
+    /// Whether the service told that the zone changed.
+    var isZoneChanged = false
+    /// How many records there are to push; nil before that is known.
+    var pushTotal: Int?
 
-    /// Waits for the end of whoever synchronises the store.
-    private func standBy() -> SyncError {
-        setStatus(.standby)
-        var due: Int64?
-        if isStarted {
-            let next = configuration.clock.milliseconds + configuration.standbyMilliseconds
-            queue.add(.start, atMilliseconds: next)
-            due = next
-        }
-        return SyncError(.standby, Self.standby.message, retryMilliseconds: due)
+    init(_ trigger: SyncTrigger) {
+        report = SyncReport(trigger: trigger, changes: ChangeSet())
     }
 
-    /// Turns the end of a round into status, retry and error.
-    private func conclude(_ outcome: RoundOutcome) async -> SyncError? {
-        if let ending { return ending }
-        switch outcome {
-        case .completed:
-            backoff.succeeded()
-            await settle()
-            setStatus(.idle)
-            return nil
-        case .backOff(let error):
-            let due = await retry(after: error)
-            return SyncError(
-                .unreachable,
-                "The service could not take or give everything (\(error)). The rest stays pending.",
-                serviceError: error, retryMilliseconds: due)
-        case .blocked(let error):
-            // Whoever is signed in when it goes on may be somebody else.
-            hasCheckedAccount = false
-            setStatus(.blocked(error.code))
-            return SyncError(
-                .blocked,
-                "The service refuses to exchange (\(error)). Pending changes are kept; sync again "
-                    + "when the cause is gone.", serviceError: error,
-                retryMilliseconds: retryBlocked(after: error))
-        case .suspended(let code):
-            setStatus(.suspended(code))
-            return SyncError(
-                .suspended,
-                "The zone is gone (\(code.rawValue)). Local data is kept. Call resume(after:) to "
-                    + "upload it again, or to erase it.", serviceError: ServiceError(code))
-        }
+    /// The same report, and nothing read.
+    var begunAgain: ExchangeProgress {
+        var begun = ExchangeProgress(report.trigger)
+        begun.report = report
+        return begun
     }
 }

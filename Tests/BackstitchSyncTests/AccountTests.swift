@@ -55,6 +55,22 @@ import Testing
         await phone.engine.stop()
     }
 
+    // It counted as looked at, and the next round exchanged for whoever was signed in then.
+    @Test func `news of the account that come while the user is asked for are looked at`()
+        async throws
+    {
+        let phone = try Device(cloud)
+        let engine = phone.engine
+        let first = OneTime()
+        phone.service.beforeReply = { info throws(ServiceError) in
+            if info.kind == .currentUser, first.take() { await engine.accountChanged() }
+        }
+        try await phone.sync()
+        try await phone.sync()
+        #expect(cloud.requestCounts[.currentUser, default: 0] >= 2)
+        await engine.stop()
+    }
+
     @Test func `each user has a store of their own`() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/accounts-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }

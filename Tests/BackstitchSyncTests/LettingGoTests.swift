@@ -191,6 +191,35 @@ import Testing
         await phone.engine.stop()
     }
 
+    // The round that was cancelled had covered it, and it was forgotten.
+    @Test func `news that came before a cancelled round lead to another one`() async throws {
+        let phone = try device()
+        let engine = phone.engine
+        try await phone.note("a", "one")
+        let gates = [Gate(), Gate()]
+        let rounds = Countdown(2)
+        phone.service.beforeReply = { info throws(ServiceError) in
+            guard info.kind == .databaseChanges, let round = rounds.take() else { return }
+            await gates[round - 1].keep()
+        }
+        let events = RoundEnds(engine)
+        let call = Task { try await phone.sync() }
+        await gates[0].arrival()
+        await engine.accountChanged()
+        let joined = Task { try await phone.sync() }
+        for _ in 0..<100 { await Task.yield() }
+        gates[0].open()
+        _ = try await call.value
+        await gates[1].arrival()
+        joined.cancel()
+        await #expect(throws: CancellationError.self) { try await joined.value }
+        gates[1].open()
+        #expect(await events.next() == "finished manual")
+        #expect(await events.next() == "failed cancelled")
+        #expect(await events.next() == "finished start")
+        await engine.stop()
+    }
+
     // It went on trying for ever.
     @Test func `an engine ends with its store`() async throws {
         let phone = try device()

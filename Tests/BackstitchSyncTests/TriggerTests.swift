@@ -133,6 +133,19 @@ import Testing
         await engine.stop()
     }
 
+    // It was idle then, though nothing would be exchanged.
+    @Test func `a blocked engine is blocked when the network is back`() async throws {
+        let phone = try device()
+        let engine = phone.engine
+        phone.service.switchUser(to: nil)
+        #expect(await syncError { try await phone.sync() }?.code == .blocked)
+        await engine.connectivityChanged(isReachable: false)
+        #expect(engine.status == .offline)
+        await engine.connectivityChanged(isReachable: true)
+        #expect(engine.status == .blocked(.notAuthenticated))
+        await engine.stop()
+    }
+
     @Test func `a network that goes during a round leaves the engine offline`() async throws {
         let phone = try device()
         let engine = phone.engine

@@ -44,12 +44,17 @@ import Testing
     }
 
     @Test func `decisions know no clock, no chance and no task`() {
-        let found = Self.sources.filter { $0.path.hasPrefix("Sources/BackstitchCore/") }.flatMap {
-            $0.lines(with: [
-                "clock_gettime", "Date()", "Date.now", "ContinuousClock", "UUID()",
-                "SystemRandomNumberGenerator", "Task {", "Task.sleep", "await ", "FileManager",
-            ])
-        }
+        let pure = [
+            "Sources/BackstitchCore/", "Sources/BackstitchSync/EngineMachine",
+            "Sources/BackstitchSync/Round.swift",
+        ]
+        let found = Self.sources.filter { source in pure.contains { source.path.hasPrefix($0) } }
+            .flatMap {
+                $0.lines(with: [
+                    "clock_gettime", "Date()", "Date.now", "ContinuousClock", "UUID()",
+                    "SystemRandomNumberGenerator", "Task {", "Task.sleep", "await ", "FileManager",
+                ])
+            }
         #expect(found == [])
     }
 

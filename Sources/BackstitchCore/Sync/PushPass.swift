@@ -1,5 +1,5 @@
 /// What one pass over the outbox has done and has still to do.
-struct PushPass: Sendable {
+struct PushPass: Equatable, Sendable {
     var items: [PushItem] = []
     /// Positions that are still to be sent, in order.
     var queue: [Int] = []

@@ -18,6 +18,8 @@ package enum SyncAction: Equatable, Sendable {
     case suspend(ServiceError.Code)
     /// Fold unsynced operations: the same run of the log as before, or the one behind it.
     case foldOutbox(continues: Bool)
+    /// Read the service's version of some of the records that were missed, and merge them.
+    case lookUpMissed(Range<Int>)
     /// Send items, by their positions in what was folded.
     case push([Int], atomic: Bool)
     /// Read the service's version of items.
@@ -77,6 +79,9 @@ package enum SyncEvent: Equatable, Sendable {
     case databaseChanges(zoneChanged: Bool, zoneEnded: ServiceError.Code?, moreComing: Bool)
     /// A page of zone changes was applied.
     case zoneChanges(moreComing: Bool, isFullFetch: Bool)
+    /// Before the outbox is folded, this many records have to be looked up, of which the service may
+    /// have a version that no page brings. In a round each is told once.
+    case missed(Int)
     /// The outbox was folded.
     case folded([PushItem], isComplete: Bool)
     /// The replies to a push, in the order of the items that were sent.

@@ -34,14 +34,11 @@ extension SyncMachine {
                     postpone(index, .outdated)
                 }
             case .failed(let error):
-                if error.endsZone { return handle(.failed(error)) }
-                switch error.code {
-                case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion:
-                    block(error)
-                case .permissionDenied, .invalidRequest:
-                    park(index, error, &decisions)
-                default:
-                    postpone(index, error)
+                if error.code.scope == .zone { return handle(.failed(error)) }
+                switch error.code.retry {
+                case .never: park(index, error, &decisions)
+                case .after(.change): block(error)
+                default: postpone(index, error)
                 }
             }
         }
@@ -57,6 +54,31 @@ extension SyncMachine {
             for index in indexes { postpone(index, error) }
         }
         return nextBatch()
+    }
+
+    /// Looks up the next of the records that were missed, as many as the service takes, and then folds.
+    mutating func lookUpMissed(
+        from start: Int, of count: Int, most: Int = .max, continues: Bool
+    ) -> SyncAction {
+        guard start < count else {
+            state = .folding(continues: continues)
+            return .foldOutbox(continues: continues)
+        }
+        let size = max(1, min(limits.operationsPerRequest, most, count - start))
+        let places = start..<(start + size)
+        state = .lookingUpMissed(places, of: count, continues: continues)
+        return .lookUpMissed(places)
+    }
+
+    /// Asks for less if that may help. What can't be looked up keeps nothing else from going on: a later
+    /// round asks again.
+    mutating func missedRefused(
+        _ places: Range<Int>, of count: Int, continues: Bool, _ error: ServiceError
+    ) -> SyncAction {
+        let isTooLarge = error.code.retry == .after(.split) && places.count > 1
+        return lookUpMissed(
+            from: isTooLarge ? places.lowerBound : places.upperBound, of: count,
+            most: isTooLarge ? places.count / 2 : places.count, continues: continues)
     }
 }
 

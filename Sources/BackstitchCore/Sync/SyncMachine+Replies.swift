@@ -24,7 +24,7 @@ extension SyncMachine {
             case .saved, .deleted:
                 postpone(index, .oddReply("a result of another kind", 1))
             case .failed(let error):
-                if error.endsZone { return handle(.failed(error)) }
+                if error.code.scope == .zone { return handle(.failed(error)) }
                 failures.append((index, error))
             }
         }
@@ -49,14 +49,14 @@ extension SyncMachine {
         _ index: Int, _ error: ServiceError, isAlone: Bool, _ decisions: inout [ItemDecision]
     ) {
         let item = push.items[index]
-        switch error.code {
-        case .conflict, .alreadyExists:
+        switch error.code.retry {
+        case .after(.merge):
             if let record = error.serverRecord {
                 decide(index, record, error, &decisions)
             } else {
                 push.lookUps.append(index)
             }
-        case .unknownItem:
+        case .after(.lookUp):
             if item.isCreate {
                 park(index, error, &decisions)
             } else {
@@ -64,24 +64,24 @@ extension SyncMachine {
                 push.unknown.insert(index)
                 push.lookUps.append(index)
             }
-        case .batchFailed:
+        case .now:
             requeue(index, error)
-        case .limitExceeded:
+        case .after(.split):
             if isAlone {
                 park(index, error, &decisions)
             } else {
                 push.alone.insert(index)
                 requeue(index, error)
             }
-        case .referenceViolation:
+        case .after(.references):
             decide(index, refusedForReference: error, &decisions)
-        case .permissionDenied, .invalidRequest, .assetMissing:
+        case .never, .after(.upload):
             park(index, error, &decisions)
-        case .rateLimited, .zoneBusy, .serviceUnavailable, .network, .tokenExpired:
+        case .later, .after(.newToken):
             postpone(index, error)
-        case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion:
+        case .after(.change):
             block(error)
-        case .zoneNotFound, .zoneDeletedByUser, .zonePurged, .encryptedDataReset:
+        case .after(.newZone), .after(.decision):
             preconditionFailure("The end of a zone is no matter of one record.")
         }
     }
@@ -202,14 +202,6 @@ extension ServiceError {
     static func oddReply(_ what: String, _ count: Int) -> ServiceError {
         ServiceError(
             .serviceUnavailable, reason: "The reply has \(what) for \(count) records.")
-    }
-
-    /// Whether the failure speaks of the zone and not of one record.
-    package var endsZone: Bool {
-        switch code {
-        case .zoneNotFound, .zoneDeletedByUser, .zonePurged, .encryptedDataReset: true
-        default: false
-        }
     }
 }
 

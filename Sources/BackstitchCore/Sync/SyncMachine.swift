@@ -5,7 +5,7 @@
 /// Invariants: one request is under way at a time, so no record is in flight twice. An item leaves
 /// the queue by a decision only: acknowledged, merged or parked; whatever fails in another way stays
 /// in the store's outbox. Every loop has a bound, so a round always ends.
-package struct SyncMachine: Sendable {
+package struct SyncMachine: Equatable, Sendable {
     /// The most times that the outbox is folded in one round.
     package static let passesMax = 64
     /// The most times that one item is sent in one pass.
@@ -23,7 +23,9 @@ package struct SyncMachine: Sendable {
         case sweeping
         case forgetting
         case suspending(ServiceError.Code)
-        case folding
+        case folding(continues: Bool)
+        /// Looks up what was missed, before the fold; the last one asked for is of these places.
+        case lookingUpMissed(Range<Int>, of: Int, continues: Bool)
         case pushing([Int])
         case lookingUp([Int])
         case applying
@@ -45,6 +47,12 @@ package struct SyncMachine: Sendable {
         self.isAtomic = isAtomic
         batchCount = max(1, limits.operationsPerRequest)
     }
+
+    /// Whether a round is under way.
+    package var isRunning: Bool { state != .idle }
+
+    /// Gives up the round that is under way.
+    package mutating func reset() { self = SyncMachine(limits: limits, isAtomic: isAtomic) }
 
     /// Takes over what the service says of its limits.
     package mutating func adopt(_ limits: ServiceLimits) {
@@ -85,6 +93,11 @@ package struct SyncMachine: Sendable {
             return finish(.suspended(code))
         case (.folding, .folded(let items, let isComplete)):
             return folded(items, isComplete: isComplete)
+        case (.folding(let continues), .missed(let count)):
+            return lookUpMissed(from: 0, of: count, continues: continues)
+        case (.lookingUpMissed(let places, let count, let continues), .done):
+            return lookUpMissed(
+                from: places.upperBound, of: count, most: places.count, continues: continues)
         case (.pushing(let indexes), .pushed(let results)):
             return pushed(indexes, results)
         case (.lookingUp(let indexes), .lookedUp(let results)):
@@ -137,27 +150,25 @@ package struct SyncMachine: Sendable {
 
     mutating func fold(continues: Bool = false) -> SyncAction {
         needsPull = false
-        state = .folding
         // Two passes are never held at once.
         push.items = []
         push.passes += 1
+        state = .folding(continues: continues)
         return .foldOutbox(continues: continues)
     }
 
     /// The zone is gone: what is known of it is of no use any more.
     private mutating func zoneEnded(_ code: ServiceError.Code) -> SyncAction {
-        switch code {
-        case .zoneDeletedByUser, .zonePurged:
+        if code.retry == .after(.decision) {
             state = .suspending(code)
             return .suspend(code)
-        default:
-            guard restart() else {
-                return finish(
-                    .backOff(ServiceError(code, reason: "The zone ended several times in a row.")))
-            }
-            state = .forgetting
-            return .forgetService
         }
+        guard restart() else {
+            return finish(
+                .backOff(ServiceError(code, reason: "The zone ended several times in a row.")))
+        }
+        state = .forgetting
+        return .forgetService
     }
 
     private mutating func restart() -> Bool {
@@ -174,44 +185,44 @@ package struct SyncMachine: Sendable {
     // MARK: Failures of whole requests
 
     private mutating func failed(_ error: ServiceError) -> SyncAction {
-        switch error.code {
-        case .zoneNotFound, .zoneDeletedByUser, .zonePurged, .encryptedDataReset:
+        switch error.code.scope {
+        case .zone:
             return zoneEnded(error.code)
-        case .network, .serviceUnavailable, .zoneBusy, .rateLimited:
-            return finish(.backOff(error))
-        case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion,
-            .permissionDenied:
+        case .account:
             return finish(.blocked(error))
-        case .tokenExpired:
-            guard restart() else { return finish(.backOff(error)) }
-            if state == .checkingDatabase {
+        case .request:
+            guard error.code.retry == .after(.newToken), restart() else {
+                return finish(.backOff(error))
+            }
+            switch state {
+            case .checkingDatabase:
                 state = .droppingDatabaseToken
                 return .dropDatabaseToken
+            case .pulling:
+                state = .beginningFullFetch
+                return .beginFullFetch
+            default: return finish(.backOff(error))
             }
-            guard state == .pulling else { return finish(.backOff(error)) }
-            state = .beginningFullFetch
-            return .beginFullFetch
-        case .conflict, .alreadyExists, .unknownItem, .batchFailed, .limitExceeded,
-            .referenceViolation, .invalidRequest, .assetMissing:
+        case .record:
             switch state {
             case .pushing(let indexes): return refused(indexes, error)
             case .lookingUp(let indexes): return lookUpRefused(indexes, error)
+            case .lookingUpMissed(let places, let count, let continues):
+                return missedRefused(places, of: count, continues: continues, error)
             default: return finish(.backOff(error))
             }
         }
     }
 }
 
-extension SyncMachine {
+extension RoundOutcome {
     /// How a round ends that fails with an error before it has done anything.
-    package func outcome(of error: ServiceError) -> RoundOutcome {
-        var machine = SyncMachine(limits: limits)
-        guard case .finish(let outcome) = machine.handle(.failed(error)) else {
-            return .backOff(error)
-        }
-        return outcome
+    package init(before error: ServiceError) {
+        self = error.code.scope == .account ? .blocked(error) : .backOff(error)
     }
+}
 
+extension SyncMachine {
     /// An item of the running pass.
     package func item(_ index: Int) -> PushItem { push.items[index] }
 }
