@@ -68,6 +68,10 @@ extension SyncMachine {
                     ? .completed
                     : .backOff(ServiceError(.batchFailed, reason: "Records wait for each other.")))
         }
+        if push.items.isEmpty, !push.isComplete {
+            // The outbox's floor may have to stay, and the same run would be folded again for ever.
+            return fold(continues: true)
+        }
         if isStuck && !isSettled || isSettled && push.isBehindPostponed && !push.isComplete {
             // What waits for a later round must not keep the rest of the outbox waiting.
             push.isBehindPostponed = true
