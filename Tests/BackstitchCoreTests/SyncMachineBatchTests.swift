@@ -20,6 +20,19 @@ import Testing
         #expect(machine.handle(.done) == .finish(.completed))
     }
 
+    /// The floor stays if something after the run was made pending again meanwhile.
+    @Test func `a run with nothing to push is passed by, whether the floor rises or not`() {
+        var (machine, action) = SyncMachine.pushing([], isComplete: false)
+        for _ in 0..<(2 * SyncMachine.passesMax) {
+            #expect(action == .raiseFloor)
+            #expect(machine.handle(.done) == .foldOutbox(continues: true))
+            action = machine.handle(.folded([], isComplete: false))
+        }
+        #expect(machine.handle(.done) == .foldOutbox(continues: true))
+        #expect(machine.handle(.folded([], isComplete: true)) == .raiseFloor)
+        #expect(machine.handle(.done) == .finish(.completed))
+    }
+
     @Test func `batches keep to the bytes, and one record always goes`() {
         let items = [300, 300, 900, 10].enumerated().map { Push.create("r\($0)", bytes: $1) }
         var (machine, action) = SyncMachine.pushing(

@@ -17,7 +17,7 @@ final class ExportFile {
 
     deinit { close(descriptor) }
 
-    /// Makes a file if there is none.
+    /// Makes a file, unless one is there.
     static func create(_ path: String) throws -> ExportFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -48,7 +48,7 @@ final class ExportFile {
         return (file, last)
     }
 
-    /// The place behind the last line end before an offset; 0 if there is none.
+    /// The offset after the last line end before another offset; 0 if no line ends before that.
     private func lineStart(before offset: Int) throws -> Int {
         let chunkBytes = 1 << 16
         var end = offset

@@ -15,7 +15,8 @@ protocol DemoDevice: AnyObject {
 
     /// Does what is asked.
     ///
-    /// - Parameter progress: Is told how much is done, and of how much; 0 if nobody knows.
+    /// - Parameter progress: Called with the work that is done and the total; the total is 0 if it is
+    ///   not known.
     func perform(
         _ order: DemoOrder, progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) async throws -> DemoAnswer

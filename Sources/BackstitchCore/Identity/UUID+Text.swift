@@ -9,7 +9,7 @@ extension UUID {
 
     private static let dash = UInt8(ascii: "-")
 
-    /// The UUID whose ``canonicalText`` it is, or nil if there is none.
+    /// The UUID whose ``canonicalText`` it is, or nil if the text has another form.
     init?(canonicalText text: String) {
         guard text.utf8.count == Self.textByteCount else { return nil }
         var text = text

@@ -24,7 +24,7 @@ package struct LineSplitter {
         add(rest)
     }
 
-    /// The last line, if it has no end; nil if there is none.
+    /// The last line, if no line end follows it; nil if all lines have ended.
     package mutating func finish() -> Line? { hasStarted ? takeLine() : nil }
 
     private mutating func add(_ bytes: ArraySlice<UInt8>) {

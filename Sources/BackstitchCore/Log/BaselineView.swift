@@ -9,7 +9,7 @@ package struct BaselineView {
     package let row: RowView
     /// The operation that parked the record, and why.
     package let park: (sequence: UInt64, reason: UnsafeRawBufferPointer)?
-    /// The value of the record's entry among the parked ones; nil if there is none.
+    /// The value of the record's entry among the parked ones; nil if it is not parked.
     package let parkBytes: UnsafeRawBufferPointer?
 
     package init?(_ bytes: UnsafeRawBufferPointer) {
