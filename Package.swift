@@ -216,8 +216,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchSimulation", "BackstitchTesting",
-                "BackstitchViews", "ChildProcess",
+                "BackstitchCLI", "Backstitch", "BackstitchHub", "BackstitchHubCore",
+                "BackstitchSimulation", "BackstitchTesting", "BackstitchViews", "ChildProcess",
                 "CloudKitRecordService", "LMDB", "RawConnection", "Threading",
             ]),
     ],

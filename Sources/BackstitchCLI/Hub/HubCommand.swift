@@ -29,6 +29,10 @@ struct HubCommand: Command {
     static let limit = Syntax.Option(
         "limit", "NAME=NUMBER", "Another value for a bound of BOUNDS.md; repeatable.",
         isRepeatable: true)
+    static let config = Syntax.Option(
+        "config", "FILE", "An INI file that has the service's options as keys; options come first.")
+    static let checkConfig = Syntax.Option(
+        "check-config", nil, "Says what serve would do, or what is wrong, and starts nothing.")
     static let dev = Syntax.Option(
         "dev", nil, "Makes what is missing, and writes the credentials as one line of JSON.")
     static let user = Syntax.Option(
@@ -46,10 +50,8 @@ struct HubCommand: Command {
                 name: "ACTION",
                 summary: "serve (default), token, user, key, revoke, epoch or migrate.")
         ],
-        options: [
-            listen, data, container, environment, certificate, key, plain, proxy, publicURL, quota,
-            publicQuota, limit, dev, user, label, publicKey, secret, .json,
-        ],
+        options: [config, checkConfig] + HubSetting.all.map(\.option)
+            + [container, environment, dev, user, label, publicKey, secret, .json],
         notes: """
             Actions:
               serve   listens until SIGTERM or SIGINT, then answers what is under way and ends
@@ -60,12 +62,19 @@ struct HubCommand: Command {
               epoch   makes all change tokens invalid, after the folder was restored from a backup
               migrate brings a folder of an older version to this one's format; back it up before, and
                       run it again if it was ended
+            A file (--config) has sections, and a line 'KEY = VALUE' for an option without its dashes:
+            \(HubSetting.sections)
+            What can be repeated has a line each, and what takes no value says yes or no. Of a systemd
+            service, credential:NAME is the file that LoadCredential= names so. Other actions than serve
+            take --data from the file too.
+
             Secrets are told once; the hub keeps their SHA-256. /healthz says that it runs, /ready that it
             can write, /metrics what it did.
 
             JSON: one object, on one line.
               serve   url, once the hub listens; with --dev also container, environment, apiToken,
                       and users with the name, userRecordName and webAuthToken of each
+                      with --check-config url, data, holdsHub (false: a new one would be made)
               token   apiToken
               user    name, userRecordName, webAuthToken; with --json or without
               key     keyID
@@ -78,10 +87,9 @@ struct HubCommand: Command {
         guard let action = HubAction(rawValue: action) else {
             throw UsageError("There is no action '\(action.printable)'.")
         }
-        if action == .serve { return try await HubService(arguments, console).run() }
-        guard let folder = arguments.text(Self.data) else {
-            throw UsageError("The option --data is missing.")
-        }
+        let settings = try HubSettings(arguments)
+        if action == .serve { return try await HubService(settings, arguments, console).run() }
+        guard let folder = settings.data else { throw UsageError("The option --data is missing.") }
         if !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
             guard action.makesCredentials else {

@@ -7,17 +7,20 @@ struct HubService {
     /// How often it looks whether it was told to.
     private static let pollNanoseconds: UInt64 = 100_000_000
 
+    private let settings: HubSettings
     private let arguments: Arguments
     private let console: Console
 
-    init(_ arguments: Arguments, _ console: Console) {
+    init(_ settings: HubSettings, _ arguments: Arguments, _ console: Console) {
+        self.settings = settings
         self.arguments = arguments
         self.console = console
     }
 
     func run() async throws -> ExitCode {
-        var settings = try serverConfiguration()
-        fitConnections(&settings.limits)
+        if arguments.has(HubCommand.checkConfig) { return try check() }
+        var configuration = try serverConfiguration()
+        fitConnections(&configuration.limits)
         // Large bodies and replies go back to the system at once. Otherwise the C library moves the
         // threshold up with the first of them, and then each thread keeps what it once had. What
         // ordinary requests need stays.
@@ -29,7 +32,7 @@ struct HubService {
             hub.close()
             if let temporary { try? FileManager.default.removeItem(atPath: temporary) }
         }
-        let server = try HubServer(hub, configuration: settings)
+        let server = try HubServer(hub, configuration: configuration)
         if arguments.has(HubCommand.dev) {
             console.output.line(try JSON.line(try await prepare(hub, url: server.url)))
         } else if arguments.has(.json) {
@@ -60,12 +63,12 @@ struct HubService {
     /// Opens the hub; one in memory if there is no folder, which `--dev` allows.
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
-        configuration.publicURL = arguments.text(HubCommand.publicURL)
-        (configuration.limits, _) = try limits()
-        configuration.limits.privateDatabaseBytes = try arguments.number(HubCommand.quota)
-        configuration.limits.publicDatabaseBytes = try arguments.number(HubCommand.publicQuota)
+        configuration.publicURL = settings.publicURL
+        configuration.limits = settings.limits
+        configuration.limits.privateDatabaseBytes = settings.quota
+        configuration.limits.publicDatabaseBytes = settings.publicQuota
         configuration.log = { [console] in console.complain($0) }
-        if let folder = arguments.text(HubCommand.data) {
+        if let folder = settings.data {
             return (try await Hub(at: folder, configuration: configuration), nil)
         }
         guard arguments.has(HubCommand.dev) else {
@@ -99,55 +102,46 @@ struct HubService {
 
     private func serverConfiguration() throws -> HubServer.Configuration {
         var configuration = HubServer.Configuration()
-        let text = arguments.text(HubCommand.listen) ?? "127.0.0.1:8480"
-        guard let (host, port) = Self.address(text) else {
-            throw UsageError(
-                "The option --listen takes HOST:PORT, such as 127.0.0.1:8480, and not "
-                    + "'\(text.printable)'.")
-        }
-        configuration.host = host
-        configuration.port = port
-        configuration.allowsPlainHTTP = arguments.has(HubCommand.plain)
-        (_, configuration.limits) = try limits()
-        configuration.trustedProxies = arguments.texts(HubCommand.proxy)
-        configuration.certificatePEM = try file(HubCommand.certificate)
-        configuration.keyPEM = try file(HubCommand.key)
+        configuration.host = settings.listen.host
+        configuration.port = settings.listen.port
+        configuration.allowsPlainHTTP = settings.allowsPlainHTTP
+        configuration.limits = settings.httpLimits
+        configuration.trustedProxies = settings.trustedProxies
+        let credentials = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"]
+        configuration.certificatePEM = try settings.certificate?.read(credentials: credentials)
+        configuration.keyPEM = try settings.key?.read(credentials: credentials)
         return configuration
     }
 
-    /// The bounds, with those that were given another value.
-    private func limits() throws(UsageError) -> (HubLimits, HTTPLimits) {
-        var (hub, http) = (HubLimits(), HTTPLimits())
-        for text in arguments.texts(HubCommand.limit) {
-            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let bound = parts.first.flatMap({ HubBound.named(String($0)) }) else {
-                throw UsageError(
-                    "There is no bound '\(text.printable)'. Give one of: "
-                        + HubBound.all.map(\.name).joined(separator: ", ") + ".")
-            }
-            guard parts.count == 2, let value = Int(parts[1]), (1...Int(Int32.max)).contains(value)
-            else {
-                throw UsageError(
-                    "The bound \(bound.name) takes a whole number from 1 to \(Int32.max), as in "
-                        + "\(bound.name)=\(bound.standard).")
-            }
-            bound.set(value, in: &hub, &http)
+    // MARK: The check
+
+    private struct CheckDocument: Encodable {
+        let url: String
+        let data: String?
+        let holdsHub: Bool
+    }
+
+    /// Says what the service would do, and opens nothing for writing.
+    private func check() throws -> ExitCode {
+        let configuration = try serverConfiguration()
+        try HubServer.check(configuration)
+        guard settings.data != nil || arguments.has(HubCommand.dev) else {
+            throw UsageError("The option --data is missing.")
         }
-        return (hub, http)
-    }
-
-    private func file(_ option: Syntax.Option) throws -> String? {
-        try arguments.text(option).map { try InputFile.text($0, of: option) }
-    }
-
-    /// Host and port of a text; the host of an address of version 6 stands in brackets.
-    static func address(_ text: String) -> (host: String, port: UInt16)? {
-        guard let colon = text.lastIndex(of: ":"),
-            let port = UInt16(text[text.index(after: colon)...])
-        else { return nil }
-        var host = text[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        guard !host.isEmpty else { return nil }
-        return (String(host), port)
+        let holdsHub = settings.data.map { Hub.isHub(at: $0) } ?? false
+        if arguments.has(.json) {
+            console.output.line(
+                try JSON.line(
+                    CheckDocument(
+                        url: configuration.url, data: settings.data, holdsHub: holdsHub)))
+            return .success
+        }
+        console.output.line("The configuration is good. It would listen at \(configuration.url).")
+        if let data = settings.data {
+            console.output.line(
+                "'\(data.printable)' "
+                    + (holdsHub ? "holds a hub." : "holds no hub; a new one would be made."))
+        }
+        return .success
     }
 }

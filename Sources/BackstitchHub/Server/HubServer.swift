@@ -24,6 +24,12 @@ public final class HubServer: Sendable {
 
         /// The defaults: loopback, any port.
         public init() {}
+
+        /// The address that a server would listen at.
+        public var url: String {
+            let scheme = certificatePEM == nil ? "http" : "https"
+            return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        }
     }
 
     private let server: any HTTPServer
@@ -34,7 +40,31 @@ public final class HubServer: Sendable {
     ///
     /// - Throws: A failure whose message says what to do.
     public init(_ hub: Hub, configuration: Configuration = Configuration()) throws {
-        let tls = try Self.tls(configuration)
+        let (tls, proxies) = try Self.checked(configuration)
+        try hub.beginServing()
+        server = try MicroHTTPDServer(
+            host: configuration.host, port: configuration.port, tls: tls,
+            limits: configuration.limits,
+            handler: Self.handler(
+                hub, proxies, requestsMax: configuration.limits.requestsPerAddress))
+        var configuration = configuration
+        configuration.port = server.port
+        url = configuration.url
+        hub.setServerURL(url)
+    }
+
+    /// Checks a configuration without listening.
+    ///
+    /// - Throws: The failure that a server with it would begin with, as far as that can be told: whether
+    ///   the address is free is not.
+    public static func check(_ configuration: Configuration) throws {
+        if let tls = try checked(configuration).tls { try MicroHTTPDServer.check(tls) }
+    }
+
+    private static func checked(
+        _ configuration: Configuration
+    ) throws(HubFailure) -> (tls: MicroHTTPDServer.TLS?, proxies: TrustedProxies) {
+        let tls = try tls(configuration)
         guard
             tls != nil || configuration.allowsPlainHTTP
                 || ListenSocket.isLoopback(configuration.host)
@@ -43,17 +73,7 @@ public final class HubServer: Sendable {
                 "'\(configuration.host)' is reached from other machines. Give a certificate, or allow "
                     + "plain HTTP where a proxy is in front.")
         }
-        try hub.beginServing()
-        server = try MicroHTTPDServer(
-            host: configuration.host, port: configuration.port, tls: tls,
-            limits: configuration.limits,
-            handler: Self.handler(
-                hub, TrustedProxies(configuration.trustedProxies),
-                requestsMax: configuration.limits.requestsPerAddress))
-        let isVersion6 = configuration.host.contains(":")
-        let host = isVersion6 ? "[\(configuration.host)]" : configuration.host
-        url = "\(tls == nil ? "http" : "https")://\(host):\(server.port)"
-        hub.setServerURL(url)
+        return (tls, try TrustedProxies(configuration.trustedProxies))
     }
 
     /// Takes no more connections, answers what is under way, and ends. The hub stays open.
