@@ -81,7 +81,8 @@ let package = Package(
         .target(
             name: "BackstitchHub",
             dependencies: [
-                "BackstitchHubCore", "CMalloc", "CMicroHTTPD", "LMDB", "Threading", "WireCrypto",
+                "BackstitchHubCore", "CloudKitWire", "CMalloc", "CMicroHTTPD", "LMDB", "Threading",
+                "WireCrypto",
             ],
             exclude: ["OpenAPI", "BOUNDS.md"]),
         .target(

@@ -46,7 +46,8 @@ import Testing
         ("[server]\n= 5", 2, "There is no key in front"), ("a = 5", 1, "is in no section"),
         ("[server]\nlisten =", 2, "has no value"), ("[server", 1, "is no section"),
         ("[]", 1, "is no section"), ("[ser]ver]", 1, "is no section"),
-        ("[ a ]", 1, "is no section"), ("[a] b", 1, "is no section"), ("[server]\na = \"b\"", 2, "without quotes"),
+        ("[ a ]", 1, "is no section"), ("[a] b", 1, "is no section"),
+        ("[server]\na = \"b\"", 2, "without quotes"),
         ("\u{FEFF}[server]", 1, "can't be seen"), ("[server]\na = b\u{0}c", 2, "can't be seen"),
     ])
     func `a line that is wrong is told with its number`(text: String, line: Int, message: String) {
@@ -96,6 +97,7 @@ import Testing
     private static let whole = """
         [server]
         listen = [::1]:9000
+        metrics-listen = 127.0.0.1:9001
         allow-plain-http = yes
         trusted-proxy = 127.0.0.1
         trusted-proxy = 10.0.0.0/8
@@ -107,6 +109,9 @@ import Testing
         data = /var/lib/backstitch
         quota = 1000
         public-quota = 2000
+        [logs]
+        access-log = /var/log/access
+        audit-log = -
         [limits]
         limit = connections = 77
         limit = operationsPerRequest=5
@@ -115,6 +120,8 @@ import Testing
     @Test func `each key sets what its option sets`() throws {
         let settings = try settings(Self.whole)
         #expect(settings.listen == HubSettings.Address(host: "::1", port: 9000))
+        #expect(settings.metricsListen == HubSettings.Address(host: "127.0.0.1", port: 9001))
+        #expect(settings.accessLog == "/var/log/access" && settings.auditLog == "-")
         #expect(settings.allowsPlainHTTP)
         #expect(settings.trustedProxies == ["127.0.0.1", "10.0.0.0/8"])
         #expect(settings.publicURL == "https://hub.example.com")

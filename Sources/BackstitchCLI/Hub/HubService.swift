@@ -1,6 +1,7 @@
 import BackstitchHub
 import CMalloc
 import Foundation
+import Glibc
 
 /// A hub that serves until it is told to end.
 struct HubService {
@@ -27,6 +28,16 @@ struct HubService {
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
         mallopt(M_TRIM_THRESHOLD, 8 << 20)
         let interruption = Interruption()
+        // Who closes a terminal means to end what runs in it.
+        let reloading = console.isTerminal ? nil : Interruption(signals: [SIGHUP])
+        let audit = try settings.openAuditLog(console)
+        let access = try settings.accessLog.map {
+            try LogFile($0, of: HubCommand.accessLog, console)
+        }
+        if let audit { configuration.auditLog = { audit.add($0) } }
+        if let access { configuration.accessLog = { access.add($0) } }
+        let manager = ServiceManager(
+            variables: ProcessInfo.processInfo.environment, process: getpid())
         let (hub, temporary) = try await openHub()
         defer {
             hub.close()
@@ -34,18 +45,66 @@ struct HubService {
         }
         let server = try HubServer(hub, configuration: configuration)
         if arguments.has(HubCommand.dev) {
-            console.output.line(try JSON.line(try await prepare(hub, url: server.url)))
+            console.output.line(try JSON.line(try await prepare(hub, server)))
         } else if arguments.has(.json) {
-            console.output.line(try JSON.line(["url": server.url]))
+            var document = ["url": server.url]
+            document["metricsURL"] = server.metricsURL
+            console.output.line(try JSON.line(document))
         } else {
             console.output.line("Listening at \(server.url)")
+            if let url = server.metricsURL { console.output.line("Metrics at \(url)") }
         }
         console.output.flush()
+        audit?.add(AuditEntry(.started).line)
+        manager.tell("READY=1", Self.status(of: server))
+        var pulse = ServicePulse(manager)
         while !interruption.hasHappened {
             try? await Task.sleep(nanoseconds: Self.pollNanoseconds)
+            await pulse.beat(server)
+            if reloading?.takeHasHappened() == true {
+                manager.tell("RELOADING=1", "MONOTONIC_USEC=\(ServicePulse.microseconds)")
+                reload(server, access, audit)
+                manager.tell("READY=1")
+            }
         }
+        manager.tell("STOPPING=1")
         await server.stop()
+        audit?.add(AuditEntry(.stopped).line)
         return .success
+    }
+
+    /// What the service manager shows.
+    fileprivate static func status(of server: HubServer) -> String {
+        "STATUS=Listening at \(server.url); \(server.connectionCount.counted("connection"))."
+    }
+
+    /// Opens the logs anew, and gives new connections the certificate that is in its file now. What
+    /// can't be used is told, and what was there stays.
+    private func reload(_ server: HubServer, _ access: LogFile?, _ audit: LogFile?) {
+        for log in [access, audit] {
+            do { try log?.reopen() } catch { note("error", Failure.describe(error)) }
+        }
+        guard settings.certificate != nil else { return }
+        do {
+            let new = try serverConfiguration()
+            try server.replaceCertificate(pem: new.certificatePEM ?? "", keyPEM: new.keyPEM ?? "")
+            audit?.add(AuditEntry(.certificateReplaced).line)
+            note("info", "The certificate was read anew; new connections get it.")
+        } catch {
+            audit?.add(AuditEntry(.certificateRefused).line)
+            note("error", "The old certificate stays. \(Failure.describe(error))")
+        }
+    }
+
+    /// Writes a line as the hub itself does.
+    private func note(_ level: String, _ message: String) {
+        struct Line: Encodable {
+            let level: String
+            let message: String
+            let time: Int64
+        }
+        let time = Int64(Date().timeIntervalSince1970 * 1_000)
+        console.complain((try? JSON.line(Line(level: level, message: message, time: time))) ?? "")
     }
 
     /// Has as many descriptors as the system gives, and no more connections than those allow.
@@ -81,7 +140,7 @@ struct HubService {
         )
     }
 
-    private func prepare(_ hub: Hub, url: String) async throws -> HubDocument {
+    private func prepare(_ hub: Hub, _ server: HubServer) async throws -> HubDocument {
         let container = arguments.text(HubCommand.container) ?? "iCloud.backstitch"
         let environment = arguments.text(HubCommand.environment) ?? "development"
         try await hub.makeContainer(container, environment: environment)
@@ -96,14 +155,17 @@ struct HubService {
             }
         }
         return HubDocument(
-            url: url, container: container, environment: environment, apiToken: token,
-            users: users)
+            url: server.url, metricsURL: server.metricsURL, container: container,
+            environment: environment, apiToken: token, users: users)
     }
 
     private func serverConfiguration() throws -> HubServer.Configuration {
         var configuration = HubServer.Configuration()
         configuration.host = settings.listen.host
         configuration.port = settings.listen.port
+        configuration.metricsHost = settings.metricsListen?.host
+        configuration.metricsPort = settings.metricsListen?.port ?? 0
+        configuration.folder = settings.data
         configuration.allowsPlainHTTP = settings.allowsPlainHTTP
         configuration.limits = settings.httpLimits
         configuration.trustedProxies = settings.trustedProxies
@@ -117,6 +179,7 @@ struct HubService {
 
     private struct CheckDocument: Encodable {
         let url: String
+        let metricsURL: String?
         let data: String?
         let holdsHub: Bool
     }
@@ -133,15 +196,57 @@ struct HubService {
             console.output.line(
                 try JSON.line(
                     CheckDocument(
-                        url: configuration.url, data: settings.data, holdsHub: holdsHub)))
+                        url: configuration.url, metricsURL: configuration.metricsURL,
+                        data: settings.data, holdsHub: holdsHub)))
             return .success
         }
         console.output.line("The configuration is good. It would listen at \(configuration.url).")
+        if let url = configuration.metricsURL {
+            console.output.line("Metrics would be at \(url).")
+        }
         if let data = settings.data {
             console.output.line(
                 "'\(data.printable)' "
                     + (holdsHub ? "holds a hub." : "holds no hub; a new one would be made."))
         }
         return .success
+    }
+}
+
+/// Says now and then that the service works, once what serves has shown that it does.
+private struct ServicePulse {
+    /// How often the status is told, in microseconds.
+    private static let statusMicroseconds: UInt64 = 30_000_000
+    /// The longest that what serves may take, in milliseconds: the end of the process is noticed after it.
+    private static let patienceMilliseconds: UInt64 = 5_000
+
+    private let manager: ServiceManager
+    private var nextBeat: UInt64
+    private var nextStatus: UInt64
+
+    init(_ manager: ServiceManager) {
+        self.manager = manager
+        nextBeat = Self.microseconds
+        nextStatus = Self.microseconds + Self.statusMicroseconds
+    }
+
+    mutating func beat(_ server: HubServer) async {
+        if let watchdog = manager.watchdogMicroseconds, Self.microseconds >= nextBeat {
+            let patience = min(watchdog / 4_000, Self.patienceMilliseconds)
+            if await server.isResponsive(within: Int(clamping: patience)) {
+                manager.tell("WATCHDOG=1")
+                nextBeat = Self.microseconds + watchdog / 3
+            }
+        }
+        guard Self.microseconds >= nextStatus else { return }
+        nextStatus = Self.microseconds + Self.statusMicroseconds
+        manager.tell(HubService.status(of: server))
+    }
+
+    /// The time of the steady clock, as systemd counts it.
+    static var microseconds: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
     }
 }

@@ -9,12 +9,15 @@ struct HubSettings {
     }
 
     var listen = Address(host: "127.0.0.1", port: 8480)
+    var metricsListen: Address?
     var allowsPlainHTTP = false
     var trustedProxies: [String] = []
     var publicURL: String?
     var certificate: SettingFile?
     var key: SettingFile?
     var data: String?
+    var accessLog: String?
+    var auditLog: String?
     var quota: Int64?
     var publicQuota: Int64?
     var limits = HubLimits()
@@ -78,6 +81,7 @@ struct HubSetting: Sendable {
     /// All of them, in the order of the help.
     static let all: [HubSetting] = [
         HubSetting("server", HubCommand.listen) { $0.listen = try address($1) },
+        HubSetting("server", HubCommand.metricsListen) { $0.metricsListen = try address($1) },
         HubSetting("server", HubCommand.plain) { $0.allowsPlainHTTP = try choice($1) },
         HubSetting("server", HubCommand.proxy) { $0.trustedProxies.append($1) },
         HubSetting("server", HubCommand.publicURL) { $0.publicURL = $1 },
@@ -90,6 +94,8 @@ struct HubSetting: Sendable {
         HubSetting("storage", HubCommand.data, .path) { $0.data = $1 },
         HubSetting("storage", HubCommand.quota) { $0.quota = try number($1) },
         HubSetting("storage", HubCommand.publicQuota) { $0.publicQuota = try number($1) },
+        HubSetting("logs", HubCommand.accessLog, .path) { $0.accessLog = $1 },
+        HubSetting("logs", HubCommand.auditLog, .path) { $0.auditLog = $1 },
         HubSetting("limits", HubCommand.limit) { try bound($1, &$0) },
     ]
 
@@ -160,6 +166,11 @@ struct HubSetting: Sendable {
 }
 
 extension HubSettings {
+    /// The audit log, if there is one.
+    func openAuditLog(_ console: Console) throws -> LogFile? {
+        try auditLog.map { try LogFile($0, of: HubCommand.auditLog, console) }
+    }
+
     /// Reads the settings: those of the options, and of the file that `--config` names what no option
     /// gives. An option that may be repeated takes the place of all lines of its key.
     ///
@@ -235,6 +246,6 @@ extension HubSettings {
     }
 
     private static func isAbsolute(_ path: String) -> Bool {
-        path.hasPrefix("/") || path.hasPrefix(SettingFile.credential)
+        path.hasPrefix("/") || path.hasPrefix(SettingFile.credential) || path == "-"
     }
 }

@@ -19,6 +19,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     let connections: ConnectionTable
     let bodies: ByteBudget
     let port: UInt16
+    private let host: String
     private let state = Locked(State())
     private var timer: (any DispatchSourceTimer)?
     /// Looks at heads before the library does; nil if they are encrypted.
@@ -58,6 +59,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         bodies = ByteBudget(bytes: limits.bodiesBytes, perClient: limits.bodiesBytesPerAddress)
         var socket = try ListenSocket(host: host, port: port)
         self.port = socket.port
+        self.host = host
         let daemon = try Self.start(
             tls == nil ? nil : socket.descriptor, tls, limits,
             context: Unmanaged.passUnretained(self).toOpaque())
@@ -78,6 +80,17 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
 
     /// Whether requests are no longer taken.
     var isStopping: Bool { state.withLock { $0.isStopping } }
+
+    var connectionCount: Int { connections.count }
+
+    func isResponsive(within milliseconds: Int) async -> Bool {
+        await withCheckedContinuation { continuation in
+            SystemThread.detach { [port, host] in
+                continuation.resume(
+                    returning: ListenSocket.reacts(host: host, port: port, within: milliseconds))
+            }
+        }
+    }
 
     private func startGate(_ descriptor: Int32) throws(HubFailure) {
         gate = try HeadGate(
@@ -179,7 +192,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             return true
         }
         guard isFree else {
-            throw HubFailure("The certificate is being replaced already, or the server ends.")
+            throw HubFailure("There is no certificate to replace, or it is being replaced already.")
         }
         defer { state.withLock { $0.isReplacing = false } }
         let socket = fcntl(state.withLock { $0.socket }, F_DUPFD_CLOEXEC, 0)
