@@ -26,6 +26,7 @@ public final class Hub: Sendable {
     let ledger = LedgerBook()
     let sweepRound = SweepRound()
     private let serverURL = Locked("http://127.0.0.1")
+    private let serverMetrics = Locked<[MetricSource]>([])
 
     /// Opens a hub over what keeps its rows and its files.
     package init(
@@ -96,6 +97,17 @@ public final class Hub: Sendable {
 
     /// Notes the address that the hub's server listens at.
     package func setServerURL(_ url: String) { serverURL.withLock { $0 = url } }
+
+    /// Notes who counts what the hub's server does.
+    package func setServerMetrics(_ source: MetricSource) {
+        serverMetrics.withLock { $0 = [source] }
+    }
+
+    /// All that is counted.
+    package var metricFamilies: [MetricFamily] {
+        metrics.families(waitingCouriers: couriers.waiterCount)
+            + serverMetrics.withLock { $0 }.flatMap { $0.families() }
+    }
 
     /// Milliseconds of a clock that is never set, for how long something takes.
     var steadyNow: Int64 { configuration.clock.steadyMilliseconds() }

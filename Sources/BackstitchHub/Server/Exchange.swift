@@ -77,7 +77,9 @@ final class Exchange: @unchecked Sendable {
                 remoteAddress: Self.address(of: connection))
             let (request, place): (HubRequest, Hub.BodyPlace)
             switch server.handler.admit(arrived, length) {
-            case .refuse(let response): return refuse(connection, response)
+            case .refuse(let response):
+                server.handler.noteAnswer(arrived, response, 0)
+                return refuse(connection, response)
             case .take(let admitted, let body): (request, place) = (admitted, body)
             }
             if let length, length > place.bytesMax { throw .bodyTooLarge }
@@ -116,7 +118,7 @@ final class Exchange: @unchecked Sendable {
 
     /// Answers with a status alone.
     private func refuse(_ connection: OpaquePointer, _ status: Int) -> MHD_Result {
-        server.handler.noteRefusal(status)
+        server.handler.noteRefusal(status, Self.address(of: connection))
         return refuse(connection, .refusal(status))
     }
 
@@ -134,10 +136,15 @@ final class Exchange: @unchecked Sendable {
         server.connections.noteAnswering(connection, work)
         MHD_suspend_connection(connection)
         let suspended = SuspendedConnection(pointer: connection)
+        let start = ConnectionTable.nanoseconds
+        let finish = { @Sendable [server, request] (response: HubResponse) in
+            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
+            self.resume(suspended, response)
+        }
         server.handler.submit(request, work) { [server, request] response in
-            if let response { return self.resume(suspended, response) }
+            if let response { return finish(response) }
             // The task is the connection's: the server waits for all of them before it ends.
-            Task { self.resume(suspended, await server.handler.respond(request, work)) }
+            Task { finish(await server.handler.respond(request, work)) }
         }
         return .YES
     }

@@ -76,6 +76,11 @@ extension Hub {
         refusal(to: Self.tooManyRequests, of: "other", request)
     }
 
+    /// The answer to a request for a page that is not to be had at the address that it came to.
+    package func notFound(_ request: HubRequest) -> HubResponse {
+        refusal(to: Self.nothing, of: "other", request)
+    }
+
     private func respond(
         to request: HubRequest, _ work: RequestWork, _ call: inout String
     ) async -> HubResponse {

@@ -18,7 +18,7 @@ struct HubPage: Sendable {
             try await hub.readyResponse()
         },
         HubPage(name: "metrics", methods: ["GET"], isForOperators: true) { hub, _, _, _ in
-            .text(hub.metrics.text(waitingCouriers: hub.couriers.waiterCount))
+            .text(hub.metricFamilies.map(\.text).joined())
         },
         HubPage(name: "courier", methods: ["GET"]) { hub, target, _, _ in
             try await hub.nextNotification(target)

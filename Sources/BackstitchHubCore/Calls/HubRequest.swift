@@ -1,3 +1,4 @@
+import CloudKitWire
 import WireCrypto
 
 /// A request as it arrived.
@@ -87,6 +88,31 @@ public struct HubRequest: Sendable {
     package static func addressName(of address: NetworkAddress?) -> String {
         "address \(address?.group.bytes.hexadecimal ?? "")"
     }
+
+    /// Where credentials count.
+    package struct SignedIn: Hashable, Sendable {
+        package var container: String
+        package var environment: String
+        /// The name in records; nil if nobody is signed in.
+        package var user: String?
+    }
+
+    /// Where and as whom its credentials count, as far as its head proved it.
+    package var signedIn: SignedIn? {
+        authentication.map {
+            SignedIn(
+                container: $0.realm.container, environment: $0.realm.environment,
+                user: $0.principal.userRecordName)
+        }
+    }
+
+    /// What it calls, in the words that the metrics have too.
+    package var callName: String {
+        HubPage.at(target)?.name ?? address?.endpoint?.path.rawValue ?? "other"
+    }
+
+    /// Whether it asks for a page that is for those who watch the hub.
+    package var isForOperators: Bool { HubPage.at(target)?.isForOperators ?? false }
 
     /// The bytes of the body; none of an upload.
     var bytes: [UInt8] {
