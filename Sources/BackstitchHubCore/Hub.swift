@@ -17,7 +17,7 @@ public final class Hub: Sendable {
     let keys = KeyCache()
     let signIns = SignInGate()
     let readiness = Readiness()
-    /// Reads for requests.
+    /// Works at large bodies and files, and hands over what starts threads.
     let pool: WorkPool
     /// What bodies in work take up.
     let parsing: ParseBudget
@@ -25,17 +25,20 @@ public final class Hub: Sendable {
     let uploads = UploadBook()
     let ledger = LedgerBook()
     let sweepRound = SweepRound()
+    let zoneNumbers = ZoneNumbers()
     private let serverURL = Locked("http://127.0.0.1")
 
     /// Opens a hub over what keeps its rows and its files.
+    ///
+    /// - Parameter pool: Threads that the hub shares with its storage; nil for some of its own.
     package init(
         storage: any HubStorage, files: any HubFiles, configuration: HubConfiguration,
-        machine: HubMachine = HubMachine()
+        machine: HubMachine = HubMachine(), pool: WorkPool? = nil
     ) async throws {
         self.storage = storage
         assets = files
         self.configuration = configuration
-        pool = WorkPool(configuration.limits, machine)
+        self.pool = pool ?? WorkPool(configuration.limits, machine)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
         let secret = configuration.clock.secret
         let now = configuration.clock.milliseconds()
@@ -117,7 +120,7 @@ public final class Hub: Sendable {
     /// Has what waits for a thread or for its turn to write be told to come back later: the hub ends.
     package func refuseWork() {
         pool.stop()
-        storage.refuseWrites()
+        storage.refuseWork()
         parsing.refuseAll()
     }
 }

@@ -41,7 +41,7 @@ final class HubMetrics: Sendable {
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
     /// The counters in the text format of Prometheus, version 0.0.4.
-    func text(waitingCouriers: Int) -> String {
+    func text(waitingCouriers: Int, storageMisses: Int) -> String {
         let state = state.withLock { $0 }
         var lines = [
             "# HELP backstitch_hub_requests_total Requests that were answered.",
@@ -69,6 +69,10 @@ final class HubMetrics: Sendable {
         counter(
             "requests_untold_total", "Requests of whose changes no device was told.",
             state.untoldRequests)
+        counter(
+            "storage_misses_total",
+            "Reads of which a storage that is far away was not told before.",
+            storageMisses)
         counter("couriers_waiting", "Long polls that wait.", waitingCouriers, "gauge")
         return lines.joined(separator: "\n") + "\n"
     }

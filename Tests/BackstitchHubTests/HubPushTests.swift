@@ -117,7 +117,7 @@ struct HubPushTests {
                 .uploadAssets, UploadRequest(places: [place]))
             fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
         }
-        let count = try fixture.hub.storage.read { try $0.count(.upload) }
+        let count = try fixture.hub.storage.readNow { try $0.count(.upload) }
         #expect(count < 20)
     }
 

@@ -14,6 +14,7 @@ package final class LMDBHubStorage: HubStorage {
     private let environment: Environment
     private let database: Database
     private let writes = GroupCommit(WriteQueue())
+    private let readers: WorkPool
 
     private struct WriteQueue: JobQueue {
         var waiting = FairQueue<any QueuedWrite>()
@@ -24,11 +25,12 @@ package final class LMDBHubStorage: HubStorage {
 
     /// Opens the storage in a folder, which is made if it does not exist.
     ///
+    /// - Parameter readers: The threads that read; nil for some of its own.
     /// - Throws: A failure that says what to do if the folder is of another format.
-    package convenience init(at directory: String) throws {
+    package convenience init(at directory: String, readers: WorkPool? = nil) throws {
         var options = Self.options
         options.usesRedoFile = true
-        try self.init(Environment.open(at: directory, options: options))
+        try self.init(Environment.open(at: directory, options: options), readers)
         try prepareFormat(directory)
     }
 
@@ -84,7 +86,7 @@ package final class LMDBHubStorage: HubStorage {
     /// The version of the layout of what is stored; nil if nothing is.
     var format: Int? {
         get throws {
-            try read { transaction in try HubFormat.version(of: transaction) }
+            try readNow { transaction in try HubFormat.version(of: transaction) }
         }
     }
 
@@ -92,21 +94,50 @@ package final class LMDBHubStorage: HubStorage {
     func checkPages() throws { try environment.checkPages() }
 
     /// A storage that leaves nothing behind.
-    package static func temporary() throws -> LMDBHubStorage {
-        try LMDBHubStorage(Environment.temporary(options: options))
+    package static func temporary(readers: WorkPool? = nil) throws -> LMDBHubStorage {
+        try LMDBHubStorage(Environment.temporary(options: options), readers)
     }
 
     private static let databaseName = "hub"
     private static let options = EnvironmentOptions(databases: [databaseName])
 
-    private init(_ environment: Environment) throws {
+    private init(_ environment: Environment, _ readers: WorkPool? = nil) throws {
         self.environment = environment
+        self.readers = readers ?? WorkPool(HubLimits())
         database = try environment.database(Self.databaseName)
     }
 
-    package func close() { environment.close() }
+    package func close() {
+        readers.stop()
+        environment.close()
+    }
 
-    package func read<R>(
+    package func read<R: Sendable>(
+        _ lane: WorkPool.Lane, _ work: RequestWork,
+        _ body: @escaping @Sendable (any HubReading) throws -> R
+    ) async throws -> R {
+        try await readers.run(lane, work) { [self] in try snapshot(work, body) }
+    }
+
+    package func submitRead<R: Sendable>(
+        _ lane: WorkPool.Lane, _ work: RequestWork,
+        _ body: @escaping @Sendable (any HubReading) throws -> R,
+        answer: @escaping @Sendable (Result<R, any Error>) -> Void
+    ) {
+        readers.submit(lane, work) { [self] in
+            answer(Result { try snapshot(work, body) })
+        } refuse: {
+            answer(.failure(WorkGivenUp()))
+        }
+    }
+
+    package func readAtHand<R>(
+        _ work: RequestWork, _ body: (any HubReading) throws -> R
+    ) throws -> R? {
+        try snapshot(work, body)
+    }
+
+    private func snapshot<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         try environment.read {
@@ -116,6 +147,7 @@ package final class LMDBHubStorage: HubStorage {
 
     package func write<R: Sendable>(
         _ work: RequestWork, to partitions: Partitions,
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
@@ -125,7 +157,8 @@ package final class LMDBHubStorage: HubStorage {
         }
     }
 
-    package func refuseWrites() {
+    package func refuseWork() {
+        readers.stop()
         let refused = writes.withQueue { queue in
             queue.isRefusing = true
             return queue.waiting.removeAll()

@@ -145,8 +145,8 @@ extension Hub {
     /// The names of the users of an environment, in order, each with the name in records.
     public func users(
         _ container: String, environment: String
-    ) throws -> [(name: String, userRecordName: String)] {
-        try storage.read { transaction in
+    ) async throws -> [(name: String, userRecordName: String)] {
+        try await storage.read { transaction in
             let realm = try transaction.realm(container, environment)
             return try transaction.rows(
                 under: UserRow.prefix(realm: realm.number), as: UserRow.self

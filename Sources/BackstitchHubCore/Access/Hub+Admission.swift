@@ -23,34 +23,108 @@ extension Hub {
         case refuse(HubResponse)
     }
 
+    /// What is stored about a head.
+    private struct HeadFacts: Sendable {
+        /// Who sends it, if its head proves that, and the database that it is about.
+        var authentication: Authentication?
+        var access: DatabaseAccess?
+        /// Whether the key of a signed request is known. The signature is over the body, and is
+        /// checked when that has come.
+        var isSignerKnown = false
+        /// What is known of the address of an upload.
+        var upload: UploadPlace?
+    }
+
     /// Decides by its head what becomes of a request: whoever has no right to send a body is refused
     /// before it is read.
     ///
     /// - Parameters:
     ///   - request: The request without its body.
     ///   - length: The length of the body, or nil if the head does not say.
-    package func admission(of request: HubRequest, length: Int?) -> Admission {
+    /// - Returns: nil if that takes a while; then ``admission(of:length:)`` has to be awaited.
+    package func admissionAtOnce(of request: HubRequest, length: Int?) -> Admission? {
         var request = request
         request.readAddress()
-        guard let address = request.address else { return free(request, length, nil) }
+        guard asksStorage(request, length) else { return free(request, length, nil) }
+        do {
+            let facts = try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+            return facts.map { admission(of: request, length, .success($0)) }
+        } catch {
+            return admission(of: request, length, .failure(error))
+        }
+    }
+
+    /// As ``admissionAtOnce(of:length:)``, however long it takes.
+    package func admission(of request: HubRequest, length: Int?) async -> Admission {
+        var head = request
+        head.readAddress()
+        guard asksStorage(head, length) else { return free(head, length, nil) }
+        let request = head
+        do {
+            let facts = try await storage.read { try self.facts(of: request, $0) }
+            return admission(of: request, length, .success(facts))
+        } catch {
+            return admission(of: request, length, .failure(error))
+        }
+    }
+
+    /// Whether it matters what is stored about a head.
+    private func asksStorage(_ request: HubRequest, _ length: Int?) -> Bool {
+        guard let address = request.address else { return false }
+        if Self.isUpload(address.target) {
+            return request.method == "POST" || request.method == "PUT"
+        }
+        return address.endpoint != nil && length != 0
+    }
+
+    private static func isUpload(_ target: RequestTarget) -> Bool { target.path.first == "upload" }
+
+    private func facts(
+        of request: HubRequest, _ transaction: any HubReading
+    ) throws -> HeadFacts {
+        var facts = HeadFacts()
+        guard let address = request.address else { return facts }
         let target = address.target
-        if target.path.first == "upload" { return uploadAdmission(of: request, target, length) }
-        guard let path = address.path, let endpoint = address.endpoint, length != 0 else {
+        if Self.isUpload(target) {
+            facts.upload = try uploadPlace(target, transaction)
+        } else if let path = address.path {
+            if request.header(WireHeader.keyID) != nil {
+                facts.isSignerKnown = try isSignerKnown(of: request, path, transaction)
+            } else if let authentication = try authentication(request, target, path, transaction) {
+                facts.authentication = authentication
+                if let database = path.database {
+                    let scope = try scope(authentication, database)
+                    facts.access = try access(authentication, scope, transaction)
+                }
+            }
+        }
+        return facts
+    }
+
+    private func admission(
+        of request: HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
+    ) -> Admission {
+        guard let address = request.address else { return free(request, length, nil) }
+        if Self.isUpload(address.target) { return uploadAdmission(of: request, length, facts) }
+        guard let path = address.path, let endpoint = address.endpoint else {
             return free(request, length, nil)
         }
         do {
-            let limit: Int
+            let facts = try facts.get()
+            var request = request
             if request.header(WireHeader.keyID) != nil {
-                // The signature is over the body: the key has to be known, and the rest comes then.
-                try checkSigner(of: request, path)
-                limit = bodyBytes(of: endpoint, isAnonymous: false)
-            } else {
-                let authentication = try authenticate(request, target, path)
-                if let database = path.database { _ = try scope(authentication, database) }
-                request.authentication = authentication
-                limit = bodyBytes(
-                    of: endpoint, isAnonymous: authentication.principal == .anonymous)
+                if !facts.isSignerKnown {
+                    signIns.noteFailure(of: request.remoteAddress, now: steadyNow)
+                    throw WireError(.authenticationFailed, "Authentication failed")
+                }
+                return .take(
+                    request, .memory(bytesMax: bodyBytes(of: endpoint, isAnonymous: false)))
             }
+            let authentication = try admitted(facts.authentication, request)
+            request.authentication = authentication
+            request.access = facts.access
+            let limit = bodyBytes(
+                of: endpoint, isAnonymous: authentication.principal == .anonymous)
             return .take(request, .memory(bytesMax: limit))
         } catch {
             return free(request, length, refusal(to: error, of: path.endpoint.rawValue, request))
@@ -74,31 +148,26 @@ extension Hub {
         return min(most, limits.bodyBytes)
     }
 
-    private func checkSigner(of request: HubRequest, _ path: WirePath) throws {
-        let key = RealmRow.key(container: path.container, environment: path.environment)
+    private func isSignerKnown(
+        of request: HubRequest, _ path: WirePath, _ transaction: any HubReading
+    ) throws -> Bool {
         let id = request.header(WireHeader.keyID) ?? ""
-        let isKnown =
-            try ServiceNames.isRecordName(path.container) && (1...128).contains(id.utf8.count)
-            && storage.read { transaction in
-                let realm: RealmRow? = try transaction.row(key)
-                let signer: ServerKeyRow? = try transaction.row(ServerKeyRow.key(id: id))
-                return realm != nil && signer?.realm == realm?.number
-            }
-        guard isKnown else {
-            signIns.noteFailure(of: request.remoteAddress, now: steadyNow)
-            throw WireError(.authenticationFailed, "Authentication failed")
+        guard ServiceNames.isRecordName(path.container), (1...128).contains(id.utf8.count) else {
+            return false
         }
+        let key = RealmRow.key(container: path.container, environment: path.environment)
+        transaction.expect { [.key(key), .key(ServerKeyRow.key(id: id))] }
+        let realm: RealmRow? = try transaction.row(key)
+        let signer: ServerKeyRow? = try transaction.row(ServerKeyRow.key(id: id))
+        return realm != nil && signer?.realm == realm?.number
     }
 
     private func uploadAdmission(
-        of request: HubRequest, _ target: RequestTarget, _ length: Int?
+        of request: HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
     ) -> Admission {
-        guard request.method == "POST" || request.method == "PUT" else {
-            return free(request, length, nil)
-        }
         do {
             var request = request
-            let bytesMax = try beginUpload(&request, target, length: length)
+            let bytesMax = try beginUpload(&request, to: facts.get().upload, length: length)
             let path = assets.incomingPath(configuration.clock.secret(16))
             return .take(request, .file(path: path, bytesMax: bytesMax))
         } catch {

@@ -5,7 +5,7 @@ import WireCrypto
 
 extension Hub {
     /// Whoever sent a request, and the realm that the credentials are good for.
-    struct Authentication {
+    struct Authentication: Sendable {
         var realm: RealmRow
         var principal: Principal
         /// The signature of a server key's request.
@@ -17,16 +17,12 @@ extension Hub {
     /// The one answer to all credentials that don't count, whatever is wrong with them.
     private static let failed = WireError(.authenticationFailed, "Authentication failed")
 
-    /// Checks the credentials of a request.
+    /// Whom credentials prove, or the failure of those that don't count.
     ///
-    /// - Throws: `AUTHENTICATION_FAILED`, `AUTHENTICATION_REQUIRED` if a session has ended, or
-    ///   `THROTTLED` after too many failures.
-    func authenticate(
-        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath
-    ) throws -> Authentication {
-        let authentication: Authentication? = try storage.read { transaction in
-            try self.authentication(request, target, path, transaction)
-        }
+    /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` after too many failures.
+    func admitted(
+        _ authentication: Authentication?, _ request: HubRequest
+    ) throws(WireError) -> Authentication {
         if let authentication { return authentication }
         // Only failed sign-ins are counted, so a client with good credentials gets in even if another
         // client at the same address keeps trying bad ones.
@@ -54,7 +50,10 @@ extension Hub {
         return text?.replacing(" ", with: "+")
     }
 
-    private func authentication(
+    /// Whom the credentials of a request prove; nil if they don't count.
+    ///
+    /// - Throws: `AUTHENTICATION_REQUIRED` if a session has ended.
+    func authentication(
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
         _ transaction: any HubReading
     ) throws -> Authentication? {

@@ -31,10 +31,7 @@ extension HubReading {
     func expect(
         zones ids: [WireZoneID], _ access: DatabaseAccess, _ others: () -> [KeyQuery] = { [] }
     ) {
-        expect {
-            others() + [.key(StateRow.key), .key(DatabaseRow.key(access.partition))]
-                + ids.filter(\.isValid).map { .key(ZoneRow.key(access.partition, $0.zoneName)) }
-        }
+        expect { access.expected(zones: ids) + others() }
     }
 
     /// A zone that is there.
@@ -157,6 +154,17 @@ extension WireZoneID {
 }
 
 extension DatabaseAccess {
+    /// What is read of the database and of zones in it.
+    func expected(zones ids: [WireZoneID]) -> [KeyQuery] {
+        [.key(StateRow.key), .key(DatabaseRow.key(partition))]
+            + ids.filter(\.isValid).map { .key(ZoneRow.key(partition, $0.zoneName)) }
+    }
+
+    /// All zones of the database.
+    func expectedZones(_ limits: HubLimits) -> KeyQuery {
+        .first(limits.zonesPerDatabase + 1, of: HubKey(partition, .zone))
+    }
+
     /// Whether a zone id can mean a zone of this database.
     func owns(_ id: WireZoneID) -> Bool {
         guard let owner = id.ownerRecordName, owner != WireZoneID.placeholderOwner else {

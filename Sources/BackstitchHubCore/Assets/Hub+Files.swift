@@ -11,27 +11,41 @@ extension Hub {
     /// - Parameter length: The bytes that come; nil if that is not told.
     /// - Returns: How many bytes may come.
     func beginUpload(
-        _ request: inout HubRequest, _ target: RequestTarget, length: Int?
+        _ request: inout HubRequest, to place: UploadPlace?, length: Int?
     ) throws -> Int {
-        guard let key = Self.uploadKey(of: target) else { throw Self.nothing }
-        let row: UploadRow? = try storage.read { try $0.row(key) }
-        guard let row, row.expires > now else { throw Self.nothing }
+        guard let place, place.row.expires > now else { throw Self.nothing }
+        let (key, row) = (place.key, place.row)
         let bytesMax = min(row.bytesMax ?? .max, Int64(configuration.limits.assetBytes))
         let bytes = length.map { Int64($0) } ?? bytesMax
         let upload = HubKey(.global, .upload).adding(configuration.clock.secret(32))
         guard
             uploads.begin(
-                upload, to: key, bytes: min(bytes, bytesMax), bytesLeft: try bytesLeft(for: key))
+                upload, to: key, bytes: min(bytes, bytesMax),
+                bytesLeft: place.database.flatMap { configuration.limits.bytesLeft(in: $0) })
         else { throw Self.noSpace }
         request.upload = upload
         return Int(clamping: bytesMax)
     }
 
-    /// The space of the database that an upload is for; nil for no limit.
-    private func bytesLeft(for address: HubKey) throws -> Int64? {
-        guard uploads.knows(address), let partition = address.partition else { return nil }
-        let row: DatabaseRow? = try storage.read { try $0.row(DatabaseRow.key(partition)) }
-        return row.flatMap { configuration.limits.bytesLeft(in: $0) }
+    /// What is known of the address of an upload.
+    struct UploadPlace: Sendable {
+        let key: HubKey
+        let row: UploadRow
+        /// The database that it is for.
+        let database: DatabaseRow?
+    }
+
+    /// What is known of the address of an upload; nil if it is none.
+    func uploadPlace(
+        _ target: RequestTarget, _ transaction: any HubReading
+    ) throws -> UploadPlace? {
+        guard let key = Self.uploadKey(of: target), let partition = key.partition else {
+            return nil
+        }
+        transaction.expect { [.key(key), .key(DatabaseRow.key(partition))] }
+        let row: UploadRow? = try transaction.row(key)
+        let database: DatabaseRow? = try transaction.row(DatabaseRow.key(partition))
+        return row.map { UploadPlace(key: key, row: $0, database: database) }
     }
 
     /// The key of the row of an upload's address; nil if it is none.
@@ -64,7 +78,8 @@ extension Hub {
         let now = now
         guard let key = Self.uploadKey(of: target), let partition = key.partition,
             let file = HubFile(partition, checksum),
-            let row: UploadRow = try storage.read({ try $0.row(key) }), row.expires > now
+            let row = try await storage.readSoon(work, { try self.uploadPlace(target, $0)?.row }),
+            row.expires > now
         else { throw Self.nothing }
         guard byteCount <= configuration.limits.assetBytes else {
             throw WireError(.quotaExceeded, "The file is too large.")
@@ -77,7 +92,12 @@ extension Hub {
         // First, so that the file stays for now, and goes if nothing else comes to be noted; and so
         // that nobody else's comes to the same address.
         let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
-        let isTaken = try await storage.write(work, to: [partition]) { transaction in
+        let isTaken = try await storage.write(
+            work, to: [partition],
+            expecting: {
+                [.key(key), .key(DatabaseRow.key(partition)), .key(AssetRow.key(file))]
+            }
+        ) { transaction in
             guard try transaction.value(key) != nil else { return false }
             if let database: DatabaseRow = try transaction.row(DatabaseRow.key(partition)) {
                 let hasSpace = uploads.take(
@@ -94,7 +114,9 @@ extension Hub {
         try await pool.run(.page, work) { [assets] in
             try assets.keep(temporary, as: file)
         }
-        try await storage.write(work, to: [partition]) { transaction in
+        try await storage.write(
+            work, to: [partition], expecting: { ExpirySweep.expected(in: partition) }
+        ) { transaction in
             var uploaded = row
             uploaded.checksum = checksum
             uploaded.size = Int64(byteCount)
@@ -106,12 +128,15 @@ extension Hub {
     }
 
     /// Answers with a file, or with the part of it that is asked for.
-    func asset(_ target: RequestTarget, _ request: HubRequest) throws -> HubResponse {
+    func asset(_ target: RequestTarget, _ request: HubRequest) async throws -> HubResponse {
         let parts = target.path
         guard parts.count == 6, parts[1] == "1", let file = HubFile(text: parts[2]) else {
             throw Self.nothing
         }
-        let key = try storage.read { try $0.state() }.tokenKey
+        let key = try await storage.readSoon { transaction in
+            transaction.expect { [.key(StateRow.key)] }
+            return try transaction.state()
+        }.tokenKey
         guard
             AssetAddresses.isValid(
                 file, expires: parts[3], mac: parts[4], key: key, now: now),

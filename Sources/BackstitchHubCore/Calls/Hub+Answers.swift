@@ -41,14 +41,18 @@ extension Hub {
     /// Writes once: a call whose signature came before gets its first answer, and nothing else
     /// happens.
     ///
-    /// - Parameter body: Writes, and makes the body of the answer.
+    /// - Parameters:
+    ///   - queries: What `body` reads.
+    ///   - body: Writes, and makes the body of the answer.
     func writeOnce(
         _ call: HubCall, _ access: DatabaseAccess,
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> [UInt8]
     ) async throws -> HubResponse {
         let ledger = answerLedger(call, access)
-        let (answer, isRepeated) = try await storage.write(call.work, to: [access.partition]) {
-            transaction in
+        let (answer, isRepeated) = try await storage.write(
+            call.work, to: [access.partition], expecting: { ledger.expected + queries() }
+        ) { transaction in
             if let answer = try ledger.knownAnswer(transaction) { return (answer, true) }
             let answer = try body(transaction)
             try ledger.keep(answer, short: { answer }, transaction)

@@ -95,7 +95,7 @@ extension Hub {
                 return notAllowed(endpoint.methods)
             }
             work.limit(milliseconds: configuration.limits.requestMilliseconds)
-            let authentication = try authentication(of: request, target, path)
+            let authentication = try await authentication(of: request, target, path, work)
             guard request.bytes.count <= configuration.limits.bodyBytes else {
                 throw WireError(.quotaExceeded, "The body is too large.")
             }
@@ -144,10 +144,13 @@ extension Hub {
 
     /// Who sends a request: whom its head proved, or its credentials.
     private func authentication(
-        of request: HubRequest, _ target: RequestTarget, _ path: WirePath
-    ) throws -> Authentication {
+        of request: HubRequest, _ target: RequestTarget, _ path: WirePath, _ work: RequestWork
+    ) async throws -> Authentication {
         if let authentication = request.authentication { return authentication }
-        return try authenticate(request, target, path)
+        return try admitted(
+            await storage.readSoon(work) {
+                try self.authentication(request, target, path, $0)
+            }, request)
     }
 
     private func call(
@@ -155,7 +158,8 @@ extension Hub {
         _ authentication: Authentication, _ work: RequestWork
     ) -> HubCall {
         HubCall(
-            path: path, authentication: authentication, body: request.bytes,
+            path: path, authentication: authentication, access: request.access,
+            body: request.bytes,
             extensions: WireExtension.parse(request.header(WireHeader.extensions)),
             requestID: request.header(WireHeader.requestID),
             pushToken: request.header(WireHeader.pushToken),
@@ -184,11 +188,11 @@ extension Hub {
         guard request.refusal == nil, let lane = Self.readingLane(of: request) else {
             return answer(nil)
         }
-        pool.submit(lane, work) { [self] in
-            if let response = readNow(request, work) { return answer(response) }
+        storage.submitRead(lane, work) { [self] transaction in
+            try read(request, work, transaction)
+        } answer: { [self] result in
+            if let response = finished(result, request, work) { return answer(response) }
             pool.handOver { answer(nil) }
-        } refuse: { [self] in
-            answer(refusal(to: Self.tooBusy, of: "other", request))
         }
     }
 
@@ -197,51 +201,73 @@ extension Hub {
     private func read(
         _ lane: WorkPool.Lane, _ request: HubRequest, _ work: RequestWork
     ) async -> HubResponse {
+        let name = Self.callName(of: request)
         do {
             for _ in 0..<2 {
-                let response = try await pool.run(lane, work) { self.readNow(request, work) }
-                if let response { return response }
+                let response = try await storage.read(lane, work) {
+                    try self.read(request, work, $0)
+                }
+                if let response { return try finishedRead(response, request, work) }
                 try await makeDatabase(for: request, work)
             }
             throw HubFailure("A database was not made before it was read.")
         } catch {
-            return refusal(to: error, of: "other", request)
+            return refusal(to: error, of: name, request)
         }
     }
 
-    /// Answers a request that only reads; nil if its database has to be made first.
-    private func readNow(_ request: HubRequest, _ work: RequestWork) -> HubResponse? {
-        var name = "other"
+    private static func callName(of request: HubRequest) -> String {
+        request.address?.path?.endpoint.rawValue ?? "other"
+    }
+
+    /// The answer to what was read; nil if the database has to be made first.
+    private func finished(
+        _ result: Result<HubResponse?, any Error>, _ request: HubRequest, _ work: RequestWork
+    ) -> HubResponse? {
         do {
-            guard let address = request.address else { return nil }
-            let target = address.target
-            let (path, endpoint) = try Self.call(of: address)
-            name = path.endpoint.rawValue
-            work.limit(milliseconds: configuration.limits.readMilliseconds)
-            // Nothing is done for a client that has gone.
-            try work.check()
-            let authentication = try authentication(of: request, target, path)
-            let call = self.call(request, target, path, authentication, work)
-            guard let database = path.database else { return nil }
-            let scope = try scope(authentication, database)
-            let response: HubResponse
-            switch endpoint.handler {
-            case .readsUsers(let answer):
-                try check(endpoint.right, call.principal, scope)
-                response = try answer(self, call)
-            case .reads(let answer):
-                guard let access = try access(authentication, scope) else { return nil }
-                try check(endpoint.right, call.principal, scope)
-                response = try answer(self, call, access)
-            case .writes, .writesDevices: return nil
-            }
-            guard response.byteCount <= configuration.limits.replyBytes else {
-                throw WireError(.limitExceeded, "The reply would be too large. Ask for less.")
-            }
-            work.countMade(bytes: response.byteCount)
-            return finished(response, of: name, request)
+            return try result.get().map { try finishedRead($0, request, work) }
         } catch {
-            return refusal(to: error, of: name, request)
+            return refusal(to: error, of: Self.callName(of: request), request)
+        }
+    }
+
+    private func finishedRead(
+        _ response: HubResponse, _ request: HubRequest, _ work: RequestWork
+    ) throws(WireError) -> HubResponse {
+        guard response.byteCount <= configuration.limits.replyBytes else {
+            throw WireError(.limitExceeded, "The reply would be too large. Ask for less.")
+        }
+        work.countMade(bytes: response.byteCount)
+        return finished(response, of: Self.callName(of: request), request)
+    }
+
+    /// Answers a request that only reads, in a transaction; nil if its database has to be made first.
+    private func read(
+        _ request: HubRequest, _ work: RequestWork, _ transaction: any HubReading
+    ) throws -> HubResponse? {
+        guard let address = request.address else { return nil }
+        let target = address.target
+        let (path, endpoint) = try Self.call(of: address)
+        work.limit(milliseconds: configuration.limits.readMilliseconds)
+        // Nothing is done for a client that has gone.
+        try work.check()
+        let authentication =
+            try request.authentication
+            ?? admitted(self.authentication(request, target, path, transaction), request)
+        let call = self.call(request, target, path, authentication, work)
+        guard let database = path.database else { return nil }
+        let scope = try scope(authentication, database)
+        switch endpoint.handler {
+        case .readsUsers(let answer):
+            try check(endpoint.right, call.principal, scope)
+            return try answer(self, call, transaction)
+        case .reads(let answer):
+            guard let access = try call.access ?? access(authentication, scope, transaction) else {
+                return nil
+            }
+            try check(endpoint.right, call.principal, scope)
+            return try answer(self, call, access, transaction)
+        case .writes, .writesDevices: return nil
         }
     }
 
@@ -250,7 +276,7 @@ extension Hub {
         guard let address = request.address else { return }
         let (target, (path, _)) = (address.target, try Self.call(of: address))
         guard let database = path.database else { return }
-        let authentication = try authentication(of: request, target, path)
+        let authentication = try await authentication(of: request, target, path, work)
         _ = try await openDatabase(authentication, scope(authentication, database), work)
     }
 
@@ -260,7 +286,12 @@ extension Hub {
         case .writes(let answer):
             guard let database = call.path.database else { throw Self.nothing }
             let scope = try scope(call.authentication, database)
-            let access = try await openDatabase(call.authentication, scope, call.work)
+            let access: DatabaseAccess
+            if let known = call.access {
+                access = known
+            } else {
+                access = try await openDatabase(call.authentication, scope, call.work)
+            }
             try check(endpoint.right, call.principal, scope)
             return try await answer(self, call, access)
         case .writesDevices(let answer): return try await answer(self, call)
@@ -269,15 +300,13 @@ extension Hub {
     }
 
     /// The right to use a database; nil if it has to be made first.
-    private func access(
-        _ authentication: Authentication, _ scope: DatabaseAccess.Scope
+    func access(
+        _ authentication: Authentication, _ scope: DatabaseAccess.Scope,
+        _ transaction: any HubReading
     ) throws -> DatabaseAccess? {
-        let key = scope.name(in: authentication.realm).key
-        return try storage.read { transaction in
-            transaction.expect { [.key(key)] }
-            let row: DatabaseNameRow? = try transaction.row(key)
-            return row.map { self.access(authentication, scope, $0.partition) }
-        }
+        let name = scope.name(in: authentication.realm)
+        transaction.expect { [.key(name.key)] }
+        return try transaction.partition(of: name).map { access(authentication, scope, $0) }
     }
 
     private func access(
@@ -293,10 +322,19 @@ extension Hub {
         _ authentication: Authentication, _ scope: DatabaseAccess.Scope, _ work: RequestWork
     ) async throws -> DatabaseAccess {
         while true {
-            if let access = try access(authentication, scope) { return access }
-            let last = try storage.read { try $0.state() }.lastDatabase
+            let known = try await storage.readSoon(work) {
+                try self.access(authentication, scope, $0)
+            }
+            if let known { return known }
+            let last = try await storage.readSoon { try $0.state() }.lastDatabase
             let new = access(authentication, scope, Partition(number: last + 1))
-            try await storage.write(work, to: [.global, new.partition]) { transaction in
+            try await storage.write(
+                work, to: [.global, new.partition],
+                expecting: {
+                    [.key(StateRow.key), .key(new.name.key)]
+                        + [.first(1, of: HubKey(new.partition))]
+                }
+            ) { transaction in
                 // Another one may have made it, or may have taken the number: then it is tried again.
                 guard try transaction.state().lastDatabase == last,
                     try transaction.partition(of: new.name) == nil

@@ -4,6 +4,8 @@ import CloudKitWire
 struct HubCall: Sendable {
     let path: WirePath
     let authentication: Hub.Authentication
+    /// The database that it is about, if that is known already.
+    var access: DatabaseAccess?
     let body: [UInt8]
     /// What the client knows beyond CloudKit.
     let extensions: Set<WireExtension>

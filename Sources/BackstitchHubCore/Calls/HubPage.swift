@@ -18,7 +18,10 @@ struct HubPage: Sendable {
             try await hub.readyResponse()
         },
         HubPage(name: "metrics", methods: ["GET"], isForOperators: true) { hub, _, _, _ in
-            .text(hub.metrics.text(waitingCouriers: hub.couriers.waiterCount))
+            .text(
+                hub.metrics.text(
+                    waitingCouriers: hub.couriers.waiterCount,
+                    storageMisses: hub.storage.missCount))
         },
         HubPage(name: "courier", methods: ["GET"]) { hub, target, _, _ in
             try await hub.nextNotification(target)
@@ -27,7 +30,7 @@ struct HubPage: Sendable {
             try await hub.keepUpload(target, request, work)
         },
         HubPage(name: "asset", methods: ["GET"]) { hub, target, request, _ in
-            try hub.asset(target, request)
+            try await hub.asset(target, request)
         },
     ]
 

@@ -36,6 +36,8 @@ public struct HubRequest: Sendable {
     public var remoteAddress: String
     /// Who sends it, if its head proved that.
     var authentication: Hub.Authentication?
+    /// The database that it is about, if that is known with its sender.
+    var access: DatabaseAccess?
     /// What has the space of the upload that it is.
     var upload: HubKey?
     /// The answer, if its head made it certain.

@@ -32,9 +32,10 @@ struct HubEndpoint: Sendable {
     /// What answers a call that was allowed.
     enum Handler: Sendable {
         /// A database, which is made on first use.
-        case reads(@Sendable (Hub, HubCall, DatabaseAccess) throws -> HubResponse)
+        case reads(
+            @Sendable (Hub, HubCall, DatabaseAccess, any HubReading) throws -> HubResponse)
         /// The users, whatever database the path names.
-        case readsUsers(@Sendable (Hub, HubCall) throws -> HubResponse)
+        case readsUsers(@Sendable (Hub, HubCall, any HubReading) throws -> HubResponse)
         /// A database, which is made on first use.
         case writes(@Sendable (Hub, HubCall, DatabaseAccess) async throws -> HubResponse)
         /// The devices; the path names no database.
@@ -102,40 +103,47 @@ extension HubEndpoint {
         _ path: Endpoint, right: Right = .any, _ request: RequestSchema<Request>,
         reply: String, _ cost: Cost,
         _ answer:
-            @escaping @Sendable (Hub) -> (Request, HubCall, DatabaseAccess) throws -> HubResponse
+            @escaping @Sendable (Hub) -> (Request, HubCall, DatabaseAccess, any HubReading) throws
+            ->
+            HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
             path, request: request.name, reply: reply, right, cost,
-            .reads { try answer($0)($1.decode(), $1, $2) })
+            .reads { try answer($0)($1.decode(), $1, $2, $3) })
     }
 
     /// A call that reads a database and takes nothing.
     static func list(
         _ path: Endpoint, reply: String, _ cost: Cost,
-        _ answer: @escaping @Sendable (Hub) -> (HubCall, DatabaseAccess) throws -> HubResponse
+        _ answer:
+            @escaping @Sendable (Hub) -> (HubCall, DatabaseAccess, any HubReading) throws ->
+            HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, takesGet: true, reply: reply, .any, cost, .reads { try answer($0)($1, $2) })
+            path, takesGet: true, reply: reply, .any, cost,
+            .reads { try answer($0)($1, $2, $3) })
     }
 
     /// A call that reads users.
     static func readUsers<Request>(
         _ path: Endpoint, takesGet: Bool = false, _ request: RequestSchema<Request>,
         reply: String, _ cost: Cost,
-        _ answer: @escaping @Sendable (Hub) -> (Request, HubCall) throws -> HubResponse
+        _ answer:
+            @escaping @Sendable (Hub) -> (Request, HubCall, any HubReading) throws -> HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
             path, takesGet: takesGet, request: request.name, reply: reply, .user, cost,
-            .readsUsers { try answer($0)($1.decode(), $1) })
+            .readsUsers { try answer($0)($1.decode(), $1, $2) })
     }
 
     /// A call that reads users and takes nothing.
     static func listUsers(
         _ path: Endpoint, right: Right = .user, reply: String, _ cost: Cost,
-        _ answer: @escaping @Sendable (Hub) -> (HubCall) throws -> HubResponse
+        _ answer: @escaping @Sendable (Hub) -> (HubCall, any HubReading) throws -> HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, takesGet: true, reply: reply, right, cost, .readsUsers { try answer($0)($1) })
+            path, takesGet: true, reply: reply, right, cost,
+            .readsUsers { try answer($0)($1, $2) })
     }
 
     /// A call that writes a database.

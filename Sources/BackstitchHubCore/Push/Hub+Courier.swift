@@ -8,20 +8,22 @@ extension Hub {
             let token = Self.token(hexadecimal: target.path[2])
         else { throw Self.nothing }
         let hash = Digest.sha256(token)
-        let listener = try checkCourier(hash)
+        let listener = try await checkCourier(hash)
         guard let notification = await couriers.next(hash, of: listener, now: steadyNow) else {
             return .json([])
         }
         // The session may have ended in the meantime.
-        guard try checkCourier(hash) == listener else { throw Self.nothing }
+        guard try await checkCourier(hash) == listener else { throw Self.nothing }
         return .json(notification.payload)
     }
 
     /// Checks that the address of a courier is one, and that its session goes on.
     ///
     /// - Returns: Who listens there.
-    private func checkCourier(_ hash: [UInt8]) throws -> CourierBoard.Listener {
-        let listener: CourierBoard.Listener? = try storage.read { transaction in
+    private func checkCourier(_ hash: [UInt8]) async throws -> CourierBoard.Listener {
+        let now = now
+        let listener: CourierBoard.Listener? = try await storage.readSoon { transaction in
+            transaction.expect { [.key(PushTokenRow.key(hash: hash))] }
             guard let row: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)) else {
                 return nil
             }
@@ -29,6 +31,7 @@ extension Hub {
                 // No session that made it is longer.
                 return now < row.created + Self.webTokenMilliseconds ? row.listener : nil
             }
+            transaction.expect { [.key(WebTokenRow.key(hash: session))] }
             let token: WebTokenRow? = try transaction.row(WebTokenRow.key(hash: session))
             return token.map { $0.expires > now } == true ? row.listener : nil
         }

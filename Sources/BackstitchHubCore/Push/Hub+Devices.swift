@@ -15,7 +15,18 @@ extension Hub {
             created: now, session: call.authentication.session)
         let hash = Digest.sha256(token)
         let devicesMax = configuration.limits.devicesPerUser
-        let isTakenOver = try await storage.write(call.work, to: [.global]) { transaction in
+        let isTakenOver = try await storage.write(
+            call.work, to: [.global],
+            expecting: {
+                let prefix = PushTokenRow.prefix(realm: row.realm, user: user)
+                return [
+                    .key(PushTokenRow.key(hash: hash)),
+                    .first(
+                        devicesMax + 2, of: prefix, naming: .key,
+                        under: HubKey(.global, .pushToken)),
+                ]
+            }
+        ) { transaction in
             let known: PushTokenRow? = try transaction.row(PushTokenRow.key(hash: hash))
             let isOthers = known.map { $0.userRecordName != user || $0.realm != row.realm } ?? false
             if let known, isOthers {

@@ -67,14 +67,12 @@ extension Hub {
         let own = RequestWork(
             client: work.client, clock: configuration.clock.steadyMilliseconds)
         let senderHash = sender.map { Digest.sha256($0) }
-        pool.submit(.scan, own) { [self] in
+        storage.submitRead(.scan, own) { [self] transaction in
             own.limit(milliseconds: configuration.limits.readMilliseconds)
+            return try tell(of: changes, in: zoneNames, access, except: senderHash, transaction)
+        } answer: { [self] result in
             var last: [LastFiring] = []
-            do {
-                last = try tell(of: changes, in: zoneNames, access, except: senderHash, own)
-            } catch {
-                noteUntold(error)
-            }
+            do { last = try result.get() } catch { noteUntold(error) }
             pool.handOver { [self, last] in
                 guard !last.isEmpty else { return notifying.leave(bytes: bytes) }
                 // The task is the queue's: its place there is given back at its end.
@@ -83,9 +81,6 @@ extension Hub {
                     do { try await end(last, access, own) } catch { noteUntold(error) }
                 }
             }
-        } refuse: { [self] in
-            notifying.leave(bytes: bytes)
-            metrics.countUntoldRequest()
         }
     }
 
@@ -109,43 +104,48 @@ extension Hub {
     /// - Returns: What subscriptions tell that fire once, which have to be ended first.
     private func tell(
         of changes: [Change], in zoneNames: [String], _ access: DatabaseAccess,
-        except sender: [UInt8]?, _ work: RequestWork
+        except sender: [UInt8]?, _ transaction: any HubReading
     ) throws -> [LastFiring] {
         let listeners = couriers.devices(realm: access.realm.number, user: access.ownerRecordName)
-        return try storage.read(work) { transaction in
-            var last: [LastFiring] = []
-            let records = try changes.map {
-                let record = try QueriedRecord($0.record, zoneName: zoneNames.first ?? "")
-                return ChangedRecord(change: $0, record: record)
+        transaction.expect {
+            listeners.map {
+                .first(
+                    configuration.limits.subscriptionsPerUser + 1,
+                    of: SubscriptionRow.prefix(access.partition, user: $0.user))
             }
-            var pairs = configuration.limits.notifiedPairs
-            for (user, tokens) in listeners {
-                let tokens = tokens.filter { $0 != sender }
-                guard !tokens.isEmpty else { continue }
-                let rows = try transaction.rows(
-                    under: SubscriptionRow.prefix(access.partition, user: user),
-                    as: SubscriptionRow.self)
-                for (key, row) in rows where row.userRecordName == user {
-                    pairs -= max(changes.count, zoneNames.count)
-                    guard pairs >= 0 else { throw WorkGivenUp() }
-                    let isOnce = row.subscription.firesOnce == true
-                    let most = isOnce ? 1 : CourierBoard.notificationsMax
-                    let notifications = try zoneNames.flatMap {
-                        try self.notifications(
-                            row.subscription, records, $0, access, work, max: most)
-                    }.prefix(most)
-                    for notification in notifications {
-                        let firing = Firing(notification: notification, tokens: tokens)
-                        if isOnce {
-                            last.append(LastFiring(key: key, firing: firing))
-                        } else {
-                            post(firing)
-                        }
+        }
+        var last: [LastFiring] = []
+        let records = try changes.map {
+            let record = try QueriedRecord($0.record, zoneName: zoneNames.first ?? "")
+            return ChangedRecord(change: $0, record: record)
+        }
+        var pairs = configuration.limits.notifiedPairs
+        for (user, tokens) in listeners {
+            let tokens = tokens.filter { $0 != sender }
+            guard !tokens.isEmpty else { continue }
+            let rows = try transaction.rows(
+                under: SubscriptionRow.prefix(access.partition, user: user),
+                as: SubscriptionRow.self)
+            for (key, row) in rows where row.userRecordName == user {
+                pairs -= max(changes.count, zoneNames.count)
+                guard pairs >= 0 else { throw WorkGivenUp() }
+                let isOnce = row.subscription.firesOnce == true
+                let most = isOnce ? 1 : CourierBoard.notificationsMax
+                let notifications = try zoneNames.flatMap {
+                    try self.notifications(
+                        row.subscription, records, $0, access, transaction.work, max: most)
+                }.prefix(most)
+                for notification in notifications {
+                    let firing = Firing(notification: notification, tokens: tokens)
+                    if isOnce {
+                        last.append(LastFiring(key: key, firing: firing))
+                    } else {
+                        post(firing)
                     }
                 }
             }
-            return last
         }
+        return last
     }
 
     /// Ends subscriptions that fire once, and then tells. If two changes fire one at the same time,
@@ -154,7 +154,9 @@ extension Hub {
         _ last: [LastFiring], _ access: DatabaseAccess, _ work: RequestWork
     ) async throws {
         let keys = last.map(\.key)
-        let ended = try await storage.write(work, to: [access.partition]) { transaction in
+        let ended = try await storage.write(
+            work, to: [access.partition], expecting: { keys.map { .key($0) } }
+        ) { transaction in
             var ended: Set<HubKey> = []
             for key in keys {
                 guard let row: SubscriptionRow = try transaction.row(key),

@@ -30,8 +30,11 @@ struct ExpirySweep {
             guard key.number(behind: table) <= UInt64(max(0, now)) else { return false }
             let start = table.bytes.count + MemoryLayout<UInt64>.size
             due.append((HubKey(bytes: key), HubKey(partition, behind: key[start...])))
+            // The first one is mostly the last one.
+            if due.count == 1 { transaction.expect { [.first(most, of: table)] } }
             return due.count < most
         }
+        transaction.expect { due.map { .key($0.row) } }
         for (entry, row) in due {
             try transaction.delete(entry)
             try look(at: row)

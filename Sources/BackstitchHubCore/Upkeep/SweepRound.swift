@@ -31,13 +31,19 @@ extension Hub {
     func sweepOthers() async {
         guard let start = sweepRound.nextLook() else { return }
         do {
-            guard let (name, partition) = try nextDue(from: start) else { return }
+            let (due, next) = try await nextDue(from: start)
+            guard let (name, partition) = due else { return sweepRound.goOn(at: next) }
             // Past it, in case it is damaged.
             sweepRound.goOn(at: name.adding([0]))
             let (sweep, limits, assets, now) = (
                 sweep(of: partition), configuration.limits, assets, now
             )
-            try await storage.write(to: [partition]) { transaction in
+            try await storage.write(
+                to: [partition],
+                expecting: {
+                    ExpirySweep.expected(in: partition) + ZoneWriter.expected(in: partition)
+                }
+            ) { transaction in
                 try sweep(transaction)
                 try ZoneWriter(
                     transaction: transaction, partition: partition, now: now, limits: limits,
@@ -51,9 +57,12 @@ extension Hub {
         }
     }
 
-    /// The first database that has something due, of some from a name on.
-    private func nextDue(from start: HubKey) throws -> (name: HubKey, partition: Partition)? {
-        try storage.read { transaction in
+    /// The first database that has something due, of some from a name on, and the name after those.
+    private func nextDue(
+        from start: HubKey
+    ) async throws -> (due: (name: HubKey, partition: Partition)?, next: HubKey?) {
+        let now = now
+        return try await storage.read { transaction in
             let names = HubKey(.global, .databaseName)
             let count = SweepRound.writesPerLook
             transaction.expect { [.first(count + 1, of: names, from: start)] }
@@ -70,8 +79,7 @@ extension Hub {
                 }
             }
             let due = try looked.first { try transaction.hasDue($0.partition, now: now) }
-            if due == nil { sweepRound.goOn(at: databases.dropFirst(count).first?.name) }
-            return due
+            return (due, databases.dropFirst(count).first?.name)
         }
     }
 }

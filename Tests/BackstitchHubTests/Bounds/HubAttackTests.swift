@@ -260,7 +260,7 @@ struct HubAttackTests {
     }
 
     private static func rows(_ hub: MeteredHub, _ tables: HubKey.Table...) throws -> Int {
-        try hub.fixture.hub.storage.read { transaction in
+        try hub.fixture.hub.storage.readNow { transaction in
             try tables.reduce(0) { try $0 + transaction.count($1) }
         }
     }
@@ -363,7 +363,9 @@ struct HubAttackTests {
         let targets = try await Self.upload(hub, 2)
         func admit(_ target: String) -> HubRequest? {
             let head = HubRequest(method: "POST", target: target)
-            guard case .take(let request, _) = hub.fixture.hub.admission(of: head, length: 6_000)
+            guard
+                case .take(let request, _) = hub.fixture.hub.admissionAtOnce(
+                    of: head, length: 6_000)
             else { return nil }
             return request
         }
@@ -436,7 +438,7 @@ struct HubAttackTests {
         let fixture = hub.fixture
         func bytesMax(_ target: String, _ headers: [HubRequest.Header] = []) -> Int? {
             let head = HubRequest(method: "POST", target: target, headers: headers)
-            guard case .take(_, let place) = fixture.hub.admission(of: head, length: 10 << 20)
+            guard case .take(_, let place) = fixture.hub.admissionAtOnce(of: head, length: 10 << 20)
             else { return nil }
             return place.bytesMax
         }

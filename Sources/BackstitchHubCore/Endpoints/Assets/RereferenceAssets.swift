@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import WireCrypto
@@ -14,9 +15,31 @@ extension Hub {
         let end = expires + configuration.limits.unusedAssetMilliseconds
         let receipts = request.places.map { _ in configuration.clock.secret(32).hexadecimal }
         let bytesMax = configuration.limits.modifiedBytes
-        return try await writeOnce(call, access) { transaction in
-            let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
+        let (zoneID, zoneNumbers) = (request.zoneID ?? WireZoneID(), zoneNumbers)
+        @Sendable func expected(_ place: ZonePlace) -> [KeyQuery] {
+            request.places.compactMap(\.recordName).filter(ServiceNames.isRecordName)
+                .map { .key(StoredRecord.key(place, $0)) }
+        }
+        return try await writeOnce(
+            call, access,
+            expecting: {
+                let place = zoneNumbers.place(of: zoneID.zoneName, in: access.partition)
+                return access.expected(zones: [zoneID]) + (place.map(expected) ?? [])
+            }
+        ) { transaction in
+            let zone = try transaction.zone(zoneID, access)
+            if transaction.isFar { zoneNumbers.note(zone, in: access.partition) }
             let place = zone.place(in: access.partition)
+            transaction.expect { expected(place) }
+            try transaction.expect {
+                try request.places.compactMap { wanted in
+                    let record = try transaction.liveRecord(wanted.recordName ?? "", in: place)
+                    guard case .asset(let asset) = try record?.fields()[wanted.fieldName]?.value
+                    else { return nil }
+                    return HubFile(access.partition, asset.fileChecksum ?? "")
+                        .map { .key(AssetRow.key($0)) }
+                }
+            }
             var bytes = 0
             let items = try zip(request.places, receipts).map { wanted, receipt in
                 let name = wanted.recordName ?? ""

@@ -24,7 +24,13 @@ extension Hub {
         let user = access.name.key.adding([0]).adding(access.author ?? "")
         let (limits, sweep, baseURL) = (configuration.limits, sweep(of: access.partition), baseURL)
         let (uploads, now) = (uploads, now)
-        return try await writeOnce(call, access) { transaction in
+        return try await writeOnce(
+            call, access,
+            expecting: {
+                access.expected(zones: [request.zoneID ?? WireZoneID()])
+                    + ExpirySweep.expected(in: access.partition)
+            }
+        ) { transaction in
             let database = try transaction.database(access)
             let zone = try transaction.zone(request.zoneID ?? WireZoneID(), access)
             let bytesLeft = limits.bytesLeft(in: database)

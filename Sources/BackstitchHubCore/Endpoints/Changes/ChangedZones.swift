@@ -8,29 +8,40 @@ extension Hub {
     ///   - tokenName: What the reply calls the next one.
     func changedZones(
         after text: String?, tokenName: String, _ resultsLimit: Int64?, _ call: HubCall,
-        _ access: DatabaseAccess
+        _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws -> HubResponse {
         let count = try pageCount(resultsLimit, call)
-        return try storage.read(call.work) { transaction in
-            transaction.expect(zones: [], access)
-            let database = try transaction.database(access)
-            let state = try transaction.state()
-            var token = FeedToken(
-                .database, access.partition, origin: database.sequence, sequence: 0)
-            if let text {
-                token = try Self.token(
-                    text, .database, access.partition, position: database.sequence, floor: 0, state)
-            }
-            let (zones, moreComing) = try Self.changedZones(
-                database, access, after: &token.sequence, count: count, transaction)
-            return .object { json in
-                json.member("zones", array: zones) { json, zone in
-                    json.object { Self.wireZone(zone, access, state).write(to: &$0) }
-                }
-                json.member(tokenName, token.text(state))
-                json.member("moreComing", flag: moreComing)
-            }
+        transaction.expect(zones: [], access) {
+            let position = text.flatMap(FeedToken.position) ?? 0
+            return [Self.changes(access, after: position, countMax: count)]
         }
+        let database = try transaction.database(access)
+        let state = try transaction.state()
+        var token = FeedToken(
+            .database, access.partition, origin: database.sequence, sequence: 0)
+        if let text {
+            token = try Self.token(
+                text, .database, access.partition, position: database.sequence, floor: 0, state)
+        }
+        let (zones, moreComing) = try Self.changedZones(
+            database, access, after: &token.sequence, count: count, transaction)
+        return .object { json in
+            json.member("zones", array: zones) { json, zone in
+                json.object { Self.wireZone(zone, access, state).write(to: &$0) }
+            }
+            json.member(tokenName, token.text(state))
+            json.member("moreComing", flag: moreComing)
+        }
+    }
+
+    /// What is read for a page of changed zones, and one more.
+    private static func changes(
+        _ access: DatabaseAccess, after position: UInt64, countMax: Int
+    ) -> KeyQuery {
+        let feed = HubKey(access.partition, .databaseFeed)
+        return .first(
+            countMax + 1, of: feed, from: feed.adding(position &+ 1),
+            under: HubKey(access.partition, .zone))
     }
 
     private static func changedZones(
@@ -40,13 +51,7 @@ extension Hub {
         let prefix = HubKey(access.partition, .databaseFeed)
         var zones: [ZoneRow] = []
         var moreComing = false
-        transaction.expect {
-            let rows = HubKey(access.partition, .zone)
-            return [
-                .first(
-                    count + 1, of: prefix, from: prefix.adding(position + 1), namesUnder: rows)
-            ]
-        }
+        transaction.expect { [changes(access, after: position, countMax: count)] }
         try transaction.scan(prefix, from: prefix.adding(position + 1)) { _, value in
             let name = String(decoding: value, as: UTF8.self)
             guard zones.count < count else {

@@ -14,7 +14,7 @@ extension Hub {
         of request: ZoneFeedRequest, bytes: Int, _ call: HubCall, _ access: DatabaseAccess,
         _ transaction: any HubReading
     ) throws -> PageStart {
-        let zone = try transaction.zone(request.zoneID, access)
+        let zone = try zone(request.zoneID, access, transaction)
         guard !zone.isDefault else {
             throw WireError(.badRequest, "cannot get changes in default zone")
         }
@@ -32,6 +32,31 @@ extension Hub {
             feed: ZoneFeed(zone: zone, partition: access.partition, transaction: transaction),
             token: token,
             limits: ZoneFeed.PageLimits(count: count, bytes: bytes), state: state)
+    }
+
+    /// What is read for pages of feeds, as far as requests tell it.
+    func expected(_ feeds: [ZoneFeedRequest], _ call: HubCall, _ access: DatabaseAccess)
+        -> [KeyQuery]
+    {
+        feeds.compactMap { feed in
+            guard
+                let place = zoneNumbers.place(of: feed.zoneID.zoneName, in: access.partition),
+                let count = try? pageCount(feed.resultsLimit, call)
+            else { return nil }
+            let position = feed.syncToken.flatMap(FeedToken.position)
+            return feed.isReverse == true
+                ? ZoneFeed.query(place, before: position ?? .max, countMax: count)
+                : ZoneFeed.query(place, after: position ?? 0, countMax: count)
+        }
+    }
+
+    /// A zone that is there; its number is remembered if that helps to tell what is read of it.
+    func zone(
+        _ id: WireZoneID, _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws -> ZoneRow {
+        let zone = try transaction.zone(id, access)
+        if transaction.isFar { zoneNumbers.note(zone, in: access.partition) }
+        return zone
     }
 
     /// Writes a page and tells how many bytes of fields it has.

@@ -10,9 +10,11 @@ extension Hub {
         let answers = answerLedger(call, access)
         let job = ModifyJob(
             request: request, access: access, author: author, now: now,
-            limits: configuration.limits, assets: assets, ledger: answers)
+            limits: configuration.limits, assets: assets, ledger: answers, zoneNumbers: zoneNumbers)
         let (limits, baseURL, extensions) = (configuration.limits, baseURL, call.extensions)
-        let outcome = try await storage.write(call.work, to: [access.partition]) { transaction in
+        let outcome = try await storage.write(
+            call.work, to: [access.partition], expecting: { job.expected }
+        ) { transaction in
             try job.run(transaction) { plan, state, isShort in
                 Self.body(
                     of: plan, request, extensions, isShort: isShort,

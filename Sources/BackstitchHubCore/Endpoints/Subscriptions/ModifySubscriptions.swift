@@ -10,7 +10,14 @@ extension Hub {
         try checkCount(request.operations.count)
         let newIDs = request.operations.map { _ in makeUUID() }
         let limits = configuration.limits
-        return try await writeOnce(call, access) { transaction in
+        return try await writeOnce(
+            call, access,
+            expecting: {
+                let prefix = SubscriptionRow.prefix(access.partition, user: user)
+                return access.expected(zones: request.operations.compactMap(\.zoneID))
+                    + [.first(limits.subscriptionsPerUser + 1, of: prefix)]
+            }
+        ) { transaction in
             var room =
                 try limits.subscriptionsPerUser
                 - transaction.subscriptionCount(of: user, access)
@@ -125,6 +132,14 @@ extension Hub {
 }
 
 extension ModifySubscriptionsRequest.Operation {
+    /// The zone that it is about, if it has to be there.
+    fileprivate var zoneID: WireZoneID? {
+        switch self {
+        case .create(let subscription), .update(let subscription): subscription.zoneID
+        case .delete: nil
+        }
+    }
+
     /// The id of the subscription; nil if it has none yet.
     fileprivate var subscriptionID: String? {
         switch self {

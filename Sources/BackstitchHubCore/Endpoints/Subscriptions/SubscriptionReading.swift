@@ -17,6 +17,7 @@ extension HubReading {
         of user: String, _ access: DatabaseAccess
     ) throws -> [SubscriptionRow] {
         let prefix = SubscriptionRow.prefix(access.partition, user: user)
+        expect { [.first(KeyQuery.entriesPerPart, of: prefix)] }
         return try rows(under: prefix, as: SubscriptionRow.self)
             .map(\.row).filter { $0.userRecordName == user }
     }

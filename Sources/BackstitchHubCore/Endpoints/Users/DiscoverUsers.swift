@@ -2,9 +2,11 @@ import CloudKitWire
 
 extension Hub {
     /// Those whom the caller names, or all who want to be found: `users/discover`.
-    func discoverUsers(_ request: DiscoverUsersRequest, _ call: HubCall) throws -> HubResponse {
+    func discoverUsers(
+        _ request: DiscoverUsersRequest, _ call: HubCall, _ transaction: any HubReading
+    ) throws -> HubResponse {
         try checkCount(request.infos.count)
-        return try withUsers(call) { users in
+        return try withUsers(call, transaction) { users in
             let found: [(UserRow, WireLookupInfo?)] =
                 if request.infos.isEmpty {
                     try users.all().filter(\.isDiscoverable).map { ($0, nil) }

@@ -9,6 +9,7 @@ struct UserDirectory {
 
     fileprivate init(_ transaction: any HubReading, realm: UInt32, user: String) throws {
         (self.transaction, self.realm) = (transaction, realm)
+        transaction.expect { [.key(UserRow.key(realm: realm, user))] }
         guard let own: UserRow = try transaction.row(UserRow.key(realm: realm, user)) else {
             throw WireError(.authenticationFailed, "Authentication failed")
         }
@@ -22,21 +23,32 @@ struct UserDirectory {
     ///
     /// - Complexity: O(*n*) in the users of the environment.
     func all() throws -> [UserRow] {
-        try transaction.rows(under: UserRow.prefix(realm: realm), as: UserRow.self).map(\.row)
+        var rows: [UserRow] = []
+        try transaction.scanInParts(UserRow.prefix(realm: realm)) { _, value in
+            rows.append(try UserRow(stored: Array(value)))
+            return true
+        }
+        return rows
     }
+
+    private static func isName(_ text: String) -> Bool { (1...255).contains(text.utf8.count) }
 
     /// Those who are asked for, as far as there are some. All users are read once if one of them is
     /// asked for by an address.
     func found(
         _ infos: [WireLookupInfo]
     ) throws -> [(row: UserRow, info: WireLookupInfo)] {
+        transaction.expect {
+            infos.compactMap(\.userRecordName).filter(Self.isName)
+                .map { .key(UserRow.key(realm: realm, $0)) }
+        }
         let rows = infos.contains { $0.userRecordName == nil } ? try all() : []
         let byAddress = Dictionary(
             rows.compactMap { row in row.emailAddress.map { ($0.lowercased(), [row]) } },
             uniquingKeysWith: +)
         return try infos.compactMap { info in
             if let name = info.userRecordName {
-                guard (1...255).contains(name.utf8.count) else { return nil }
+                guard Self.isName(name) else { return nil }
                 let row: UserRow? = try transaction.row(UserRow.key(realm: realm, name))
                 return row.map { ($0, info) }
             }
@@ -50,13 +62,11 @@ struct UserDirectory {
 extension Hub {
     /// Answers with what a closure makes of the users whom the caller may see.
     func withUsers(
-        _ call: HubCall, _ body: (UserDirectory) throws -> [UInt8]
+        _ call: HubCall, _ transaction: any HubReading, _ body: (UserDirectory) throws -> [UInt8]
     ) throws -> HubResponse {
         let user = call.principal.userRecordName ?? ""
-        return try storage.read(call.work) { transaction in
-            let users = try UserDirectory(transaction, realm: call.realm.number, user: user)
-            return .json(try body(users))
-        }
+        let users = try UserDirectory(transaction, realm: call.realm.number, user: user)
+        return .json(try body(users))
     }
 }
 

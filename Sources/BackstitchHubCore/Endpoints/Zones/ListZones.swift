@@ -2,19 +2,16 @@ import CloudKitWire
 
 extension Hub {
     /// All zones: `zones/list`.
-    func listZones(_ call: HubCall, _ access: DatabaseAccess) throws -> HubResponse {
-        try storage.read(call.work) { transaction in
-            transaction.expect {
-                let most = configuration.limits.zonesPerDatabase
-                return [
-                    .key(StateRow.key), .first(most + 1, of: HubKey(access.partition, .zone)),
-                ]
-            }
-            let zones = try transaction.zones(access)
-            let state = try transaction.state()
-            let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
-            return .json(ZonesResponse(zones: items).body())
+    func listZones(
+        _ call: HubCall, _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws -> HubResponse {
+        transaction.expect {
+            [.key(StateRow.key), access.expectedZones(configuration.limits)]
         }
+        let zones = try transaction.zones(access)
+        let state = try transaction.state()
+        let items = zones.map { WireItem.value(Self.wireZone($0, access, state)) }
+        return .json(ZonesResponse(zones: items).body())
     }
 
     /// A zone as replies tell it.

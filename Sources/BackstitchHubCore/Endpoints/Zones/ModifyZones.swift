@@ -11,7 +11,17 @@ extension Hub {
         }
         try checkCount(request.operations.count)
         let (limits, assets, now) = (configuration.limits, assets, now)
-        let response = try await storage.write(call.work, to: [access.partition]) { transaction in
+        let response = try await storage.write(
+            call.work, to: [access.partition],
+            expecting: {
+                access.expected(zones: []) + ZoneWriter.expected(in: access.partition) + [
+                    access.expectedZones(limits),
+                    .first(
+                        limits.subscriptionsPerUser + 1,
+                        of: SubscriptionRow.prefix(access.partition)),
+                ]
+            }
+        ) { transaction in
             let state = try transaction.state()
             var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
             let items = try request.operations.map { operation -> WireItem<WireZone> in
