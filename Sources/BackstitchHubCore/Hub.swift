@@ -12,6 +12,7 @@ public final class Hub: Sendable {
     let storage: any HubStorage
     let assets: any HubFiles
     let couriers = CourierBoard()
+    let feeds = ListenedFeeds()
     let notifying = NotificationQueue()
     let metrics = HubMetrics()
     let keys = KeyCache()
@@ -63,11 +64,14 @@ public final class Hub: Sendable {
 
     /// Takes the hub's data for serving, and removes what a hub that was killed left of uploads.
     ///
-    /// Two hubs that serve the same would not tell each other's devices of changes. Commands that
-    /// manage users and credentials open the data beside the hub that serves it.
+    /// What others change from now on is told to the devices that listen here. Commands that manage
+    /// users and credentials open the data beside the hub that serves it.
     ///
     /// - Throws: A failure that says who else serves it.
-    package func beginServing() throws { try assets.beginServing() }
+    package func beginServing() throws {
+        try assets.beginServing()
+        storage.wakeUp { [weak self] in self?.wake($0) }
+    }
 
     /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and
     /// send what the hub lacks. Do this after the folder was restored from a backup.

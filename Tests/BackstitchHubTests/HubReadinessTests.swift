@@ -132,6 +132,7 @@ struct HubReadinessTests {
             _ body: @escaping @Sendable (any HubWriting) throws -> R
         ) async throws -> R { try body(Transaction(work: work)) }
 
+        func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {}
         func refuseWork() {}
         func close() {}
     }

@@ -9,6 +9,7 @@ extension Hub {
         else { throw Self.nothing }
         let hash = Digest.sha256(token)
         let listener = try await checkCourier(hash)
+        try await listen(for: listener)
         guard let notification = await couriers.next(hash, of: listener, now: steadyNow) else {
             return .json([])
         }

@@ -42,7 +42,9 @@ extension Hub {
         }
         // What waits there is for the user before.
         if isTakenOver { couriers.forget(hash) }
-        if isNew || isTakenOver { couriers.expect(hash, of: row.listener, now: steadyNow) }
+        guard isNew || isTakenOver else { return }
+        try await listen(for: row.listener)
+        couriers.expect(hash, of: row.listener, now: steadyNow)
     }
 
     /// The user whose device a request is about.

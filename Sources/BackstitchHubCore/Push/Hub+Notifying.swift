@@ -3,7 +3,7 @@ import WireCrypto
 
 extension Hub {
     /// What a request changed, for those who want to know.
-    struct Change {
+    struct Change: Sendable {
         enum Kind: Int64 {
             case created = 1
             case updated = 2
@@ -84,7 +84,7 @@ extension Hub {
         }
     }
 
-    private func noteUntold(_ error: any Error) {
+    func noteUntold(_ error: any Error) {
         if error is WorkGivenUp {
             metrics.countUntoldRequest()
         } else {

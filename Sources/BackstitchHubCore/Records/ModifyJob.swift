@@ -5,7 +5,7 @@ import CloudKitWire
 /// trace.
 struct ModifyJob: Sendable {
     enum Outcome: Sendable {
-        case done(body: [UInt8], changes: [Hub.Change])
+        case done(body: [UInt8], changes: [Hub.Change], step: ListenedFeeds.Step)
         /// The request came before; this was the answer.
         case repeated(body: [UInt8])
     }
@@ -108,6 +108,7 @@ struct ModifyJob: Sendable {
         // The reference makes requests to custom zones atomic unless they say otherwise.
         let isAtomic = !zone.isDefault && (request.isAtomic ?? true)
         let plan = try planner.plan(request.operations, isAtomic: isAtomic)
+        let (before, databaseBefore) = (zone.sequence, database.sequence)
         if !plan.writes.isEmpty {
             transaction.expect {
                 plan.writes.flatMap { $0.assetsBefore + $0.assetsAfter }
@@ -124,7 +125,11 @@ struct ModifyJob: Sendable {
         }
         let body = encode(plan, state, false)
         try ledger.keep(body, short: { encode(plan, state, true) }, transaction)
-        return .done(body: body, changes: plan.writes.map(Hub.Change.init))
+        return .done(
+            body: body, changes: plan.writes.map(Hub.Change.init),
+            step: ListenedFeeds.Step(
+                database: databaseBefore..<database.sequence,
+                zones: [zone.zoneName: before..<zone.sequence]))
     }
 }
 

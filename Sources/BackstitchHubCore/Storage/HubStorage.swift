@@ -56,6 +56,14 @@ package protocol HubStorage: Sendable {
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R
 
+    /// Has a closure called when others have changed something, soon after: processes, or hubs elsewhere,
+    /// that work with the same data. What is written through this storage is not told.
+    ///
+    /// It may be called for nothing, and once for several changes.
+    ///
+    /// - Parameter wake: Takes the place of the closure before it. It must not wait.
+    func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void)
+
     /// How many keys and ranges were read that nobody told of, each of which took a round trip.
     var missCount: Int { get }
 

@@ -3,7 +3,7 @@ import Threading
 @testable import BackstitchHubCore
 
 /// A hub's storage in memory, as plain as can be; or one that is far away, with as many round trips as
-/// it would take.
+/// it would take. Several hubs can share the entries, each with a storage of its own.
 final class MemoryHubStorage: HubStorage {
     /// What the transactions since the last look would have cost.
     struct Meter: Hashable {
@@ -15,15 +15,24 @@ final class MemoryHubStorage: HubStorage {
         var writesMax = 0
     }
 
-    private struct State {
+    /// What the storages share.
+    private struct Shared {
         var entries = SortedEntries()
+        /// What is called when another one changed something, by the numbers of the storages.
+        var wakers: [Int: @Sendable (ChangedPartitions) -> Void] = [:]
+        var count = 0
+    }
+
+    private struct State {
         var isRefusing = false
         var meter = Meter()
         var missCount = 0
     }
 
+    private let shared: Locked<Shared>
     private let state = Locked(State())
-    private let writer = SerialThread(checkWaiting: {})
+    private let writer: SerialThread
+    private let number: Int
     private let readers = WorkPool(HubLimits())
     /// Whether nothing is at hand.
     private let isFar: Bool
@@ -31,18 +40,32 @@ final class MemoryHubStorage: HubStorage {
     /// A storage with entries.
     init(_ entries: [[UInt8]: [UInt8]] = [:], isFar: Bool = false) {
         self.isFar = isFar
-        state.withLock { state in
+        (shared, writer, number) = (Locked(Shared()), SerialThread(checkWaiting: {}), 0)
+        shared.withLock { shared in
             for (key, value) in entries {
-                state.entries[key.withUnsafeBytes { HubKey(bytes: $0) }] = value
+                shared.entries[key.withUnsafeBytes { HubKey(bytes: $0) }] = value
             }
+        }
+    }
+
+    /// A storage of another hub with the same entries. The first one is closed last.
+    init(sharing other: MemoryHubStorage) {
+        (isFar, shared, writer) = (other.isFar, other.shared, other.writer)
+        number = shared.withLock { shared in
+            shared.count += 1
+            return shared.count
         }
     }
 
     /// All entries.
     var entries: [[UInt8]: [UInt8]] {
-        state.withLock { state in
-            Dictionary(uniqueKeysWithValues: state.entries.values.map { ($0.key.bytes, $0.value) })
+        shared.withLock { shared in
+            Dictionary(uniqueKeysWithValues: shared.entries.values.map { ($0.key.bytes, $0.value) })
         }
+    }
+
+    func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {
+        shared.withLock { $0.wakers[number] = wake }
     }
 
     /// What transactions cost since the last look.
@@ -91,7 +114,7 @@ final class MemoryHubStorage: HubStorage {
     private func transaction(
         _ work: RequestWork, _ partitions: Partitions
     ) -> BufferedTransaction {
-        let entries = state.withLock { $0.entries }
+        let entries = shared.withLock { $0.entries }
         return BufferedTransaction(work, writingTo: partitions) { queries in
             queries.map(entries.find)
         }
@@ -124,8 +147,12 @@ final class MemoryHubStorage: HubStorage {
         transaction.expect(queries)
         let result = try body(transaction)
         // The writer alone changes the entries.
-        state.withLock { state in
-            for (key, value) in transaction.writes { state.entries[key] = value }
+        let wakers = shared.withLock { shared in
+            for (key, value) in transaction.writes { shared.entries[key] = value }
+            return shared.wakers.filter { $0.key != number }.values
+        }
+        if !transaction.writes.isEmpty {
+            for wake in wakers { wake(.some(Set(partitions.ascending))) }
         }
         return result
     }
@@ -146,7 +173,8 @@ final class MemoryHubStorage: HubStorage {
 
     func close() {
         readers.stop()
-        writer.stop(lastJob: {})
+        _ = shared.withLock { $0.wakers.removeValue(forKey: number) }
+        if number == 0 { writer.stop(lastJob: {}) }
     }
 }
 

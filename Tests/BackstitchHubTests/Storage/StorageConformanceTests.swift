@@ -2,6 +2,7 @@ import BackstitchTesting
 import Dispatch
 import Foundation
 import Testing
+import Threading
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
@@ -13,6 +14,20 @@ import Testing
         case memory
         case farMemory
 
+        /// Two storages with the same data, of which the second is closed first, and what has to be kept
+        /// for as long.
+        func pair() throws -> (any HubStorage, any HubStorage, keeping: AnyObject?) {
+            switch self {
+            case .lmdb:
+                let folder = TemporaryFolder()
+                let first = try LMDBHubStorage(at: folder.path)
+                return (first, try LMDBHubStorage(at: folder.path), folder)
+            case .memory, .farMemory:
+                let first = MemoryHubStorage(isFar: self == .farMemory)
+                return (first, MemoryHubStorage(sharing: first), nil)
+            }
+        }
+
         func storage() throws -> any HubStorage {
             switch self {
             case .lmdb: try LMDBHubStorage.temporary()
@@ -20,6 +35,13 @@ import Testing
             case .farMemory: MemoryHubStorage(isFar: true)
             }
         }
+    }
+
+    private final class TemporaryFolder {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("storage-\(UUID().uuidString)").path
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
     private struct Refused: Error {}
@@ -130,6 +152,57 @@ import Testing
             _ = try storage.readAtHand(RequestWork()) { _ in throw Refused() }
             if engine == .farMemory { throw Refused() }
         }
+    }
+
+    @Test(arguments: Engine.allCases)
+    func `what others change is told, and what is written here is not`(
+        engine: Engine
+    ) async throws {
+        let (first, second, kept) = try engine.pair()
+        defer {
+            second.close()
+            first.close()
+            withExtendedLifetime(kept) {}
+        }
+        let told = Locked((count: 0, partitions: Set<Partition>()))
+        first.wakeUp { changed in
+            told.withLock { told in
+                told.count += 1
+                for partition in Self.partitions where changed.contains(partition) {
+                    told.partitions.insert(partition)
+                }
+            }
+        }
+        // It has begun to look when it has told of something.
+        while told.withLock({ $0.count }) == 0 {
+            try await second.write(to: [.global]) { transaction in
+                let key = HubKey(.global, behind: [0x01])
+                try transaction.put(key, (transaction.value(key) ?? []) + [1])
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        try await Task.sleep(for: .milliseconds(300))
+        told.withLock { $0 = (0, []) }
+        for number in 0..<30 {
+            try await first.write(to: [Self.partitions[0]]) { transaction in
+                try transaction.put(Self.someKey, [UInt8(number)])
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(told.withLock { $0.count } == 0)
+        try await second.write(to: [Self.partitions[1]]) { transaction in
+            try transaction.put(HubKey(Self.partitions[1], behind: [0x01]), [1])
+        }
+        while !told.withLock({ $0.partitions.contains(Self.partitions[1]) }) {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let isExact = engine != .lmdb
+        #expect(told.withLock { $0.partitions.count } == (isExact ? 1 : 2))
+        // What is seen then is what the other one wrote.
+        let seen = try await first.read { transaction in
+            try transaction.value(HubKey(Self.partitions[1], behind: [0x01]))
+        }
+        #expect(seen == [1])
     }
 
     // MARK: Partitions

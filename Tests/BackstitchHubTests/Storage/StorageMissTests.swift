@@ -175,6 +175,8 @@ import Testing
         await expectTold(
             .modifySubscriptions,
             #"{"operations":[{"operationType":"delete","subscription":{"subscriptionID":"s"}}]}"#)
+        // For the first device of a user it is looked up where the feeds stand.
+        await expectTold(.createToken, #"{"apnsEnvironment":"development"}"#, roundTrips: 4)
         await expectTold(.createToken, #"{"apnsEnvironment":"development"}"#)
         await expectTold(
             .registerToken, #"{"apnsEnvironment":"development","apnsToken":"abc"}"#)

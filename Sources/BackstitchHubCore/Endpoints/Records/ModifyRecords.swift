@@ -28,12 +28,13 @@ extension Hub {
         case .repeated(let body):
             metrics.countRepetition()
             return .json(body)
-        case .done(let body, let changes):
+        case .done(let body, let changes, let step):
             let deleted = changes.count { $0.kind == .deleted }
             metrics.countRecords(saved: changes.count - deleted, deleted: deleted)
             ledger.forget(answers.ended, of: access.partition)
             noteAnswer(body, of: job)
             if !changes.isEmpty {
+                feeds.note(step, in: access.partition)
                 if changes.contains(where: { $0.record.hasAssets }) {
                     releaseUploads(of: request, access)
                 }

@@ -11,7 +11,7 @@ extension Hub {
         }
         try checkCount(request.operations.count)
         let (limits, assets, now) = (configuration.limits, assets, now)
-        let response = try await storage.write(
+        let (response, step) = try await storage.write(
             call.work, to: [access.partition],
             expecting: {
                 access.expected(zones: []) + ZoneWriter.expected(in: access.partition) + [
@@ -23,6 +23,7 @@ extension Hub {
             }
         ) { transaction in
             let state = try transaction.state()
+            let before = try transaction.database(access).sequence
             var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
             let items = try request.operations.map { operation -> WireItem<WireZone> in
                 do {
@@ -41,8 +42,12 @@ extension Hub {
                 transaction: transaction, partition: access.partition, now: now, limits: limits,
                 assets: assets
             ).removeEndedZones()
-            return ZonesResponse(zones: items)
+            let after = try transaction.database(access).sequence
+            return (
+                ZonesResponse(zones: items), ListenedFeeds.Step(database: before..<after)
+            )
         }
+        feeds.note(step, in: access.partition)
         // Nothing of the zones' records changed, so that those alone hear of it who listen to the database.
         let names = response.zones.compactMap { item -> String? in
             guard case .value(let zone) = item else { return nil }
