@@ -61,13 +61,6 @@ extension HubReading {
         }
         return count
     }
-
-    /// The record of a name that is there.
-    func liveRecord(_ name: String, in place: ZonePlace) throws -> StoredRecord? {
-        guard ServiceNames.isRecordName(name) else { return nil }
-        let view = StoredZoneView(transaction: self, place: place, now: 0)
-        return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
-    }
 }
 
 extension HubWriting {

@@ -11,13 +11,6 @@ final class ListenedFeeds: Sendable {
         var zones: [String: UInt64]
     }
 
-    /// What a write of this hub added to the feeds.
-    struct Step: Hashable, Sendable {
-        var database: Range<UInt64>
-        /// By the names of zones.
-        var zones: [String: Range<UInt64>] = [:]
-    }
-
     private struct Feed {
         var access: DatabaseAccess
         var position: Position
@@ -25,19 +18,19 @@ final class ListenedFeeds: Sendable {
 
     private struct State {
         var feeds: [Partition: Feed] = [:]
-        var listeners: Set<CourierBoard.Listener> = []
+        var listeners: Set<CourierListener> = []
     }
 
     private let state = Locked(State())
 
     /// Whether it is known where the databases stand that a user's devices are told of.
-    func knows(_ listener: CourierBoard.Listener) -> Bool {
+    func knows(_ listener: CourierListener) -> Bool {
         state.withLock { $0.listeners.contains(listener) }
     }
 
     /// Notes where databases stand of which a user's devices are told from now on.
     func add(
-        _ feeds: [(access: DatabaseAccess, position: Position)], of listener: CourierBoard.Listener
+        _ feeds: [(access: DatabaseAccess, position: Position)], of listener: CourierListener
     ) {
         state.withLock { state in
             state.listeners.insert(listener)
@@ -70,7 +63,7 @@ final class ListenedFeeds: Sendable {
 
     /// Notes a write of this hub, which tells of it by itself. If changes of others came before it that
     /// were not told yet, it is told with them once more.
-    func note(_ step: Step, in partition: Partition) {
+    func note(_ step: FeedStep, in partition: Partition) {
         state.withLock { state in
             guard var position = state.feeds[partition]?.position,
                 position.database == step.database.lowerBound,

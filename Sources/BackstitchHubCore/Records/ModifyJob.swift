@@ -5,7 +5,7 @@ import CloudKitWire
 /// trace.
 struct ModifyJob: Sendable {
     enum Outcome: Sendable {
-        case done(body: [UInt8], changes: [Hub.Change], step: ListenedFeeds.Step)
+        case done(body: [UInt8], changes: [RecordChange], step: FeedStep)
         /// The request came before; this was the answer.
         case repeated(body: [UInt8])
     }
@@ -126,8 +126,8 @@ struct ModifyJob: Sendable {
         let body = encode(plan, state, false)
         try ledger.keep(body, short: { encode(plan, state, true) }, transaction)
         return .done(
-            body: body, changes: plan.writes.map(Hub.Change.init),
-            step: ListenedFeeds.Step(
+            body: body, changes: plan.writes.map(RecordChange.init),
+            step: FeedStep(
                 database: databaseBefore..<database.sequence,
                 zones: [zone.zoneName: before..<zone.sequence]))
     }
@@ -137,7 +137,7 @@ extension WireRecordOperation.Kind {
     fileprivate var isDelete: Bool { self == .delete || self == .forceDelete }
 }
 
-extension Hub.Change {
+extension RecordChange {
     /// What a write means to those who want to know of changes.
     init(_ write: ModifyPlan.Write) {
         if write.after.isDeleted {

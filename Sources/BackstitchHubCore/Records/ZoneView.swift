@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// What a plan reads of a zone.
@@ -57,5 +58,14 @@ struct StoredZoneView: ZoneView {
             let checksum = row.checksum
         else { return nil }
         return WireAsset(fileChecksum: checksum, size: row.size)
+    }
+}
+
+extension HubReading {
+    /// The record of a name that is there.
+    func liveRecord(_ name: String, in place: ZonePlace) throws -> StoredRecord? {
+        guard ServiceNames.isRecordName(name) else { return nil }
+        let view = StoredZoneView(transaction: self, place: place, now: 0)
+        return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
     }
 }

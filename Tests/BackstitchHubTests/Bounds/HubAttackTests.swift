@@ -415,8 +415,8 @@ struct HubAttackTests {
     @Test func `boxes of devices that do not ask are forgotten`() async throws {
         let board = CourierBoard()
         let (ada, bob) = (
-            CourierBoard.Listener(realm: 1, userRecordName: "a"),
-            CourierBoard.Listener(realm: 1, userRecordName: "b")
+            CourierListener(realm: 1, userRecordName: "a"),
+            CourierListener(realm: 1, userRecordName: "b")
         )
         for number in 0..<100 { board.expect([UInt8(number)], of: ada, now: Int64(number)) }
         async let waiting = board.next([200], of: bob, now: 0)

@@ -35,7 +35,7 @@ public struct HubRequest: Sendable {
     /// The address of the client, without the port.
     public var remoteAddress: String
     /// Who sends it, if its head proved that.
-    var authentication: Hub.Authentication?
+    var authentication: Authentication?
     /// The database that it is about, if that is known with its sender.
     var access: DatabaseAccess?
     /// What has the space of the upload that it is.

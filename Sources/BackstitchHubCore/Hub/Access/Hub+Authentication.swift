@@ -4,16 +4,6 @@ import Foundation
 import WireCrypto
 
 extension Hub {
-    /// Whoever sent a request, and the realm that the credentials are good for.
-    struct Authentication: Sendable {
-        var realm: RealmRow
-        var principal: Principal
-        /// The signature of a server key's request.
-        var signed: SignedRequest?
-        /// The SHA-256 of the web token of a user's request.
-        var session: [UInt8]?
-    }
-
     /// The one answer to all credentials that don't count, whatever is wrong with them.
     private static let failed = WireError(.authenticationFailed, "Authentication failed")
 

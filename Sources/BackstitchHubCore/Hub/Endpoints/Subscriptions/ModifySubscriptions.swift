@@ -118,7 +118,7 @@ extension Hub {
             }
             if let zone = subscription.zoneID { _ = try transaction.zone(zone, access) }
         }
-        let unknown = subscription.firesOn?.first { Change.Kind(name: $0) == nil }
+        let unknown = subscription.firesOn?.first { RecordChange.Kind(name: $0) == nil }
         if let unknown {
             throw WireError(
                 .badRequest, "firesOn takes create, update and delete, and not '\(unknown)'.")

@@ -10,11 +10,11 @@ extension Hub {
     private struct News: Sendable {
         var from: ListenedFeeds.Position
         var to: ListenedFeeds.Position
-        var zones: [(name: String, changes: [Change])]
+        var zones: [(name: String, changes: [RecordChange])]
     }
 
     /// Notes where the databases stand of which a user's devices are told from now on.
-    func listen(for listener: CourierBoard.Listener) async throws {
+    func listen(for listener: CourierListener) async throws {
         guard !feeds.knows(listener) else { return }
         let found = try await storage.read { transaction in
             let realms = HubKey(.global, .realm)
@@ -89,13 +89,13 @@ extension Hub {
     private func changes(
         in zoneName: String, after position: ListenedFeeds.Position, _ access: DatabaseAccess,
         _ transaction: any HubReading
-    ) throws -> [Change] {
+    ) throws -> [RecordChange] {
         let zone: ZoneRow? = try transaction.row(ZoneRow.key(access.partition, zoneName))
         guard let zone, !zone.isDeleted else { return [] }
         let known = position.zones[zoneName] ?? 0
         // A zone that was made anew begins at its beginning.
         let start = known > zone.sequence ? 0 : known
-        var changes: [Change] = []
+        var changes: [RecordChange] = []
         let limits = ZoneFeed.PageLimits(
             count: Self.changesPerZone, bytes: configuration.limits.pageBytes)
         _ = try ZoneFeed(zone: zone, partition: access.partition, transaction: transaction)
@@ -103,7 +103,7 @@ extension Hub {
                 let record = StoredRecord(view, recordName: String(decoding: name, as: UTF8.self))
                 let isNew = record.created == record.modified
                 changes.append(
-                    Change(
+                    RecordChange(
                         kind: record.isDeleted ? .deleted : isNew ? .created : .updated,
                         record: record))
                 return 0

@@ -5,15 +5,11 @@ struct RequestAddress: Sendable {
     let target: RequestTarget
     /// The path of the call that it names; nil for pages of the hub, and for what the hub does not have.
     let path: WirePath?
-    /// How the hub answers the call.
-    let endpoint: HubEndpoint?
 
     /// Reads a target; nil if it can't be read.
     init?(_ text: String) {
         guard let target = RequestTarget(text) else { return nil }
         self.target = target
-        let path = WirePath(parts: target.path)
-        endpoint = path.flatMap { HubEndpoint.at($0.endpoint) }
-        self.path = endpoint == nil ? nil : path
+        path = WirePath(parts: target.path)
     }
 }

@@ -2,34 +2,6 @@ import CloudKitWire
 import WireCrypto
 
 extension Hub {
-    /// What a request changed, for those who want to know.
-    struct Change: Sendable {
-        enum Kind: Int64 {
-            case created = 1
-            case updated = 2
-            case deleted = 3
-
-            /// The word for it in `firesOn`.
-            var name: String {
-                switch self {
-                case .created: "create"
-                case .updated: "update"
-                case .deleted: "delete"
-                }
-            }
-
-            /// The kind of a word in `firesOn`; nil if it is none.
-            init?(name: String) {
-                let kinds: [Kind] = [.created, .updated, .deleted]
-                guard let kind = kinds.first(where: { $0.name == name }) else { return nil }
-                self = kind
-            }
-        }
-
-        var kind: Kind
-        var record: StoredRecord
-    }
-
     /// A notification of a subscription, for devices of its user.
     private struct Firing {
         var notification: CourierNotification
@@ -52,8 +24,8 @@ extension Hub {
     ///   - changes: What happened to records, which are all of one zone.
     ///   - zoneNames: The zones that changed.
     func notify(
-        of changes: [Change], in zoneNames: [String], _ access: DatabaseAccess, sender: String?,
-        _ work: RequestWork
+        of changes: [RecordChange], in zoneNames: [String], _ access: DatabaseAccess,
+        sender: String?, _ work: RequestWork
     ) {
         guard !zoneNames.isEmpty,
             couriers.mayListen(realm: access.realm.number, user: access.ownerRecordName)
@@ -103,7 +75,7 @@ extension Hub {
     ///
     /// - Returns: What subscriptions tell that fire once, which have to be ended first.
     private func tell(
-        of changes: [Change], in zoneNames: [String], _ access: DatabaseAccess,
+        of changes: [RecordChange], in zoneNames: [String], _ access: DatabaseAccess,
         except sender: [UInt8]?, _ transaction: any HubReading
     ) throws -> [LastFiring] {
         let listeners = couriers.devices(realm: access.realm.number, user: access.ownerRecordName)
@@ -172,7 +144,7 @@ extension Hub {
 
     /// A change with the fields of its record.
     private struct ChangedRecord {
-        var change: Change
+        var change: RecordChange
         var record: QueriedRecord
     }
 

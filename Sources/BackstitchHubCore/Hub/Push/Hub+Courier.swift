@@ -21,9 +21,9 @@ extension Hub {
     /// Checks that the address of a courier is one, and that its session goes on.
     ///
     /// - Returns: Who listens there.
-    private func checkCourier(_ hash: [UInt8]) async throws -> CourierBoard.Listener {
+    private func checkCourier(_ hash: [UInt8]) async throws -> CourierListener {
         let now = now
-        let listener: CourierBoard.Listener? = try await storage.readSoon { transaction in
+        let listener: CourierListener? = try await storage.readSoon { transaction in
             transaction.expect { [.key(PushTokenRow.key(hash: hash))] }
             guard let row: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)) else {
                 return nil

@@ -3,7 +3,7 @@ import CloudKitWire
 /// A call of the protocol that was allowed.
 struct HubCall: Sendable {
     let path: WirePath
-    let authentication: Hub.Authentication
+    let authentication: Authentication
     /// The database that it is about, if that is known already.
     var access: DatabaseAccess?
     let body: [UInt8]

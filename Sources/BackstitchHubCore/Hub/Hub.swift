@@ -11,12 +11,12 @@ public final class Hub: Sendable {
     public let configuration: HubConfiguration
     let storage: any HubStorage
     let assets: any HubFiles
-    let couriers = CourierBoard()
+    let couriers: any CourierBoxes
     let feeds = ListenedFeeds()
     let notifying = NotificationQueue()
     let metrics = HubMetrics()
-    let keys = KeyCache()
-    let signIns = SignInGate()
+    let keys: any KeyReading
+    let signIns: any SignInLimiting
     let readiness = Readiness()
     /// Works at large bodies and files, and hands over what starts threads.
     let pool: WorkPool
@@ -31,13 +31,17 @@ public final class Hub: Sendable {
 
     /// Opens a hub over what keeps its rows and its files.
     ///
-    /// - Parameter pool: Threads that the hub shares with its storage; nil for some of its own.
+    /// - Parameters:
+    ///   - pool: Threads that the hub shares with its storage; nil for some of its own.
+    ///   - memory: What it keeps in memory unless hubs share it. What signatures did is in the storage.
     package init(
         storage: any HubStorage, files: any HubFiles, configuration: HubConfiguration,
-        machine: HubMachine = HubMachine(), pool: WorkPool? = nil
+        machine: HubMachine = HubMachine(), pool: WorkPool? = nil,
+        memory: HubMemory = HubMemory()
     ) async throws {
         self.storage = storage
         assets = files
+        (couriers, keys, signIns) = (memory.couriers, memory.keys, memory.signIns)
         self.configuration = configuration
         self.pool = pool ?? WorkPool(configuration.limits, machine)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)

@@ -44,7 +44,7 @@ extension Hub {
             ).removeEndedZones()
             let after = try transaction.database(access).sequence
             return (
-                ZonesResponse(zones: items), ListenedFeeds.Step(database: before..<after)
+                ZonesResponse(zones: items), FeedStep(database: before..<after)
             )
         }
         feeds.note(step, in: access.partition)

@@ -59,3 +59,14 @@ public struct HubResponse: Sendable {
         return response
     }
 }
+
+extension HubResponse {
+    /// A reply whose members a closure writes.
+    static func object<Failure: Error>(
+        numbersAsStrings: Bool = false, _ members: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) -> HubResponse {
+        var json = JSONWriter(numbersAsStrings: numbersAsStrings)
+        try json.object(members)
+        return .json(json.bytes)
+    }
+}

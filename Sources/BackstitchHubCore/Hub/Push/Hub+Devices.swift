@@ -81,7 +81,7 @@ extension Hub {
 
 extension PushTokenRow {
     /// Who listens at the token's address.
-    var listener: CourierBoard.Listener {
-        CourierBoard.Listener(realm: realm, userRecordName: userRecordName)
+    var listener: CourierListener {
+        CourierListener(realm: realm, userRecordName: userRecordName)
     }
 }
