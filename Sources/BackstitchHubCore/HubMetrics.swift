@@ -41,7 +41,7 @@ final class HubMetrics: Sendable {
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
     /// What was counted.
-    func families(waitingCouriers: Int) -> [MetricFamily] {
+    func families(waitingCouriers: Int, storageMisses: Int) -> [MetricFamily] {
         let state = state.withLock { $0 }
         var requests = MetricFamily(
             .counter, "backstitch_hub_requests_total",
@@ -65,6 +65,9 @@ final class HubMetrics: Sendable {
             counter(
                 "requests_untold_total", "Requests of whose changes no device was told.",
                 state.untoldRequests),
+            counter(
+                "storage_misses_total",
+                "Reads of which a storage that is far away was not told before.", storageMisses),
             MetricFamily(
                 .gauge, "backstitch_hub_couriers_waiting", "Long polls that wait.",
                 waitingCouriers),

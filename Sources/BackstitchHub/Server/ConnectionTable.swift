@@ -188,6 +188,16 @@ final class ConnectionTable: @unchecked Sendable {
         }
     }
 
+    /// Notes that a body may come, for whose head the connection waited.
+    func noteAdmission(_ connection: OpaquePointer) {
+        let key = ConnectionKey(pointer: connection)
+        let deadline = Self.now + limits.bodySeconds
+        state.withLock { state in
+            state.entries[key.pointer]?.work = nil
+            state.entries[key.pointer]?.deadline = deadline
+        }
+    }
+
     /// Notes that a reply begins, and ends others if too many bytes wait to be read.
     func noteReply(_ connection: OpaquePointer, bytes: Int) {
         let deadline = Self.now + limits.transferSeconds

@@ -187,11 +187,12 @@ public final class HubServer: Sendable {
         let admission = AddressGate(hub: hub, requestsMax: requestsMax)
         return HTTPHandler(
             admit: { head, length in
-                var head = head
-                head.remoteAddress = proxies.client(
-                    peer: head.remoteAddress, headers: head.headers)
+                let head = proxies.behind(head)
                 guard audience.mayAsk(for: head) else { return .refuse(hub.notFound(head)) }
-                return hub.admission(of: head, length: length)
+                return hub.admissionAtOnce(of: head, length: length)
+            },
+            admitLater: { head, length in
+                await hub.admission(of: proxies.behind(head), length: length)
             },
             abandon: { hub.abandon($0) },
             makeWork: { hub.makeWork(for: $0) },
