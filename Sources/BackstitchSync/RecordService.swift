@@ -8,6 +8,9 @@ public import BackstitchCore
 /// at a time. A request whose task is cancelled should end soon, with `network`: nobody waits for it. If
 /// it does not, the engine stays with it until it ends, and another engine may call meanwhile.
 public protocol RecordService: Sendable {
+    /// The database that the calls go to. It stays the same for the life of the object.
+    var scope: DatabaseScope { get }
+
     /// What one request may carry.
     var limits: ServiceLimits { get async }
 
@@ -46,4 +49,77 @@ public protocol RecordService: Sendable {
 
     /// The record name of the user whose credentials the service has.
     func currentUser() async throws(ServiceError) -> String
+
+    /// One page of the records that a query asks for, each at most once over all pages. A page may be
+    /// empty and still have one after it.
+    ///
+    /// What was written a moment ago may be missing, because services bring their indexes up to date
+    /// later. Fails with `invalidRequest` if the service can't filter or sort by one of the fields.
+    ///
+    /// - Parameters:
+    ///   - zone: The zone; nil for all zones of the database.
+    ///   - cursor: Where the page starts, from the page before, for the same query; nil for the first.
+    ///   - limit: An upper bound that the service may lower.
+    ///   - fields: The fields to read; nil for all.
+    func query(
+        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
+        fields: Set<String>?
+    ) async throws(ServiceError) -> QueryPage
+
+    /// Uploads the content of a file for one field of a record, and returns what the field is to be set
+    /// to. Nobody sees the content before a record with that value is saved, and the service drops it
+    /// if that takes too long (`assetMissing`, at the save).
+    ///
+    /// Reads the file in parts, so that its size costs no memory. Each call is safe to repeat; one for
+    /// a file that was not sent to the end may go on where the last one stopped. Fails with
+    /// `limitExceeded` if the file is too large, and with `quotaExceeded` if the user has no space.
+    ///
+    /// - Parameters:
+    ///   - path: The file. It does not change during the call.
+    ///   - progress: Called with the number of bytes that were sent, from any thread.
+    func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID,
+        progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset
+
+    /// Downloads the content of an asset into a file. The asset is one that was just read: its address
+    /// ends after minutes, and then the call fails with `permissionDenied`. Read the record again.
+    ///
+    /// A file that is there is taken for the beginning of the content, and the rest is added to it, or
+    /// all is written anew if the service sends no parts. Returns after all bytes were written; whether
+    /// they are the right ones and are on disk is for the caller to see to. Fails with `assetMissing`
+    /// if the service does not have the content any more.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - progress: Called with the number of bytes that the file has, from any thread.
+    func download(
+        _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError)
+}
+
+/// Services without queries and files.
+extension RecordService {
+    /// Throws `unsupported`.
+    public func query(
+        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
+        fields: Set<String>?
+    ) async throws(ServiceError) -> QueryPage {
+        throw ServiceError(.unsupported, reason: "this service takes no queries")
+    }
+
+    /// Throws `unsupported`.
+    public func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID,
+        progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        throw ServiceError(.unsupported, reason: "this service takes no files")
+    }
+
+    /// Throws `unsupported`.
+    public func download(
+        _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) {
+        throw ServiceError(.unsupported, reason: "this service gives no files")
+    }
 }

@@ -39,6 +39,9 @@ public final class CloudKitRecordService: RecordService {
         connection = try CloudKitConnection(configuration, client: client)
     }
 
+    /// The database that the configuration names.
+    public var scope: DatabaseScope { connection.configuration.scope }
+
     /// What one request may carry; pages of a hub may have more records.
     public var limits: ServiceLimits {
         get async { currentLimits }

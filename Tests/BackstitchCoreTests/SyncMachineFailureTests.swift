@@ -26,7 +26,7 @@ import Testing
         .network: .backOff, .serviceUnavailable: .backOff, .zoneBusy: .backOff,
         .rateLimited: .backOff, .tokenExpired: .backOff,
         .quotaExceeded: .blocked, .notAuthenticated: .blocked, .accountChanged: .blocked,
-        .incompatibleVersion: .blocked,
+        .incompatibleVersion: .blocked, .unsupported: .blocked,
     ]
 
     private static func known(_ code: ServiceError.Code) -> Reaction? { zone[code] ?? all[code] }

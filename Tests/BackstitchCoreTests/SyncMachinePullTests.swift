@@ -156,7 +156,7 @@ import Testing
             case .zoneNotFound, .encryptedDataReset: #expect(action == .forgetService)
             case .zoneDeletedByUser, .zonePurged: #expect(action == .suspend(code))
             case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion,
-                .permissionDenied:
+                .permissionDenied, .unsupported:
                 #expect(action == .finish(.blocked(ServiceError(code))))
             case .tokenExpired:
                 #expect(

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import Testing
@@ -19,18 +20,18 @@ struct HubExpiryTests {
     }
 
     /// Uploads the content for a record.
-    private func upload(_ record: String = "a") async throws -> WireAsset {
+    private func upload(_ record: String = "a") async throws -> ServiceAsset {
         let places = UploadRequest(
             places: [WireAssetPlace(recordName: record, fieldName: "f")], zoneID: WireZoneID("z"))
         let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, places)
         let url = try #require(uploads.tokens.first).url
         let response = await fixture.hub.respond(
             to: HubRequest(method: "POST", target: HostileWorld.path(url), body: Self.content))
-        guard case .bytes(let body) = response.body else { return WireAsset() }
+        guard case .bytes(let body) = response.body else { return ServiceAsset() }
         return try UploadedFileResponse(body: body).file
     }
 
-    private func create(_ name: String, _ asset: WireAsset) async throws {
+    private func create(_ name: String, _ asset: ServiceAsset) async throws {
         let saved = try await fixture.modify(
             .init(.create, HubFixture.record(name, ["f": .asset(asset)])))
         try #require(saved.first?.code == nil)

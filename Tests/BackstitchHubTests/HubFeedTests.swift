@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import Testing
@@ -50,7 +51,7 @@ struct HubFeedTests {
         let fixture = try await HubFixture(limits: limits)
         try await fixture.makeZones("z")
         for name in ["a", "b", "c", "d"] {
-            let text = WireValue.string(String(repeating: name, count: name == "b" ? 200 : 1))
+            let text = ServiceValue.string(String(repeating: name, count: name == "b" ? 200 : 1))
             _ = try await fixture.modify(.init(.create, HubFixture.record(name, ["t": text])))
         }
         var feed = ZoneFeedRequest(zoneID: WireZoneID("z"), resultsLimit: limit)
@@ -113,7 +114,7 @@ struct HubFeedTests {
         limits.pageBytes = 100
         let fixture = try await HubFixture(limits: limits)
         try await fixture.makeZones("y", "z")
-        let text = WireValue.string(String(repeating: "t", count: 40))
+        let text = ServiceValue.string(String(repeating: "t", count: 40))
         for zone in ["y", "z"] {
             for name in ["a", "b", "c"] {
                 _ = try await fixture.modify(

@@ -1,3 +1,4 @@
+import BackstitchCore
 import BackstitchTesting
 import CloudKitWire
 import Foundation
@@ -167,7 +168,7 @@ final class HubFixture: Sendable {
 
     /// A record for an operation.
     static func record(
-        _ name: String, tag: String? = nil, _ fields: [String: WireValue] = [:]
+        _ name: String, tag: String? = nil, _ fields: [String: ServiceValue] = [:]
     ) -> WireRecord {
         var record = WireRecord(recordName: name, recordType: "T")
         record.recordChangeTag = tag

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import Testing
@@ -174,8 +175,8 @@ struct HubPushTests {
         let fixture = try await HubFixture()
         try await fixture.makeZones("z")
         var subscription = WireSubscription(subscriptionID: "q", kind: .query)
-        subscription.query = WireQuery(
-            recordType: "T", filters: [WireFilter(.field("n"), .equals, .int64(1))])
+        subscription.query = ServiceQuery(
+            recordType: "T", filters: [ServiceFilter(.field("n"), .equals, .int64(1))])
         subscription.firesOn = ["create"]
         try await subscribe(fixture, subscription)
         let token = try await makeToken(fixture)

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import Testing
@@ -12,13 +13,13 @@ struct HubQueryTests {
         let tags = ["red", "green", "blue"]
         var operations: [WireRecordOperation] = []
         for index in 0..<10 {
-            var fields: [String: WireValue] = [
+            var fields: [String: ServiceValue] = [
                 "n": .int64(Int64(index)), "half": .double(Double(index) / 2),
                 "name": .string("name \(index) Of\(index % 2)"),
                 "tags": .list([.string(tags[index % 3]), .string("all")], of: .string),
-                "place": .location(WireLocation(latitude: Double(index), longitude: 0)),
+                "place": .location(ServiceLocation(latitude: Double(index), longitude: 0)),
             ]
-            if index % 2 == 0 { fields["even"] = .reference(WireReference(recordName: "r0")) }
+            if index % 2 == 0 { fields["even"] = .reference(ServiceReference(recordName: "r0")) }
             operations.append(.init(.create, HubFixture.record("r\(index)", fields)))
         }
         let request = ModifyRecordsRequest(operations: operations, zoneID: WireZoneID("z"))
@@ -27,75 +28,75 @@ struct HubQueryTests {
     }
 
     private static func names(
-        _ fixture: HubFixture, _ filters: [WireFilter], sorts: [WireSort] = []
+        _ fixture: HubFixture, _ filters: [ServiceFilter], sorts: [ServiceSort] = []
     ) async throws -> [String] {
         let request = QueryRecordsRequest(
-            query: WireQuery(recordType: "T", filters: filters, sorts: sorts),
+            query: ServiceQuery(recordType: "T", filters: filters, sorts: sorts),
             zoneID: WireZoneID("z"))
         let reply: RecordsResponse = try await fixture.call(.queryRecords, request)
         return reply.records.compactMap(\.value?.recordName)
     }
 
-    private static func list(_ numbers: Int64...) -> WireValue {
+    private static func list(_ numbers: Int64...) -> ServiceValue {
         .list(numbers.map { .int64($0) }, of: .int64)
     }
 
-    private static let cases: [(WireFilter, [Int])] = [
-        (WireFilter(.field("n"), .equals, .int64(3)), [3]),
-        (WireFilter(.field("n"), .equals, .double(3)), [3]),
-        (WireFilter(.field("n"), .notEquals, .int64(3)), [0, 1, 2, 4, 5, 6, 7, 8, 9]),
-        (WireFilter(.field("n"), .lessThan, .int64(2)), [0, 1]),
-        (WireFilter(.field("n"), .lessThanOrEquals, .int64(2)), [0, 1, 2]),
-        (WireFilter(.field("half"), .greaterThan, .int64(4)), [9]),
-        (WireFilter(.field("half"), .greaterThanOrEquals, .int64(4)), [8, 9]),
-        (WireFilter(.field("n"), .isIn, list(1, 5, 77)), [1, 5]),
-        (WireFilter(.field("n"), .notIn, list(0, 1, 2, 3, 4, 5, 6, 7)), [8, 9]),
-        (WireFilter(.field("tags"), .listContains, .string("blue")), [2, 5, 8]),
-        (WireFilter(.field("tags"), .notListContains, .string("red")), [1, 2, 4, 5, 7, 8]),
+    private static let cases: [(ServiceFilter, [Int])] = [
+        (ServiceFilter(.field("n"), .equals, .int64(3)), [3]),
+        (ServiceFilter(.field("n"), .equals, .double(3)), [3]),
+        (ServiceFilter(.field("n"), .notEquals, .int64(3)), [0, 1, 2, 4, 5, 6, 7, 8, 9]),
+        (ServiceFilter(.field("n"), .lessThan, .int64(2)), [0, 1]),
+        (ServiceFilter(.field("n"), .lessThanOrEquals, .int64(2)), [0, 1, 2]),
+        (ServiceFilter(.field("half"), .greaterThan, .int64(4)), [9]),
+        (ServiceFilter(.field("half"), .greaterThanOrEquals, .int64(4)), [8, 9]),
+        (ServiceFilter(.field("n"), .isIn, list(1, 5, 77)), [1, 5]),
+        (ServiceFilter(.field("n"), .notIn, list(0, 1, 2, 3, 4, 5, 6, 7)), [8, 9]),
+        (ServiceFilter(.field("tags"), .listContains, .string("blue")), [2, 5, 8]),
+        (ServiceFilter(.field("tags"), .notListContains, .string("red")), [1, 2, 4, 5, 7, 8]),
         (
-            WireFilter(
+            ServiceFilter(
                 .field("tags"), .listContainsAny,
                 .list([.string("blue"), .string("red")], of: .string)), [0, 2, 3, 5, 6, 8, 9]
         ),
         (
-            WireFilter(
+            ServiceFilter(
                 .field("tags"), .listContainsAll,
                 .list([.string("blue"), .string("all")], of: .string)), [2, 5, 8]
         ),
         (
-            WireFilter(
+            ServiceFilter(
                 .field("tags"), .notListContainsAll,
                 .list([.string("blue"), .string("all")], of: .string)), [0, 1, 3, 4, 6, 7, 9]
         ),
         (
-            WireFilter(
+            ServiceFilter(
                 .field("tags"), .notListContainsAny,
                 .list([.string("green"), .string("red")], of: .string)), [2, 5, 8]
         ),
-        (WireFilter(.field("name"), .beginsWith, .string("name 7")), [7]),
-        (WireFilter(.field("name"), .notBeginsWith, .string("name")), []),
-        (WireFilter(.field("tags"), .listMemberBeginsWith, .string("bl")), [2, 5, 8]),
-        (WireFilter(.field("tags"), .notListMemberBeginsWith, .string("a")), []),
-        (WireFilter(.field("name"), .containsAllTokens, .string("OF1 name")), [1, 3, 5, 7, 9]),
-        (WireFilter(.field("name"), .containsAnyTokens, .string("3 4")), [3, 4]),
+        (ServiceFilter(.field("name"), .beginsWith, .string("name 7")), [7]),
+        (ServiceFilter(.field("name"), .notBeginsWith, .string("name")), []),
+        (ServiceFilter(.field("tags"), .listMemberBeginsWith, .string("bl")), [2, 5, 8]),
+        (ServiceFilter(.field("tags"), .notListMemberBeginsWith, .string("a")), []),
+        (ServiceFilter(.field("name"), .containsAllTokens, .string("OF1 name")), [1, 3, 5, 7, 9]),
+        (ServiceFilter(.field("name"), .containsAnyTokens, .string("3 4")), [3, 4]),
         (
-            WireFilter(
-                .field("place"), .near, .location(WireLocation(latitude: 5, longitude: 0)),
+            ServiceFilter(
+                .field("place"), .near, .location(ServiceLocation(latitude: 5, longitude: 0)),
                 distance: 112_000), [4, 5, 6]
         ),
-        (WireFilter(.field("even"), .equals, nil), [1, 3, 5, 7, 9]),
-        (WireFilter(.field("even"), .notEquals, nil), [0, 2, 4, 6, 8]),
+        (ServiceFilter(.field("even"), .equals, nil), [1, 3, 5, 7, 9]),
+        (ServiceFilter(.field("even"), .notEquals, nil), [0, 2, 4, 6, 8]),
         (
-            WireFilter(
-                .field("even"), .equals, .reference(WireReference(recordName: "r0"))),
+            ServiceFilter(
+                .field("even"), .equals, .reference(ServiceReference(recordName: "r0"))),
             [0, 2, 4, 6, 8]
         ),
         (
-            WireFilter(
-                .system(.recordName), .equals, .reference(WireReference(recordName: "r4"))), [4]
+            ServiceFilter(
+                .system(.recordName), .equals, .reference(ServiceReference(recordName: "r4"))), [4]
         ),
-        (WireFilter(.field("none"), .equals, .int64(1)), []),
-        (WireFilter(.field("name"), .lessThan, .int64(1)), []),
+        (ServiceFilter(.field("none"), .equals, .int64(1)), []),
+        (ServiceFilter(.field("name"), .lessThan, .int64(1)), []),
     ]
 
     @Test("each comparator finds what it should")
@@ -108,8 +109,8 @@ struct HubQueryTests {
         let both = try await Self.names(
             fixture,
             [
-                WireFilter(.field("n"), .greaterThan, .int64(2)),
-                WireFilter(.field("tags"), .listContains, .string("red")),
+                ServiceFilter(.field("n"), .greaterThan, .int64(2)),
+                ServiceFilter(.field("tags"), .listContains, .string("red")),
             ])
         #expect(both == ["r3", "r6", "r9"])
     }
@@ -118,9 +119,9 @@ struct HubQueryTests {
     func sortedPages() async throws {
         let fixture = try await Self.fixture()
         var request = QueryRecordsRequest(
-            query: WireQuery(
+            query: ServiceQuery(
                 recordType: "T",
-                sorts: [WireSort(.field("even")), WireSort(.field("n"), isAscending: false)]),
+                sorts: [ServiceSort(.field("even")), ServiceSort(.field("n"), isAscending: false)]),
             zoneID: WireZoneID("z"), resultsLimit: 3)
         var names: [String?] = []
         repeat {
@@ -139,7 +140,7 @@ struct HubQueryTests {
         try await fixture.makeZones("y")
         _ = try await fixture.modify(.init(.create, HubFixture.record("r5")), zone: "y")
         var request = QueryRecordsRequest(
-            query: WireQuery(recordType: "T"), isZoneWide: true, resultsLimit: 4)
+            query: ServiceQuery(recordType: "T"), isZoneWide: true, resultsLimit: 4)
         var found: [String] = []
         repeat {
             let reply: RecordsResponse = try await fixture.call(.queryRecords, request)
@@ -154,8 +155,8 @@ struct HubQueryTests {
     @Test("records come by their distance where that is asked for")
     func distanceOrder() async throws {
         let fixture = try await Self.fixture()
-        let sort = WireSort(
-            .field("place"), relativeLocation: WireLocation(latitude: 9, longitude: 0))
+        let sort = ServiceSort(
+            .field("place"), relativeLocation: ServiceLocation(latitude: 9, longitude: 0))
         let names = try await Self.names(fixture, [], sorts: [sort])
         #expect(names == (0..<10).reversed().map { "r\($0)" })
     }
@@ -163,15 +164,15 @@ struct HubQueryTests {
     @Test("bad markers, names and limits are refused")
     func badQueries() async throws {
         let fixture = try await Self.fixture()
-        let query = WireQuery(recordType: "T")
+        let query = ServiceQuery(recordType: "T")
         for request in [
             QueryRecordsRequest(query: query, continuationMarker: "x"),
             QueryRecordsRequest(query: query, continuationMarker: "e30="),
             QueryRecordsRequest(query: query, resultsLimit: 0),
-            QueryRecordsRequest(query: WireQuery(recordType: "")),
+            QueryRecordsRequest(query: ServiceQuery(recordType: "")),
             QueryRecordsRequest(
-                query: WireQuery(
-                    recordType: "T", filters: [WireFilter(.field("place"), .near, .int64(1))]),
+                query: ServiceQuery(
+                    recordType: "T", filters: [ServiceFilter(.field("place"), .near, .int64(1))]),
                 zoneID: WireZoneID("z")),
         ] {
             await #expect(throws: WireError.self) {

@@ -63,7 +63,7 @@ struct HubQuotaTests {
         let request = UploadRequest(
             places: [place, place], zoneID: WireZoneID("z"))
         let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, request)
-        func send(_ index: Int, _ count: Int) async throws -> (Int, WireAsset?) {
+        func send(_ index: Int, _ count: Int) async throws -> (Int, ServiceAsset?) {
             let url = uploads.tokens[index].url
             let sent = HubRequest(
                 method: "POST", target: HostileWorld.path(url),

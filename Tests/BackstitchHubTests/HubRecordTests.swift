@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import Testing
@@ -176,8 +177,9 @@ struct HubRecordTests {
             .init(
                 .create,
                 HubFixture.record(
-                    "c", ["f": .reference(WireReference(recordName: "x", action: "WHAT"))])),
-            .init(.create, HubFixture.record("d", ["f": .asset(WireAsset(receipt: "forged"))])),
+                    "c",
+                    ["f": .reference(ServiceReference(recordName: "x", action: .other("WHAT")))])),
+            .init(.create, HubFixture.record("d", ["f": .asset(ServiceAsset(receipt: "forged"))])),
             .init(.create, wrongType), .init(.create, parentless),
             .init(
                 .create,
@@ -196,19 +198,19 @@ struct HubRecordTests {
         let fixture = try await HubFixture()
         try await fixture.makeZones("z")
         func child(
-            _ name: String, of parent: String, _ action: String
+            _ name: String, of parent: String, _ action: ServiceReference.Action
         ) -> WireRecordOperation {
-            let reference = WireReference(recordName: parent, action: action)
+            let reference = ServiceReference(recordName: parent, action: action)
             return .init(.create, HubFixture.record(name, ["parent": .reference(reference)]))
         }
         #expect(
-            try await fixture.modify(child("x", of: "y", "VALIDATE")).first?.code
+            try await fixture.modify(child("x", of: "y", .validate)).first?.code
                 == "VALIDATING_REFERENCE_ERROR")
         _ = try await fixture.modify(
-            child("leaf", of: "branch", "DELETE_SELF"), child("branch", of: "root", "DELETE_SELF"),
-            child("friend", of: "root", "NONE"), .init(.create, HubFixture.record("root")),
+            child("leaf", of: "branch", .deleteSelf), child("branch", of: "root", .deleteSelf),
+            child("friend", of: "root", .none), .init(.create, HubFixture.record("root")),
             atomic: true)
-        let guardian = try await fixture.modify(child("guard", of: "leaf", "VALIDATE"))
+        let guardian = try await fixture.modify(child("guard", of: "leaf", .validate))
         #expect(guardian.first?.code == nil)
         let refused = try await fixture.modify(.init(.forceDelete, HubFixture.record("root")))
         #expect(refused.first?.code == "VALIDATING_REFERENCE_ERROR")

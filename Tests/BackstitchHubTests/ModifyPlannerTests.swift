@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Testing
 
@@ -21,8 +22,8 @@ private struct ZoneModel: ZoneView {
         }
     }
 
-    func uploadedAsset(receipt: String, recordName: String, fieldName: String) -> WireAsset? {
-        receipt == "paid" ? WireAsset(fileChecksum: "sum", size: 1) : nil
+    func uploadedAsset(receipt: String, recordName: String, fieldName: String) -> ServiceAsset? {
+        receipt == "paid" ? ServiceAsset(fileChecksum: "sum", size: 1) : nil
     }
 
     /// Plans operations, and carries the plan out.
@@ -54,10 +55,10 @@ extension ModifyPlan.Result {
 @Suite("What a request does to records, by value")
 struct ModifyPlannerTests {
     private static func create(
-        _ name: String, to target: String? = nil, _ action: String = "DELETE_SELF"
+        _ name: String, to target: String? = nil, _ action: ServiceReference.Action = .deleteSelf
     ) -> WireRecordOperation {
         let reference = target.map {
-            WireValue.reference(WireReference(recordName: $0, action: action))
+            ServiceValue.reference(ServiceReference(recordName: $0, action: action))
         }
         return WireRecordOperation(
             .create, HubFixture.record(name, reference.map { ["link": $0] } ?? [:]))
@@ -107,8 +108,8 @@ struct ModifyPlannerTests {
         var zone = ZoneModel()
         _ = try zone.run(
             Self.create("old"), Self.create("new"), Self.create("child", to: "old"))
-        let reference = WireValue.reference(
-            WireReference(recordName: "new", action: "DELETE_SELF"))
+        let reference = ServiceValue.reference(
+            ServiceReference(recordName: "new", action: .deleteSelf))
         let move = WireRecordOperation(
             .forceUpdate, HubFixture.record("child", ["link": reference]))
         _ = try zone.run(move, Self.delete("old"))
@@ -121,8 +122,8 @@ struct ModifyPlannerTests {
         var zone = ZoneModel()
         _ = try zone.run(Self.create("taken"))
         let plan = try zone.run(
-            Self.create("x", to: "y", "VALIDATE"), Self.create("y", to: "z", "VALIDATE"),
-            Self.create("z", to: "missing", "VALIDATE"), Self.create("taken"), Self.create("free"))
+            Self.create("x", to: "y", .validate), Self.create("y", to: "z", .validate),
+            Self.create("z", to: "missing", .validate), Self.create("taken"), Self.create("free"))
         let violated = WireErrorCode.validatingReferenceError
         #expect(plan.results.map(\.code) == [violated, violated, violated, .exists, nil])
         #expect(plan.writes.map(\.after.recordName) == ["free"])
@@ -132,11 +133,11 @@ struct ModifyPlannerTests {
     func differences() throws {
         var zone = ZoneModel()
         let upload = WireRecordOperation(
-            .create, HubFixture.record("a", ["f": .asset(WireAsset(receipt: "paid"))]))
+            .create, HubFixture.record("a", ["f": .asset(ServiceAsset(receipt: "paid"))]))
         let first = try zone.run(upload)
         #expect(first.writes[0].assetsAfter == ["sum"] && first.writes[0].assetsBefore.isEmpty)
         let kept = WireRecordOperation(
-            .forceUpdate, HubFixture.record("a", ["f": .asset(WireAsset(fileChecksum: "sum"))]))
+            .forceUpdate, HubFixture.record("a", ["f": .asset(ServiceAsset(fileChecksum: "sum"))]))
         let second = try zone.run(kept)
         #expect(second.writes[0].assetsBefore == ["sum"] && second.writes[0].assetsAfter == ["sum"])
         let third = try zone.run(Self.delete("a"))
@@ -167,7 +168,7 @@ struct ModifyPlannerTests {
             bytesLeft: 40)
         #expect(atomic.results.map(\.code) == [.atomicError, full] && atomic.writes.isEmpty)
         let file = WireRecordOperation(
-            .create, HubFixture.record("e", ["f": .asset(WireAsset(receipt: "paid"))]))
+            .create, HubFixture.record("e", ["f": .asset(ServiceAsset(receipt: "paid"))]))
         let held = try zone.run(file)
         #expect(try held.growth() == Int64(held.writes[0].after.fieldsJSON.count) + 2)
     }

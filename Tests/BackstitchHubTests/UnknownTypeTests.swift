@@ -205,18 +205,21 @@ private struct OlderClient: ForwardingService {
     }
 
     @Test func `the address of a file is not kept, and the rest of it is`() throws {
-        var asset = WireAsset(fileChecksum: "c", size: 3)
+        var asset = ServiceAsset(fileChecksum: "c", size: 3)
         asset.downloadURL = "https://example.org/once"
         let expected = UnknownValue(typeName: "ASSETID", json: #"{"fileChecksum":"c","size":3}"#)
-        #expect(WireValue.asset(asset).serviceValue == .unknown(expected))
+        func stored(_ value: ServiceValue) -> Value {
+            ServiceMapping.storedValue(value, of: AttributeType?.none).value
+        }
+        #expect(stored(.asset(asset)) == .unknown(expected))
         let list = UnknownValue(
             typeName: "ASSETID_LIST", json: #"[{"fileChecksum":"c","size":3}]"#)
-        #expect(WireValue.list([.asset(asset)], of: .asset).serviceValue == .unknown(list))
+        #expect(stored(.list([.asset(asset)])) == .unknown(list))
         asset.downloadURL = nil
-        #expect(try WireValue(.unknown(expected), field: "f") == .asset(asset))
-        #expect(try WireValue(.unknown(list), field: "f") == .list([.asset(asset)], of: .asset))
+        #expect(try ServiceValue.unknown(expected).checked(field: "f") == .asset(asset))
+        #expect(try ServiceValue.unknown(list).checked(field: "f") == .list([.asset(asset)]))
         #expect(throws: ServiceError.self) {
-            try WireValue(.unknown(UnknownValue(typeName: "X", json: "{")), field: "f")
+            try ServiceValue.unknown(UnknownValue(typeName: "X", json: "{")).checked(field: "f")
         }
     }
 

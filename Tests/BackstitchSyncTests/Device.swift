@@ -169,7 +169,7 @@ private func short(_ value: ServiceValue) -> String {
     case .timestamp(let milliseconds): "\(milliseconds)ms"
     case .reference(let reference): "->\(reference.recordName)"
     case .unknown(let value): "\(value.typeName)(\(value.json))"
-    case .bytes, .location, .list: "\(value)"
+    case .bytes, .asset, .location, .list: "\(value)"
     }
 }
 

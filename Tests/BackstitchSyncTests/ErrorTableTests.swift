@@ -33,7 +33,9 @@ enum FailingCall: String, CaseIterable, Sendable {
         case .zoneNotFound, .encryptedDataReset:
             self == .lookUp || self == .lookUpOne ? nil : .unreachable
         case .zoneDeletedByUser, .zonePurged: .suspended
-        case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion: .blocked
+        case .quotaExceeded, .notAuthenticated, .accountChanged, .incompatibleVersion,
+            .unsupported:
+            .blocked
         case .permissionDenied: isOneRecord ? nil : .blocked
         case .invalidRequest: self == .modify || isOneRecord ? nil : .unreachable
         case .limitExceeded, .referenceViolation, .assetMissing:

@@ -91,7 +91,7 @@ private struct BrokenService: ForwardingService {
             .string(text.precomposedStringWithCanonicalMapping)
         case (.roundsNumbers, .int64(let number)):
             .int64(Int64(exactly: Double(number)) ?? 0)
-        case (.dropsEmptyLists, .list([])): nil
+        case (.dropsEmptyLists, .list([], _)): nil
         case (.takesAnyNumber, .double(let number)): .double(number.isFinite ? number : 0)
         case (.truncatesText, .string(let text)): .string(String(text.prefix(1_000)))
         case (.ignoresReferences, .reference(let reference)):

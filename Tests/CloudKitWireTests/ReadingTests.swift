@@ -25,7 +25,7 @@ struct ReadingTests {
         #expect(try field(#"{"value":[]}"#).value == .list([], of: nil))
         #expect(
             try field(#"{"value":{"recordName":"r","action":"NONE"}}"#).value
-                == .reference(WireReference(recordName: "r", action: "NONE")))
+                == .reference(ServiceReference(recordName: "r", action: .none)))
         #expect(try field(#"{"value":null}"#).value == nil)
         #expect(try field("{}").value == nil)
     }
@@ -36,7 +36,7 @@ struct ReadingTests {
         #expect(try field(#"{"value":"2.5","type":"DOUBLE"}"#).value == .double(2.5))
         #expect(
             try field(#"{"value":["7"],"type":"TIMESTAMP_LIST"}"#).value
-                == .list([.timestamp(7)], of: .timestamp))
+                == .list([.timestamp(milliseconds: 7)], of: .timestamp))
     }
 
     @Test("other names of types are understood")
@@ -103,7 +103,7 @@ struct ReadingTests {
             return
         }
         #expect(
-            record.fields["f"]?.value == .other(JSONText(text: #"{"y":1}"#), type: "NEW"))
+            record.fields["f"]?.value == .unknown(UnknownValue(typeName: "NEW", json: #"{"y":1}"#)))
     }
 
     @Test("a query with IN needs a list type, as with Apple")

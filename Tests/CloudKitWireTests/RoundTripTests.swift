@@ -17,16 +17,17 @@ struct RoundTripTests {
         "small": WireField(.int64(.min)),
         "double": WireField(.double(0.1)),
         "whole": WireField(.double(3)),
-        "time": WireField(.timestamp(1_700_000_000_123)),
+        "time": WireField(.timestamp(milliseconds: 1_700_000_000_123)),
         "bytes": WireField(.bytes(Data([0, 255, 7]))),
-        "reference": WireField(.reference(WireReference(recordName: "a", action: "VALIDATE"))),
-        "asset": WireField(.asset(WireAsset(fileChecksum: "AQ==", size: 1, receipt: "r"))),
-        "place": WireField(.location(WireLocation(latitude: -1.5, longitude: 180))),
+        "reference": WireField(.reference(ServiceReference(recordName: "a", action: .validate))),
+        "asset": WireField(.asset(ServiceAsset(fileChecksum: "AQ==", size: 1, receipt: "r"))),
+        "place": WireField(.location(ServiceLocation(latitude: -1.5, longitude: 180))),
         "list": WireField(.list([.string("a"), .string("")], of: .string)),
         "empty": WireField(.list([], of: .timestamp)),
         "sealed": WireField(.string("secret"), isEncrypted: true),
         "null": WireField(nil),
-        "future": WireField(.other(JSONText(text: #"{"a":[1.50,null]}"#), type: "HOLOGRAM")),
+        "future": WireField(
+            .unknown(UnknownValue(typeName: "HOLOGRAM", json: #"{"a":[1.50,null]}"#))),
     ]
 
     private static var record: WireRecord {
@@ -79,16 +80,16 @@ struct RoundTripTests {
             records: [.init(recordName: "a", desiredKeys: ["b"]), .init(recordName: "c")],
             zoneID: zone)
         #expect(try reread(lookup) == lookup)
-        let filters = WireFilter.Comparator.allCases.map {
-            WireFilter(.field("f"), $0, .list([.int64(1)], of: .int64), distance: 2)
+        let filters = ServiceFilter.Comparator.allCases.map {
+            ServiceFilter(.field("f"), $0, .list([.int64(1)], of: .int64), distance: 2)
         }
         let sorts = [
-            WireSort(.system(.createdTimestamp), isAscending: false),
-            WireSort(
-                .field("place"), relativeLocation: WireLocation(latitude: 1, longitude: 2)),
+            ServiceSort(.system(.createdTimestamp), isAscending: false),
+            ServiceSort(
+                .field("place"), relativeLocation: ServiceLocation(latitude: 1, longitude: 2)),
         ]
         let query = QueryRecordsRequest(
-            query: WireQuery(recordType: "T", filters: filters, sorts: sorts), isZoneWide: true,
+            query: ServiceQuery(recordType: "T", filters: filters, sorts: sorts), isZoneWide: true,
             resultsLimit: 3, continuationMarker: "m")
         #expect(try reread(query) == query)
         var feed = ZoneFeedRequest(
@@ -108,7 +109,7 @@ struct RoundTripTests {
     func otherRequests() throws {
         var subscription = WireSubscription(
             subscriptionID: "s", kind: .query, zoneID: WireZoneID("z"))
-        subscription.query = WireQuery(recordType: "T")
+        subscription.query = ServiceQuery(recordType: "T")
         subscription.firesOn = ["create"]
         subscription.firesOnce = true
         subscription.isZoneWide = false
@@ -158,7 +159,7 @@ struct RoundTripTests {
         let uploads = UploadTokensResponse(
             tokens: [WireUploadToken(recordName: "r", fieldName: "f", url: "https://h/u")])
         #expect(try reread(uploads) == uploads)
-        let uploaded = UploadedFileResponse(file: WireAsset(fileChecksum: "c", size: 3))
+        let uploaded = UploadedFileResponse(file: ServiceAsset(fileChecksum: "c", size: 3))
         #expect(try reread(uploaded) == uploaded)
         let token = PushTokenResponse(
             apnsEnvironment: "production", apnsToken: "t", webcourierURL: "https://h/c")

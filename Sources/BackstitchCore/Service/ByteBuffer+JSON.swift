@@ -100,10 +100,11 @@ extension ByteBuffer {
         case .bytes(let data): append(jsonText: data.base64EncodedString())
         case .reference(let reference):
             append(json: RecordName(reference.recordName), reference.action)
+        case .asset(let asset): append(json: asset)
         case .location(let location):
             append(utf8: "{\"latitude\":\(location.latitude),")
             append(utf8: "\"longitude\":\(location.longitude)}")
-        case .list(let elements):
+        case .list(let elements, _):
             append(UInt8(ascii: "["))
             for (index, element) in elements.enumerated() {
                 if index > 0 { append(UInt8(ascii: ",")) }
@@ -117,9 +118,36 @@ extension ByteBuffer {
     private mutating func append(json name: RecordName, _ action: ServiceReference.Action) {
         append(utf8: "{\"recordName\":")
         append(json: name)
-        append(utf8: ",\"action\":")
-        append(jsonText: action.rawValue)
+        if let action = action.name {
+            append(utf8: ",\"action\":")
+            append(jsonText: action)
+        }
         append(UInt8(ascii: "}"))
+    }
+
+    private mutating func append(json asset: ServiceAsset) {
+        var separator = "{"
+        func name(_ name: String, to buffer: inout ByteBuffer) {
+            buffer.append(utf8: separator)
+            buffer.append(jsonText: name)
+            buffer.append(UInt8(ascii: ":"))
+            separator = ","
+        }
+        func member(_ key: String, _ text: String?, to buffer: inout ByteBuffer) {
+            guard let text else { return }
+            name(key, to: &buffer)
+            buffer.append(jsonText: text)
+        }
+        member("fileChecksum", asset.fileChecksum, to: &self)
+        if let size = asset.size {
+            name("size", to: &self)
+            append(decimal: size)
+        }
+        member("referenceChecksum", asset.referenceChecksum, to: &self)
+        member("wrappingKey", asset.wrappingKey, to: &self)
+        member("receipt", asset.receipt, to: &self)
+        member("downloadURL", asset.downloadURL, to: &self)
+        append(utf8: separator == "{" ? "{}" : "}")
     }
 
     /// Appends a stored value in the form that the service has for it.

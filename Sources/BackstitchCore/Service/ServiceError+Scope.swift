@@ -74,6 +74,7 @@ extension ServiceError.Code {
         case .quotaExceeded: (.account, .after(.change))
         case .notAuthenticated: (.account, .after(.change))
         case .accountChanged: (.account, .after(.change))
+        case .unsupported: (.account, .after(.change))
         case .incompatibleVersion: (.account, .after(.change))
         }
     }

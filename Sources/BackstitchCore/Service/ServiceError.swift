@@ -47,6 +47,8 @@ public struct ServiceError: Error, Hashable, Sendable {
         case invalidRequest
         /// The file of an asset is gone.
         case assetMissing
+        /// The service has no such call, or the client does not make it.
+        case unsupported
         /// The service asks for a newer version of the client.
         case incompatibleVersion
     }

@@ -97,8 +97,10 @@ package enum ServiceMapping {
         case .bytes(let bytes): .bytes(bytes)
         case .reference(let reference): plainReference(reference.recordName, zone: zone)
         case .location(let location):
-            location.latitude.isFinite && location.longitude.isFinite ? .location(location) : .null
-        case .list(let elements): .list(elements.map { plainValue($0, zone: zone) })
+            location.latitude.isFinite && location.longitude.isFinite
+                ? .location(location.place) : .null
+        case .asset, .list(_, of: .asset): .unknown(UnknownValue(lasting: value))
+        case .list(let elements, _): .list(elements.map { plainValue($0, zone: zone) })
         case .unknown(let value): .unknown(value)
         }
     }

@@ -11,7 +11,7 @@ extension UnknownValue {
         return values.count == elements.count ? .list(values) : nil
     }
 
-    private static let listSuffix = "_LIST"
+    private static let listSuffix = ServiceFieldType.listSuffix
 
     private static func scalar(_ json: JSONValue, _ typeName: String) -> ServiceValue? {
         switch (typeName, json) {
@@ -29,9 +29,9 @@ extension UnknownValue {
 
     private static func reference(_ members: [JSONValue.Member]) -> ServiceValue? {
         guard case .string(let name)? = members["recordName"] else { return nil }
-        var action: ServiceReference.Action?
-        if case .string(let text)? = members["action"] { action = .init(rawValue: text) }
-        return .reference(ServiceReference(recordName: name, action: action ?? .none))
+        var reference = ServiceReference(recordName: name)
+        if case .string(let text)? = members["action"] { reference.action = .init(name: text) }
+        return .reference(reference)
     }
 
     private static func location(_ members: [JSONValue.Member]) -> ServiceValue? {
@@ -41,6 +41,29 @@ extension UnknownValue {
         else { return nil }
         let location = Location(latitude: latitude, longitude: longitude)
         return location.isValid ? .location(location) : nil
+    }
+}
+
+extension UnknownValue {
+    /// A value of the service as it came, without what is another one in each reply: the addresses of
+    /// files.
+    init(lasting value: ServiceValue) {
+        var buffer = ByteBuffer(capacity: 128)
+        buffer.append(json: value.lasting)
+        self.init(
+            typeName: value.typeName ?? "", json: String(decoding: buffer.bytes, as: UTF8.self))
+    }
+}
+
+extension ServiceValue {
+    fileprivate var lasting: ServiceValue {
+        switch self {
+        case .asset(var asset):
+            asset.downloadURL = nil
+            return .asset(asset)
+        case .list(let elements, let type): return .list(elements.map(\.lasting), of: type)
+        default: return self
+        }
     }
 }
 

@@ -70,8 +70,8 @@ extension ServiceValue {
         case .int64, .double, .timestamp: 8
         case .bytes(let bytes): bytes.count * 4 / 3
         case .reference(let reference): reference.recordName.utf8.count + 24
-        case .location: 48
-        case .list(let elements): elements.reduce(2) { $0 + 1 + $1.byteCount }
+        case .asset, .location: 48
+        case .list(let elements, _): elements.reduce(2) { $0 + 1 + $1.byteCount }
         case .unknown(let value): value.typeName.utf8.count + value.json.utf8.count
         }
     }

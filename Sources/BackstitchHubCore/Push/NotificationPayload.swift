@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// The JSON that a device is given: `aps` for the system, `ck` for the application.
@@ -79,16 +80,16 @@ struct NotificationPayload {
     }
 
     /// The values of the fields that go along, by their names, and whether some are left out.
-    private var additionalFields: (fields: [(String, WireValue)], isPruned: Bool) {
+    private var additionalFields: (fields: [(String, ServiceValue)], isPruned: Bool) {
         guard case .record(_, let all, _) = subject, let info else { return ([], false) }
-        var fields: [(String, WireValue)] = []
+        var fields: [(String, ServiceValue)] = []
         var bytesLeft = Self.fieldBytesMax
         var isPruned = false
         for name in Set(info.additionalFields).sorted() {
             guard let field = all[name], let value = field.value, !field.isEncrypted else {
                 continue
             }
-            let bytes = name.utf8.count + value.byteCount
+            let bytes = name.utf8.count + value.countedBytes
             guard bytes <= bytesLeft else {
                 isPruned = true
                 continue
@@ -103,7 +104,7 @@ struct NotificationPayload {
     private func text(_ name: String) -> String {
         guard case .record(_, let fields, _) = subject, let field = fields[name],
             !field.isEncrypted, let value = field.value,
-            value.byteCount <= Self.fieldBytesMax
+            value.countedBytes <= Self.fieldBytesMax
         else { return "" }
         switch value {
         case .string(let text): return text

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 
@@ -9,7 +10,7 @@ struct FilterEvaluator {
     private let filters: [PreparedFilter]
 
     /// - Throws: `BAD_REQUEST` if a filter lacks what its comparator takes.
-    init(filters: [WireFilter]) throws(WireError) {
+    init(filters: [ServiceFilter]) throws(WireError) {
         self.filters = try filters.map { filter throws(WireError) in try PreparedFilter(filter) }
     }
 
@@ -30,23 +31,23 @@ struct FilterEvaluator {
 private struct PreparedFilter {
     private enum Test {
         case isAbsent
-        case order(WireValue, [ComparisonResult])
-        case near(WireLocation, Double)
+        case order(ServiceValue, [ComparisonResult])
+        case near(ServiceLocation, Double)
         case allTokens(Set<String>)
         case anyToken(Set<String>)
         case isIn(ValueSet)
-        case listContains(WireValue)
+        case listContains(ServiceValue)
         case listContainsAny(ValueSet)
         case listContainsAll(ValueSet)
-        case begins(WireValue)
-        case memberBegins(WireValue)
+        case begins(ServiceValue)
+        case memberBegins(ServiceValue)
     }
 
-    private let name: WireFieldName
+    private let name: ServiceFieldName
     private let test: Test
     private let isNegative: Bool
 
-    init(_ filter: WireFilter) throws(WireError) {
+    init(_ filter: ServiceFilter) throws(WireError) {
         name = filter.name
         guard let operand = filter.value else {
             switch filter.comparator {
@@ -94,7 +95,7 @@ private struct PreparedFilter {
     }
 
     private func holds(
-        _ value: WireValue, _ record: QueriedRecord, _ work: RequestWork
+        _ value: ServiceValue, _ record: QueriedRecord, _ work: RequestWork
     ) throws -> Bool {
         switch test {
         case .isAbsent: return false
@@ -130,7 +131,7 @@ private struct PreparedFilter {
         }
     }
 
-    private static func starts(_ value: WireValue, with operand: WireValue) -> Bool {
+    private static func starts(_ value: ServiceValue, with operand: ServiceValue) -> Bool {
         guard case .string(let text) = value, case .string(let start) = operand else {
             return false
         }
@@ -138,9 +139,9 @@ private struct PreparedFilter {
     }
 }
 
-extension WireFilter.Comparator {
+extension ServiceFilter.Comparator {
     /// The comparator that this one is the opposite of; nil if it is none's.
-    fileprivate var positive: WireFilter.Comparator? {
+    fileprivate var positive: ServiceFilter.Comparator? {
         switch self {
         case .notEquals: .equals
         case .notIn: .isIn

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// A record whose fields were read.
@@ -6,7 +7,7 @@ final class QueriedRecord {
     let zoneName: String
     let fields: WireFields
     /// The words of the fields that were asked for, so that each is split once.
-    private var tokens: [WireFieldName: Set<String>] = [:]
+    private var tokens: [ServiceFieldName: Set<String>] = [:]
 
     init(_ record: StoredRecord, zoneName: String) throws(HubFailure) {
         self.record = record
@@ -15,7 +16,7 @@ final class QueriedRecord {
     }
 
     /// The value of a field, or of what the hub keeps about the record.
-    func value(_ name: WireFieldName) -> WireValue? {
+    func value(_ name: ServiceFieldName) -> ServiceValue? {
         switch name {
         case .field(let name): return fields[name]?.value
         case .system(.recordName): return Self.reference(record.recordName)
@@ -23,20 +24,20 @@ final class QueriedRecord {
         case .system(.modifiedUserRecordName): return Self.reference(record.modifiedBy)
         case .system(.parent): return Self.reference(record.parent)
         case .system(.share): return nil
-        case .system(.createdTimestamp): return .timestamp(record.created)
-        case .system(.modifiedTimestamp): return .timestamp(record.modified)
+        case .system(.createdTimestamp): return .timestamp(milliseconds: record.created)
+        case .system(.modifiedTimestamp): return .timestamp(milliseconds: record.modified)
         }
     }
 
     /// The words of a field with a value.
-    func tokens(of name: WireFieldName, _ value: WireValue) -> Set<String> {
+    func tokens(of name: ServiceFieldName, _ value: ServiceValue) -> Set<String> {
         if let known = tokens[name] { return known }
         let words = value.tokens
         tokens[name] = words
         return words
     }
 
-    private static func reference(_ name: String) -> WireValue? {
-        name.isEmpty ? nil : .reference(WireReference(recordName: name))
+    private static func reference(_ name: String) -> ServiceValue? {
+        name.isEmpty ? nil : .reference(ServiceReference(recordName: name, action: .unspecified))
     }
 }

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 
@@ -9,7 +10,7 @@ struct QueryMarker: WireBody, Hashable {
     var zoneName: String
     var recordName: String
 
-    init(values: [WireValue?], zoneName: String, recordName: String) {
+    init(values: [ServiceValue?], zoneName: String, recordName: String) {
         self.values = values.map { WireField($0) }
         self.zoneName = zoneName
         self.recordName = recordName

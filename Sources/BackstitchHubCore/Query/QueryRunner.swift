@@ -7,7 +7,7 @@ import Foundation
 /// All records of the type are read. Of those that match, no more is kept than the page needs: if
 /// they are sorted, their names and what they are sorted by.
 struct QueryRunner {
-    let query: WireQuery
+    let query: ServiceQuery
     let marker: QueryMarker?
     /// The most records of the page.
     let count: Int
@@ -20,7 +20,7 @@ struct QueryRunner {
             var record: StoredRecord
             var zoneName: String
             /// What it was sorted by.
-            var values: [WireValue?]
+            var values: [ServiceValue?]
 
             /// Where a page begins that comes after it.
             var marker: String {
@@ -36,7 +36,7 @@ struct QueryRunner {
     private struct Match {
         var zone: ZoneRow
         var recordName: String
-        var values: [WireValue?]
+        var values: [ServiceValue?]
     }
 
     /// The matches that come first in the order.
@@ -47,7 +47,7 @@ struct QueryRunner {
     }
 
     init(
-        query: WireQuery, marker: String?, count: Int, limits: HubLimits
+        query: ServiceQuery, marker: String?, count: Int, limits: HubLimits
     ) throws(WireError) {
         guard ServiceNames.isIdentifier(query.recordType) else {
             throw WireError(.badRequest, "The recordType is no name of one.")
@@ -188,7 +188,7 @@ struct QueryRunner {
         return prefix.adding(marker.recordName.utf8.prefix(255))
     }
 
-    private func value(_ record: QueriedRecord, _ sort: WireSort) -> WireValue? {
+    private func value(_ record: QueriedRecord, _ sort: ServiceSort) -> ServiceValue? {
         let value = record.value(sort.name)
         guard let place = sort.relativeLocation else {
             return value?.sortKey(bytesMax: limits.sortedBytes)
@@ -212,7 +212,7 @@ struct QueryRunner {
     }
 
     private func isBehindMarker(
-        _ values: [WireValue?], _ zone: ZoneRow, _ recordName: String
+        _ values: [ServiceValue?], _ zone: ZoneRow, _ recordName: String
     ) -> Bool {
         guard let marker else { return true }
         return isBefore(
@@ -222,7 +222,7 @@ struct QueryRunner {
 
     /// Whether a position is before a match; null is the least.
     private func isBefore(
-        _ values: [WireValue?], _ zoneName: String, _ recordName: String, _ match: Match
+        _ values: [ServiceValue?], _ zoneName: String, _ recordName: String, _ match: Match
     ) -> Bool {
         for (index, sort) in query.sorts.enumerated() {
             let order: ComparisonResult
@@ -242,9 +242,9 @@ struct QueryRunner {
     }
 }
 
-extension WireValue {
+extension ServiceValue {
     /// What of the value counts in an order: of text and data the start, of a list that it is one.
-    fileprivate func sortKey(bytesMax: Int) -> WireValue {
+    fileprivate func sortKey(bytesMax: Int) -> ServiceValue {
         switch self {
         case .string(let text) where text.utf8.count > bytesMax:
             var end = text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax)
@@ -255,9 +255,10 @@ extension WireValue {
         case .bytes(let data) where data.count > bytesMax: return .bytes(data.prefix(bytesMax))
         case .list(_, let type): return .list([], of: type)
         case .reference(let reference):
-            return .reference(WireReference(recordName: reference.recordName))
-        case .asset: return .asset(WireAsset())
-        case .string, .int64, .double, .timestamp, .bytes, .location, .other: return self
+            return .reference(
+                ServiceReference(recordName: reference.recordName, action: .unspecified))
+        case .asset: return .asset(ServiceAsset())
+        case .null, .string, .int64, .double, .timestamp, .bytes, .location, .unknown: return self
         }
     }
 }

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 
@@ -5,7 +6,7 @@ import Foundation
 /// references by the name of their target.
 enum ValueOrder {
     /// Which of two values is less; nil if they can't be compared.
-    static func compare(_ left: WireValue, _ right: WireValue) -> ComparisonResult? {
+    static func compare(_ left: ServiceValue, _ right: ServiceValue) -> ComparisonResult? {
         switch (left, right) {
         case (.string(let left), .string(let right)): order(left.utf8, right.utf8)
         case (.bytes(let left), .bytes(let right)): order(left, right)
@@ -19,7 +20,7 @@ enum ValueOrder {
     }
 
     private static func compareNumbers(
-        _ left: WireValue, _ right: WireValue
+        _ left: ServiceValue, _ right: ServiceValue
     ) -> ComparisonResult? {
         if let left = left.wholeNumber, let right = right.wholeNumber { return order(left, right) }
         guard let left = left.number, let right = right.number else { return nil }
@@ -39,12 +40,12 @@ enum ValueOrder {
     }
 
     /// Which of two values comes first in an order; those that can't be compared come by their type.
-    static func order(_ left: WireValue, _ right: WireValue) -> ComparisonResult {
+    static func order(_ left: ServiceValue, _ right: ServiceValue) -> ComparisonResult {
         compare(left, right) ?? order(left.rank, right.rank)
     }
 
     /// Whether two values are the same.
-    static func isEqual(_ left: WireValue, _ right: WireValue) -> Bool {
+    static func isEqual(_ left: ServiceValue, _ right: ServiceValue) -> Bool {
         if case .list(let left, _) = left, case .list(let right, _) = right {
             return left.count == right.count && zip(left, right).allSatisfy { isEqual($0, $1) }
         }
@@ -52,7 +53,7 @@ enum ValueOrder {
     }
 
     /// The metres between two places on a sphere (haversine formula; radius 6,371,000 m).
-    static func distance(_ left: WireLocation, _ right: WireLocation) -> Double {
+    static func distance(_ left: ServiceLocation, _ right: ServiceLocation) -> Double {
         let radians = Double.pi / 180
         let latitude = (right.latitude - left.latitude) * radians / 2
         let longitude = (right.longitude - left.longitude) * radians / 2
@@ -63,7 +64,7 @@ enum ValueOrder {
     }
 }
 
-extension WireValue {
+extension ServiceValue {
     fileprivate var wholeNumber: Int64? {
         switch self {
         case .int64(let number), .timestamp(let number): number
@@ -86,12 +87,13 @@ extension WireValue {
         case .location: 4
         case .asset: 5
         case .list: 6
-        case .other: 7
+        case .unknown: 7
+        case .null: 8
         }
     }
 
     /// The elements of a list, or the value alone.
-    var elements: [WireValue] {
+    var elements: [ServiceValue] {
         if case .list(let elements, _) = self { elements } else { [self] }
     }
 

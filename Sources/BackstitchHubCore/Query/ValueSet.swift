@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 
@@ -12,7 +13,7 @@ struct ValueSet {
         case reference(String)
         case place(Double, Double)
 
-        init?(_ value: WireValue) {
+        init?(_ value: ServiceValue) {
             switch value {
             case .int64(let number), .timestamp(let number): self = .number(Double(number))
             case .double(let number): self = .number(number)
@@ -21,16 +22,16 @@ struct ValueSet {
             case .bytes(let data): self = .data(data)
             case .reference(let reference): self = .reference(reference.recordName)
             case .location(let place): self = .place(place.latitude, place.longitude)
-            case .asset, .list, .other: return nil
+            case .null, .asset, .list, .unknown: return nil
             }
         }
     }
 
-    private var buckets: [Key: [WireValue]] = [:]
+    private var buckets: [Key: [ServiceValue]] = [:]
     /// Values without a key.
-    private var others: [WireValue] = []
+    private var others: [ServiceValue] = []
 
-    init(_ values: [WireValue]) {
+    init(_ values: [ServiceValue]) {
         for value in values {
             guard let key = Key(value) else {
                 others.append(value)
@@ -44,7 +45,7 @@ struct ValueSet {
     }
 
     /// Whether one of the values is equal to another one.
-    func contains(_ value: WireValue) -> Bool {
+    func contains(_ value: ServiceValue) -> Bool {
         guard let key = Key(value) else {
             return others.contains { ValueOrder.isEqual($0, value) }
         }
@@ -52,7 +53,7 @@ struct ValueSet {
     }
 
     /// Whether each of the values is equal to one of others.
-    func isSubset(of values: [WireValue]) -> Bool {
+    func isSubset(of values: [ServiceValue]) -> Bool {
         let found = ValueSet(values)
         return others.allSatisfy { other in values.contains { ValueOrder.isEqual($0, other) } }
             && buckets.values.allSatisfy { $0.allSatisfy(found.contains) }

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// The answers that are kept for the case that their requests come again.

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import WireCrypto
@@ -16,7 +17,7 @@ struct AssetAddresses: Sendable {
     let partition: Partition
 
     /// The value with the addresses of its files.
-    func adding(to value: WireValue) -> WireValue {
+    func adding(to value: ServiceValue) -> ServiceValue {
         switch value {
         case .asset(var asset):
             guard let file = asset.fileChecksum.flatMap({ HubFile(partition, $0) }) else {

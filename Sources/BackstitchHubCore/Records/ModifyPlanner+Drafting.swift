@@ -158,12 +158,12 @@ extension ModifyPlanner {
 
     /// A value of a field as it is kept; nil if that is how it came.
     private func kept(
-        _ value: WireValue, _ fieldName: String, _ recordName: String, old: WireValue?
-    ) throws -> WireValue? {
+        _ value: ServiceValue, _ fieldName: String, _ recordName: String, old: ServiceValue?
+    ) throws -> ServiceValue? {
         switch value {
         case .reference(var reference):
-            reference.action = reference.action ?? "NONE"
-            guard ["NONE", "DELETE_SELF", "VALIDATE"].contains(reference.action),
+            if reference.action == .unspecified { reference.action = .none }
+            guard [.none, .deleteSelf, .validate].contains(reference.action),
                 ServiceNames.isRecordName(reference.recordName)
             else { throw WireError(.badRequest, "'\(fieldName)' is no valid reference.") }
             try checkZone(reference.zoneID, of: fieldName)
@@ -176,20 +176,20 @@ extension ModifyPlanner {
                 if let kept { elements[index] = kept }
             }
             return .list(elements, of: type)
-        case .other(_, let type):
+        case .unknown(let unknown):
             // A type of newer clients, whose values are kept for them as they came.
-            guard ServiceNames.isIdentifier(type) else {
+            guard ServiceNames.isIdentifier(unknown.typeName) else {
                 throw WireError(.badRequest, "'\(fieldName)' is of a type with an impossible name.")
             }
             return nil
-        case .string, .int64, .double, .timestamp, .bytes, .location: return nil
+        case .null, .string, .int64, .double, .timestamp, .bytes, .location: return nil
         }
     }
 
     /// A file that was uploaded for this field, or that the field holds already.
     private func checked(
-        _ asset: WireAsset, _ fieldName: String, _ recordName: String, old: WireValue?
-    ) throws -> WireAsset {
+        _ asset: ServiceAsset, _ fieldName: String, _ recordName: String, old: ServiceValue?
+    ) throws -> ServiceAsset {
         if let receipt = asset.receipt {
             let uploaded = try view.uploadedAsset(
                 receipt: receipt, recordName: recordName, fieldName: fieldName)

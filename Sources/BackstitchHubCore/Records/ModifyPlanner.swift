@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// Decides what a request does to the records of a zone.

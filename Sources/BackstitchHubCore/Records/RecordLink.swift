@@ -24,12 +24,12 @@ extension RecordLink {
     static func links(of fields: WireFields, parent: String) -> [RecordLink] {
         var links: [RecordLink] = []
         var known: Set<RecordLink> = []
-        func add(_ value: WireValue) {
+        func add(_ value: ServiceValue) {
             guard case .reference(let reference) = value else { return }
             let kind: Kind
             switch reference.action {
-            case "DELETE_SELF": kind = .deleteSelf
-            case "VALIDATE": kind = .validate
+            case .deleteSelf: kind = .deleteSelf
+            case .validate: kind = .validate
             default: return
             }
             let link = RecordLink(target: reference.recordName, kind: kind)

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 /// Writes records as replies tell them.

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 // What databases take up: of each live record its name, its fields as they are stored, and the files

@@ -12,7 +12,8 @@ protocol ZoneView {
         of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
     ) throws
     /// The file that a receipt proves the upload of.
-    func uploadedAsset(receipt: String, recordName: String, fieldName: String) throws -> WireAsset?
+    func uploadedAsset(receipt: String, recordName: String, fieldName: String) throws
+        -> ServiceAsset?
 }
 
 extension ZoneView {
@@ -51,13 +52,13 @@ struct StoredZoneView: ZoneView {
 
     func uploadedAsset(
         receipt: String, recordName: String, fieldName: String
-    ) throws -> WireAsset? {
+    ) throws -> ServiceAsset? {
         let key = UploadRow.key(place.partition, receipt: receipt)
         guard let row: UploadRow = try transaction.row(key),
             row.zone == place.number, row.isGood(for: recordName, fieldName), row.expires > now,
             let checksum = row.checksum
         else { return nil }
-        return WireAsset(fileChecksum: checksum, size: row.size)
+        return ServiceAsset(fileChecksum: checksum, size: row.size)
     }
 }
 

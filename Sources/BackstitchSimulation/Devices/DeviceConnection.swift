@@ -103,6 +103,8 @@ final class DeviceConnection: RecordService {
         return try result.get()
     }
 
+    var scope: DatabaseScope { service.scope }
+
     var limits: ServiceLimits {
         get async { await service.limits }
     }

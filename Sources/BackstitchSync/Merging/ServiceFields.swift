@@ -107,7 +107,7 @@ extension ServiceValue {
         switch self {
         case .string(let text): text.utf8.count > FieldWriter.fieldBytesMax
         case .bytes(let bytes): bytes.count > FieldWriter.fieldBytesMax
-        case .list, .unknown: true
+        case .list, .asset, .unknown: true
         case .reference(let reference):
             reference.recordName.utf8.count > FieldWriter.fieldBytesMax
         case .null, .int64, .double, .timestamp, .location: false

@@ -46,9 +46,9 @@ extension ServiceValue {
     var isWellFormed: Bool {
         switch self {
         case .double(let number): number.isFinite
-        case .location(let location): location.isValid
+        case .location(let location): location.place.isValid
         case .reference(let reference): ServiceNames.isRecordName(reference.recordName)
-        case .list(let elements):
+        case .list(let elements, _):
             elements.allSatisfy {
                 SimulatedFieldKind($0)?.isList == false && $0.isWellFormed
                     && SimulatedFieldKind($0) == elements.first.flatMap(SimulatedFieldKind.init)
@@ -66,8 +66,8 @@ extension ServiceValue {
         case .int64, .double, .timestamp: 8
         case .bytes(let data): data.count
         case .reference(let reference): reference.recordName.utf8.count
-        case .location: 64
-        case .list(let elements): elements.reduce(0) { $0 + $1.byteCount }
+        case .asset, .location: 64
+        case .list(let elements, _): elements.reduce(0) { $0 + $1.byteCount }
         case .unknown(let value): value.json.utf8.count
         }
     }
@@ -75,11 +75,12 @@ extension ServiceValue {
     /// Adds the references of this value that the service acts upon.
     func collectLinks(into links: inout [RecordLink]) {
         switch self {
-        case .reference(let reference) where reference.action != .none:
+        case .reference(let reference)
+        where reference.action == .deleteSelf || reference.action == .validate:
             let link = RecordLink(
                 target: reference.recordName, isValidating: reference.action == .validate)
             if !links.contains(link) { links.append(link) }
-        case .list(let elements):
+        case .list(let elements, _):
             guard case .reference = elements.first else { return }
             for element in elements { element.collectLinks(into: &links) }
         default: break
@@ -90,7 +91,7 @@ extension ServiceValue {
     var holdsReferences: Bool {
         switch self {
         case .reference: true
-        case .list(let elements): elements.first?.holdsReferences ?? false
+        case .list(let elements, _): elements.first?.holdsReferences ?? false
         default: false
         }
     }

@@ -35,7 +35,7 @@ public enum SimulatedFieldKind: String, Hashable, Sendable, CaseIterable {
     /// for what this version knows no type for.
     public init?(_ value: ServiceValue) {
         switch value {
-        case .null, .unknown: return nil
+        case .null, .asset, .unknown: return nil
         case .string: self = .string
         case .int64: self = .int64
         case .double: self = .double
@@ -43,7 +43,7 @@ public enum SimulatedFieldKind: String, Hashable, Sendable, CaseIterable {
         case .bytes: self = .bytes
         case .reference: self = .reference
         case .location: self = .location
-        case .list(let elements):
+        case .list(let elements, _):
             guard let first = elements.first, let kind = SimulatedFieldKind(first),
                 let list = SimulatedFieldKind(rawValue: kind.rawValue + "_LIST")
             else { return nil }
@@ -58,7 +58,7 @@ public enum SimulatedFieldKind: String, Hashable, Sendable, CaseIterable {
     public func holds(_ value: ServiceValue) -> Bool {
         switch value {
         case .null: true
-        case .list(let elements) where elements.isEmpty: isList
+        case .list(let elements, _) where elements.isEmpty: isList
         default: SimulatedFieldKind(value) == self
         }
     }

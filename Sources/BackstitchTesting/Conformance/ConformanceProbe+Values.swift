@@ -90,7 +90,7 @@ extension ConformanceProbe {
     private static func isSame(_ left: ServiceValue, _ right: ServiceValue) -> Bool {
         switch (left, right) {
         case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
-        case (.list(let left), .list(let right)):
+        case (.list(let left, _), .list(let right, _)):
             left.count == right.count && zip(left, right).allSatisfy { isSame($0, $1) }
         default: left == right
         }

@@ -8,6 +8,8 @@ package protocol ForwardingService: RecordService {
 }
 
 extension ForwardingService {
+    package var scope: DatabaseScope { service.scope }
+
     package var limits: ServiceLimits {
         get async { await service.limits }
     }
@@ -52,5 +54,25 @@ extension ForwardingService {
 
     package func currentUser() async throws(ServiceError) -> String {
         try await service.currentUser()
+    }
+
+    package func query(
+        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
+        fields: Set<String>?
+    ) async throws(ServiceError) -> QueryPage {
+        try await service.query(query, in: zone, after: cursor, limit: limit, fields: fields)
+    }
+
+    package func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID,
+        progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        try await service.upload(path, for: field, in: zone, progress: progress)
+    }
+
+    package func download(
+        _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) {
+        try await service.download(asset, to: path, progress: progress)
     }
 }

@@ -31,6 +31,9 @@ public final class SimulatedRecordService: RecordService {
         self.init(cloud: cloud, user: "user", device: "device")
     }
 
+    /// The private database of the user.
+    public var scope: DatabaseScope { .private }
+
     /// What one request may carry.
     public var limits: ServiceLimits {
         get async { cloud.limits }

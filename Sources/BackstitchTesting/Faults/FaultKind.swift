@@ -94,6 +94,8 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
     case errorInvalidRequest = "error.invalidRequest"
     /// The request fails with `assetMissing`.
     case errorAssetMissing = "error.assetMissing"
+    /// The request fails with `unsupported`.
+    case errorUnsupported = "error.unsupported"
     /// The request fails with `incompatibleVersion`.
     case errorIncompatibleVersion = "error.incompatibleVersion"
     /// One record fails with `limitExceeded`.

@@ -15,7 +15,7 @@ extension ServiceRecord {
         }
         var fields: [String: ServiceValue] = [:]
         fields.reserveCapacity(record.fields.count)
-        for (name, field) in record.fields { fields[name] = field.value?.serviceValue }
+        for (name, field) in record.fields { fields[name] = field.value }
         self.init(
             recordName: name, recordType: record.recordType ?? "", changeTag: tag,
             modifiedMilliseconds: modified.timestamp, fields: fields,

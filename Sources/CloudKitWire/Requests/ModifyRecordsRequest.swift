@@ -64,7 +64,7 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
     package struct Unreadable: Hashable, Sendable {
         /// What is wrong.
         package let message: String
-        let json: JSONText
+        let json: String
     }
 
     package init(_ kind: Kind, _ record: WireRecord, desiredKeys: [String]? = nil) {
@@ -89,7 +89,7 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
             var json = JSONWriter()
             json.value(.object(record.members))
             let text = String(decoding: json.bytes, as: UTF8.self)
-            unreadable = Unreadable(message: error.message, json: JSONText(text: text))
+            unreadable = Unreadable(message: error.message, json: text)
         }
         // The reference puts the key into the record in one of its samples.
         desiredKeys = try json.texts("desiredKeys")
@@ -99,7 +99,7 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
     package func write(to json: inout JSONWriter) {
         json.member("operationType", kind.rawValue)
         if let unreadable {
-            var text = unreadable.json.text
+            var text = unreadable.json
             json.element("record") { json in
                 text.withUTF8 { json.raw(UnsafeRawBufferPointer($0)) }
             }

@@ -1,6 +1,8 @@
+package import BackstitchCore
+
 /// The body of `records/query`.
 package struct QueryRecordsRequest: Hashable, Sendable, WireBody {
-    package var query: WireQuery
+    package var query: ServiceQuery
     package var zoneID: WireZoneID?
     /// Whether all zones are searched if no zone is named.
     package var isZoneWide: Bool
@@ -9,7 +11,7 @@ package struct QueryRecordsRequest: Hashable, Sendable, WireBody {
     package var options: RecordOptions
 
     package init(
-        query: WireQuery, zoneID: WireZoneID? = nil, isZoneWide: Bool = false,
+        query: ServiceQuery, zoneID: WireZoneID? = nil, isZoneWide: Bool = false,
         resultsLimit: Int64? = nil, continuationMarker: String? = nil,
         options: RecordOptions = RecordOptions()
     ) {
@@ -22,7 +24,7 @@ package struct QueryRecordsRequest: Hashable, Sendable, WireBody {
     }
 
     package init(json: JSONObject) throws(WireFormatError) {
-        query = try WireQuery(json: json.requiredObject("query"))
+        query = try ServiceQuery(json: json.requiredObject("query"))
         zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
         isZoneWide = try json.flag("zoneWide") ?? false
         resultsLimit = try json.integer("resultsLimit")

@@ -11,7 +11,7 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
     package var subscriptionID: String?
     package var kind: Kind
     package var zoneID: WireZoneID?
-    package var query: WireQuery?
+    package var query: ServiceQuery?
     /// `create`, `update`, `delete`.
     package var firesOn: [String]?
     package var firesOnce: Bool?
@@ -33,7 +33,7 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
         }
         self.kind = kind
         zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
-        query = try json.object("query").map(WireQuery.init(json:))
+        query = try json.object("query").map(ServiceQuery.init(json:))
         firesOn = try json.texts("firesOn")
         firesOnce = try json.flag("firesOnce")
         isZoneWide = try json.flag("zoneWide")

@@ -1,3 +1,5 @@
+package import BackstitchCore
+
 /// The reply to all calls about subscriptions.
 package struct SubscriptionsResponse: Hashable, Sendable, WireBody {
     package var subscriptions: [WireItem<WireSubscription>]
@@ -84,12 +86,12 @@ package struct UploadTokensResponse: Hashable, Sendable, WireBody {
 
 /// The reply to the upload of a file.
 package struct UploadedFileResponse: Hashable, Sendable, WireBody {
-    package var file: WireAsset
+    package var file: ServiceAsset
 
-    package init(file: WireAsset) { self.file = file }
+    package init(file: ServiceAsset) { self.file = file }
 
     package init(json: JSONObject) throws(WireFormatError) {
-        file = try WireAsset(json: json.requiredObject("singleFile"))
+        file = try ServiceAsset(json: json.requiredObject("singleFile"))
     }
 
     package func write(to json: inout JSONWriter) {
@@ -99,12 +101,12 @@ package struct UploadedFileResponse: Hashable, Sendable, WireBody {
 
 /// The reply to `assets/rereference`.
 package struct AssetsResponse: Hashable, Sendable, WireBody {
-    package var assets: [WireItem<WireAsset>]
+    package var assets: [WireItem<ServiceAsset>]
 
-    package init(assets: [WireItem<WireAsset>]) { self.assets = assets }
+    package init(assets: [WireItem<ServiceAsset>]) { self.assets = assets }
 
     package init(json: JSONObject) throws(WireFormatError) {
-        assets = try json.requiredObjects("assets", WireItem<WireAsset>.init(json:))
+        assets = try json.requiredObjects("assets", WireItem<ServiceAsset>.init(json:))
     }
 
     package func write(to json: inout JSONWriter) {

@@ -1,13 +1,13 @@
-import BackstitchCore
+package import BackstitchCore
 
 /// A field: its value and how it is kept.
 package struct WireField: Hashable, Sendable {
     /// Nil is an explicit null, which clears the field.
-    package var value: WireValue?
+    package var value: ServiceValue?
     /// Whether the service keeps it sealed.
     package var isEncrypted: Bool
 
-    package init(_ value: WireValue?, isEncrypted: Bool = false) {
+    package init(_ value: ServiceValue?, isEncrypted: Bool = false) {
         self.value = value
         self.isEncrypted = isEncrypted
     }
@@ -24,7 +24,7 @@ extension WireField {
             value = nil
             return
         }
-        value = try WireValue(json: json, type: type, field: name)
+        value = try ServiceValue(json: json, type: type, field: name)
     }
 
     /// Writes the members of the field.
@@ -37,7 +37,7 @@ extension WireField {
 
 extension JSONWriter {
     /// The member `value`, null included.
-    mutating func memberValue(_ value: WireValue?) {
+    mutating func memberValue(_ value: ServiceValue?) {
         guard let value else { return member("value", JSONValue.null) }
         element("value") { value.write(to: &$0) }
     }

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 
 @testable import BackstitchHubCore
@@ -177,7 +178,7 @@ extension HostileMaker {
     }
 
     private mutating func query() -> String {
-        let comparator = pick(WireFilter.Comparator.allCases).rawValue
+        let comparator = pick(ServiceFilter.Comparator.allCases).rawValue
         let filter =
             "{\"\(pick(["fieldName", "systemFieldName"]))\":\(pick(["\"n\"", "\"recordName\"", "\"f0\"", name()])),"
             + "\"comparator\":\"\(comparator)\",\"fieldValue\":\(field()),\"distance\":\(number())}"

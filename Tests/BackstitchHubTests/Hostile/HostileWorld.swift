@@ -115,7 +115,7 @@ struct HostileWorld: Sendable {
         let request = ModifyRecordsRequest(operations: [.init(.create, notice)])
         let _: RecordsResponse = try await fixture.call(.modifyRecords, in: .public, request)
         var subscription = WireSubscription(subscriptionID: "s", kind: .query)
-        subscription.query = WireQuery(recordType: "TreasureType")
+        subscription.query = ServiceQuery(recordType: "TreasureType")
         let _: SubscriptionsResponse = try await fixture.call(
             .modifySubscriptions, ModifySubscriptionsRequest(operations: [.create(subscription)]))
         let device: PushTokenResponse = try await fixture.call(
@@ -168,7 +168,7 @@ struct HostileWorld: Sendable {
 
     private func upload(
         _ bytes: [UInt8], as user: Hub.SignedInUser, _ zone: String, _ field: String
-    ) async throws -> WireAsset {
+    ) async throws -> ServiceAsset {
         let places = UploadRequest(
             places: [WireAssetPlace(recordName: "hidden", fieldName: field)],
             zoneID: WireZoneID(zone))
@@ -176,7 +176,7 @@ struct HostileWorld: Sendable {
         let url = try #require(uploads.tokens.first).url
         let response = await fixture.hub.respond(
             to: HubRequest(method: "POST", target: Self.path(url), body: bytes))
-        guard case .bytes(let body) = response.body else { return WireAsset() }
+        guard case .bytes(let body) = response.body else { return ServiceAsset() }
         return try UploadedFileResponse(body: body).file
     }
 

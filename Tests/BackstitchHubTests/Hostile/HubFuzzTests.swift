@@ -1,3 +1,4 @@
+import BackstitchCore
 import BackstitchTesting
 import CloudKitWire
 import Dispatch

@@ -49,7 +49,7 @@ struct APIDescriptionTests {
             Set(kinds.map(\.text)) == Set(WireRecordOperation.Kind.allCases.map(\.rawValue)))
         let comparators = Set(
             schemas["Filter"]["properties"]["comparator"]["enum"].elements.map(\.text))
-        #expect(comparators.isSuperset(of: WireFilter.Comparator.allCases.map(\.rawValue)))
+        #expect(comparators.isSuperset(of: ServiceFilter.Comparator.allCases.map(\.rawValue)))
         for spelling in comparators {
             let json = JSONObject(members: [
                 .init(name: "fieldName", value: .string("f")),
@@ -61,7 +61,7 @@ struct APIDescriptionTests {
                         .init(name: "type", value: .string("STRING_LIST")),
                     ])),
             ])
-            #expect(throws: Never.self) { try WireFilter(json: json) }
+            #expect(throws: Never.self) { try ServiceFilter(json: json) }
         }
         let components = description.json["components"]
         let names = (components["parameters"].members + components["securitySchemes"].members)

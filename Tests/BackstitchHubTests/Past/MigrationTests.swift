@@ -1,3 +1,4 @@
+import BackstitchCore
 import BackstitchTesting
 import CloudKitWire
 import Foundation
@@ -138,7 +139,7 @@ import Threading
         #expect(try Self.files(kept).values.sorted() == ["a picture of Bob's", "not held yet"])
         past.time.withLock { $0 -= 3 * 3_600_000 }
         let receipt = try String(contentsOfFile: kept.copy.path + "/receipt", encoding: .utf8)
-        let file = WireAsset(
+        let file = ServiceAsset(
             fileChecksum: "29f3815bff41f28e7fa4a67375234ad4e45733ff81f41224a0da4d7f56fcfe83",
             size: 12, receipt: receipt)
         let held: RecordsResponse = try await past.call(

@@ -1,3 +1,4 @@
+import BackstitchCore
 import Backstitch
 import BackstitchSync
 import BackstitchTesting

@@ -1,3 +1,4 @@
+import BackstitchCore
 import CloudKitWire
 import Foundation
 import WireCrypto
@@ -53,15 +54,17 @@ extension PastWriter {
     private func writeReferences(
         _ past: PastHub, _ apiToken: String, _ webToken: String
     ) async throws {
-        func reference(_ name: String, _ target: String, _ action: String) -> WireRecord {
+        func reference(_ name: String, _ target: String, _ action: ServiceReference.Action)
+            -> WireRecord
+        {
             HubFixture.record(
-                name, ["to": .reference(WireReference(recordName: target, action: action))])
+                name, ["to": .reference(ServiceReference(recordName: target, action: action))])
         }
         var child = HubFixture.record("child")
         child.parent = "r1"
         let operations: [WireRecordOperation] = [
-            .init(.create, reference("follower", "r0", "DELETE_SELF")),
-            .init(.create, reference("guard", "r1", "VALIDATE")), .init(.create, child),
+            .init(.create, reference("follower", "r0", .deleteSelf)),
+            .init(.create, reference("guard", "r1", .validate)), .init(.create, child),
         ]
         let made: RecordsResponse = try await past.call(
             .modifyRecords,
@@ -81,7 +84,7 @@ extension PastWriter {
         let uploads: UploadTokensResponse = try await past.call(
             .uploadAssets, UploadRequest(places: places, zoneID: WireZoneID("A")), apiToken,
             webToken)
-        var files: [WireAsset] = []
+        var files: [ServiceAsset] = []
         for (token, text) in zip(uploads.tokens, ["a picture of Bob's", "not held yet"]) {
             let sent = HubRequest(
                 method: "POST", target: HostileWorld.path(token.url), body: Array(text.utf8))

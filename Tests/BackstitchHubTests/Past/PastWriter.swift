@@ -1,3 +1,4 @@
+import BackstitchCore
 import Backstitch
 import BackstitchSync
 import BackstitchTesting
@@ -80,8 +81,8 @@ struct PastWriter {
             api, bob)
         try Self.expectDone(shown.records.compactMap(\.code))
         var query = WireSubscription(subscriptionID: "ones", kind: .query)
-        query.query = WireQuery(
-            recordType: "T", filters: [WireFilter(.field("n"), .equals, .int64(1))])
+        query.query = ServiceQuery(
+            recordType: "T", filters: [ServiceFilter(.field("n"), .equals, .int64(1))])
         query.firesOn = ["create", "update"]
         let zone = WireSubscription(
             subscriptionID: "all-of-B", kind: .zone, zoneID: WireZoneID("B"))

@@ -19,6 +19,8 @@ final class GeneratedService: RecordService {
     /// How many modifications it took.
     var taken: Int { modifications.load(ordering: .relaxed) }
 
+    var scope: DatabaseScope { .private }
+
     var limits: ServiceLimits { ServiceLimits() }
 
     func modifyRecords(

@@ -123,7 +123,7 @@ extension Hub {
             try transaction.put(uploaded, at: UploadRow.key(partition, receipt: receipt))
             try sweep(transaction)
         }
-        let asset = WireAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
+        let asset = ServiceAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
         return .json(UploadedFileResponse(file: asset).body())
     }
 

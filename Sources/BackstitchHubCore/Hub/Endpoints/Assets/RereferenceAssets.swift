@@ -44,14 +44,14 @@ extension Hub {
             let items = try zip(request.places, receipts).map { wanted, receipt in
                 let name = wanted.recordName ?? ""
                 guard bytes <= bytesMax else {
-                    return WireItem<WireAsset>.failure(.record(name), ModifyBudget.tooMuch)
+                    return WireItem<ServiceAsset>.failure(.record(name), ModifyBudget.tooMuch)
                 }
                 let record = try transaction.liveRecord(name, in: place)
                 bytes += record?.fieldsJSON.count ?? 0
                 guard case .asset(var asset) = try record?.fields()[wanted.fieldName]?.value,
                     let file = HubFile(access.partition, asset.fileChecksum ?? "")
                 else {
-                    return WireItem<WireAsset>.failure(
+                    return WireItem<ServiceAsset>.failure(
                         .record(name), WireError(.notFound, "Asset not found"))
                 }
                 // For any record and field of the zone: that is what the call is for.

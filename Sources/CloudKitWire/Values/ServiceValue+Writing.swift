@@ -1,10 +1,11 @@
-import BackstitchCore
+package import BackstitchCore
 import Foundation
 
-extension WireValue {
+extension ServiceValue {
     /// Writes the value without its type, as an element.
     package func write(to json: inout JSONWriter) {
         switch self {
+        case .null: json.flag(nil)
         case .string(let text): json.text(text)
         case .int64(let number), .timestamp(let number): json.fieldInteger(number)
         case .double(let number):
@@ -14,8 +15,8 @@ extension WireValue {
         case .asset(let asset): json.object { asset.write(to: &$0) }
         case .location(let location): json.object { location.write(to: &$0) }
         case .list(let elements, _): json.array(elements) { $1.write(to: &$0) }
-        case .other(let value, _):
-            var text = value.text
+        case .unknown(let value):
+            var text = value.json
             text.withUTF8 { json.raw(UnsafeRawBufferPointer($0)) }
         }
     }
@@ -27,15 +28,28 @@ extension JSONWriter {
     }
 }
 
-extension WireReference {
+extension ServiceReference {
+    /// The zone of the record referred to, if the reference names it.
+    package var zoneID: WireZoneID? {
+        get {
+            zone.map {
+                WireZoneID($0.zoneName, ownerRecordName: $0.ownerName, zoneType: zoneType)
+            }
+        }
+        set {
+            zone = newValue.map { ZoneID($0.zoneName, ownerName: $0.ownerRecordName) }
+            zoneType = newValue?.zoneType
+        }
+    }
+
     package func write(to json: inout JSONWriter) {
         json.member("recordName", recordName)
-        json.member("action", action)
+        json.member("action", action.name)
         json.member("zoneID", zoneID)
     }
 }
 
-extension WireAsset {
+extension ServiceAsset {
     package func write(to json: inout JSONWriter) {
         json.member("fileChecksum", fileChecksum)
         json.member("size", integer: size)
@@ -46,7 +60,7 @@ extension WireAsset {
     }
 }
 
-extension WireLocation {
+extension ServiceLocation {
     package func write(to json: inout JSONWriter) {
         json.member("latitude", number: latitude)
         json.member("longitude", number: longitude)

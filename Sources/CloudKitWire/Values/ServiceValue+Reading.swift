@@ -1,7 +1,7 @@
 package import BackstitchCore
 import Foundation
 
-extension WireValue {
+extension ServiceValue {
     /// Reads a value of a type; if none is told, the form of the JSON tells.
     ///
     /// - Parameters:
@@ -14,55 +14,57 @@ extension WireValue {
             self = try Self.inferred(json, field: field)
             return
         }
-        if let scalar = WireFieldType(named: type) {
+        if let scalar = ServiceFieldType(named: type) {
             self = try Self.scalar(json, scalar, field: field)
-        } else if type.hasSuffix(WireFieldType.listSuffix),
-            let element = WireFieldType(
-                named: String(type.dropLast(WireFieldType.listSuffix.count)))
+        } else if type.hasSuffix(ServiceFieldType.listSuffix),
+            let element = ServiceFieldType(
+                named: String(type.dropLast(ServiceFieldType.listSuffix.count)))
         {
             self = try Self.list(json, of: element, field: field)
         } else {
             var writer = JSONWriter()
             writer.value(json)
-            self = .other(JSONText(text: String(decoding: writer.bytes, as: UTF8.self)), type: type)
+            self = .unknown(
+                UnknownValue(
+                    typeName: type, json: String(decoding: writer.bytes, as: UTF8.self)))
         }
     }
 
     private static func list(
-        _ json: JSONValue, of element: WireFieldType, field: String
-    ) throws(WireFormatError) -> WireValue {
+        _ json: JSONValue, of element: ServiceFieldType, field: String
+    ) throws(WireFormatError) -> ServiceValue {
         guard case .array(let elements) = json else {
-            throw mismatch(element.rawValue + WireFieldType.listSuffix, field)
+            throw mismatch(element.rawValue + ServiceFieldType.listSuffix, field)
         }
-        var values: [WireValue] = []
+        var values: [ServiceValue] = []
         values.reserveCapacity(elements.count)
         for value in elements { values.append(try scalar(value, element, field: field)) }
         return .list(values, of: element)
     }
 
     private static func scalar(
-        _ json: JSONValue, _ type: WireFieldType, field: String
-    ) throws(WireFormatError) -> WireValue {
+        _ json: JSONValue, _ type: ServiceFieldType, field: String
+    ) throws(WireFormatError) -> ServiceValue {
         switch type {
         case .string: if case .string(let text) = json { return .string(text) }
         case .int64: if let number = json.integerOrFlag { return .int64(number) }
         case .double: if let number = json.finiteNumber { return .double(number) }
-        case .timestamp: if let number = json.integer { return .timestamp(number) }
+        case .timestamp: if let number = json.integer { return .timestamp(milliseconds: number) }
         case .bytes:
             if case .string(let text) = json, let data = Data(base64Encoded: text) {
                 return .bytes(data)
             }
         case .reference:
             if case .object(let members) = json {
-                return .reference(try WireReference(json: JSONObject(members: members)))
+                return .reference(try ServiceReference(json: JSONObject(members: members)))
             }
         case .asset:
             if case .object(let members) = json {
-                return .asset(try WireAsset(json: JSONObject(members: members)))
+                return .asset(try ServiceAsset(json: JSONObject(members: members)))
             }
         case .location:
             if case .object(let members) = json {
-                return .location(try WireLocation(json: JSONObject(members: members)))
+                return .location(try ServiceLocation(json: JSONObject(members: members)))
             }
         }
         throw mismatch(type.rawValue, field)
@@ -72,7 +74,7 @@ extension WireValue {
     /// and an object what its keys say.
     private static func inferred(
         _ json: JSONValue, field: String
-    ) throws(WireFormatError) -> WireValue {
+    ) throws(WireFormatError) -> ServiceValue {
         guard case .array(let elements) = json else {
             return try scalar(json, try inferredType(json, field: field), field: field)
         }
@@ -87,7 +89,7 @@ extension WireValue {
 
     private static func inferredType(
         _ json: JSONValue, field: String
-    ) throws(WireFormatError) -> WireFieldType {
+    ) throws(WireFormatError) -> ServiceFieldType {
         switch json {
         case .string: return .string
         case .bool: return .int64
@@ -118,16 +120,18 @@ extension JSONValue {
     }
 }
 
-extension WireReference: WireBody {
+extension ServiceReference: WireBody {
     package init(json: JSONObject) throws(WireFormatError) {
-        recordName = try json.requiredText("recordName")
-        action = try json.text("action")
+        self.init(
+            recordName: try json.requiredText("recordName"),
+            action: Action(name: try json.text("action")))
         zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
     }
 }
 
-extension WireAsset: WireBody {
+extension ServiceAsset: WireBody {
     package init(json: JSONObject) throws(WireFormatError) {
+        self.init()
         fileChecksum = try json.text("fileChecksum")
         size = try json.integer("size")
         referenceChecksum = try json.text("referenceChecksum")
@@ -137,7 +141,7 @@ extension WireAsset: WireBody {
     }
 }
 
-extension WireLocation: WireBody {
+extension ServiceLocation: WireBody {
     package init(json: JSONObject) throws(WireFormatError) {
         guard let latitude = try json.number("latitude"),
             let longitude = try json.number("longitude"),

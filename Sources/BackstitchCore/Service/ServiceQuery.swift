@@ -1,0 +1,164 @@
+/// Which records a service is asked for.
+public struct ServiceQuery: Hashable, Sendable {
+    /// The type of the records.
+    public var recordType: String
+    /// All have to hold.
+    public var filters: [ServiceFilter]
+    /// The first counts most.
+    public var sorts: [ServiceSort]
+
+    /// All records of a type, unless filters say otherwise.
+    public init(
+        recordType: String, filters: [ServiceFilter] = [], sorts: [ServiceSort] = []
+    ) {
+        self.recordType = recordType
+        self.filters = filters
+        self.sorts = sorts
+    }
+}
+
+/// A field of a record, or one that the service keeps about it.
+public enum ServiceFieldName: Hashable, Sendable {
+    /// A field, by its name.
+    case field(String)
+    /// What the service keeps about the record.
+    case system(ServiceSystemField)
+}
+
+/// What the service keeps about a record.
+public enum ServiceSystemField: String, Hashable, Sendable, CaseIterable {
+    /// The name.
+    case recordName
+    /// The share that it belongs to.
+    case share
+    /// The parent in a tree that is shared together.
+    case parent
+    /// Who created it.
+    case createdUserRecordName
+    /// When it was created.
+    case createdTimestamp
+    /// When it was last changed.
+    case modifiedTimestamp
+    /// Who changed it last.
+    case modifiedUserRecordName
+}
+
+/// A condition on one field.
+public struct ServiceFilter: Hashable, Sendable {
+    /// How the field is compared with the value.
+    public enum Comparator: String, Hashable, Sendable, CaseIterable {
+        /// The field is equal to the value.
+        case equals = "EQUALS"
+        /// It is not.
+        case notEquals = "NOT_EQUALS"
+        /// The field is less.
+        case lessThan = "LESS_THAN"
+        /// The field is less or equal.
+        case lessThanOrEquals = "LESS_THAN_OR_EQUALS"
+        /// The field is greater.
+        case greaterThan = "GREATER_THAN"
+        /// The field is greater or equal.
+        case greaterThanOrEquals = "GREATER_THAN_OR_EQUALS"
+        /// The place is within the distance of the value.
+        case near = "NEAR"
+        /// The text has all words of the value.
+        case containsAllTokens = "CONTAINS_ALL_TOKENS"
+        /// The text has a word of the value.
+        case containsAnyTokens = "CONTAINS_ANY_TOKENS"
+        /// The field is one of the list.
+        case isIn = "IN"
+        /// The field is none of the list.
+        case notIn = "NOT_IN"
+        /// The field is a list with the value.
+        case listContains = "LIST_CONTAINS"
+        /// The opposite of `listContains`.
+        case notListContains = "NOT_LIST_CONTAINS"
+        /// The field is a list with one of the values.
+        case listContainsAny = "LIST_CONTAINS_ANY"
+        /// The opposite of `listContainsAny`.
+        case notListContainsAny = "NOT_LIST_CONTAINS_ANY"
+        /// The field is a list with all of the values.
+        case listContainsAll = "LIST_CONTAINS_ALL"
+        /// The opposite of `listContainsAll`.
+        case notListContainsAll = "NOT_LIST_CONTAINS_ALL"
+        /// The text begins with the value.
+        case beginsWith = "BEGINS_WITH"
+        /// The opposite of `beginsWith`.
+        case notBeginsWith = "NOT_BEGINS_WITH"
+        /// A text of the list begins with the value.
+        case listMemberBeginsWith = "LIST_MEMBER_BEGINS_WITH"
+        /// The opposite of `listMemberBeginsWith`.
+        case notListMemberBeginsWith = "NOT_LIST_MEMBER_BEGINS_WITH"
+    }
+
+    /// The field.
+    public var name: ServiceFieldName
+    /// How it is compared.
+    public var comparator: Comparator
+    /// Nil compares with null.
+    public var value: ServiceValue?
+    /// Metres, for `near`.
+    public var distance: Double?
+
+    /// A condition by its parts.
+    public init(
+        _ name: ServiceFieldName, _ comparator: Comparator, _ value: ServiceValue?,
+        distance: Double? = nil
+    ) {
+        self.name = name
+        self.comparator = comparator
+        self.value = value
+        self.distance = distance
+    }
+}
+
+/// One key of an order.
+public struct ServiceSort: Hashable, Sendable {
+    /// The field.
+    public var name: ServiceFieldName
+    /// Whether the least comes first.
+    public var isAscending: Bool
+    /// Sorts by the distance from a place.
+    public var relativeLocation: ServiceLocation?
+
+    /// A key by its parts.
+    public init(
+        _ name: ServiceFieldName, isAscending: Bool = true,
+        relativeLocation: ServiceLocation? = nil
+    ) {
+        self.name = name
+        self.isAscending = isAscending
+        self.relativeLocation = relativeLocation
+    }
+}
+
+/// One page of the records that a query asks for.
+public struct QueryPage: Hashable, Sendable {
+    /// The records, in the order of the query.
+    public var records: [ServiceRecord]
+    /// Where the next page starts; opaque. Nil if there is none.
+    public var cursor: String?
+
+    /// A page by its parts.
+    public init(records: [ServiceRecord], cursor: String?) {
+        self.records = records
+        self.cursor = cursor
+    }
+}
+
+/// The field of a record that a file is uploaded for.
+public struct AssetField: Hashable, Sendable {
+    /// The name of the record; it need not exist yet.
+    public var recordName: String
+    /// The type of the record.
+    public var recordType: String
+    /// The name of the field.
+    public var fieldName: String
+
+    /// A field by the names of its record.
+    public init(recordName: String, recordType: String, fieldName: String) {
+        self.recordName = recordName
+        self.recordType = recordType
+        self.fieldName = fieldName
+    }
+}
