@@ -68,7 +68,7 @@ struct HubPushTests {
         try await subscribe(
             fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
         var query = WireSubscription(subscriptionID: "q", kind: .query, zoneID: WireZoneID("z"))
-        query.query = WireQuery(recordType: "T")
+        query.query = ServiceQuery(recordType: "T")
         query.firesOn = ["delete"]
         try await subscribe(fixture, query)
         let phone = try await makeToken(fixture)

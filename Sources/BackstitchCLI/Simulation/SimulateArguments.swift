@@ -25,7 +25,7 @@ struct SimulateArguments {
         "from", "NUMBER", "Draws the fresh seeds of an earlier run, which told this number.")
     static let patience = Syntax.Option(
         "patience", "SECONDS",
-        "How long a seed may take until it counts as one that does not end; 300 unless given.")
+        "When a seed counts as one that does not end; 300 unless given.")
     static let script = Syntax.Option("script", "FILE", "Runs a script instead of seeds.")
     static let shrink = Syntax.Option("shrink", nil, "Writes a short script of a failure.")
 

@@ -184,6 +184,7 @@ package final class LMDBHubStorage: HubStorage {
     private func commit(_ first: any QueuedWrite) {
         let others = others.withLock { $0 }
         writes.commit(first, jobsMax: Self.writesPerCommitMax) { writes in
+            var committed: UInt64 = 0
             try environment.write { transaction in
                 writes.begin()
                 others?.look(at: transaction.access.commit)
@@ -195,8 +196,10 @@ package final class LMDBHubStorage: HubStorage {
                         writes.refuse(place, error)
                     }
                 }
+                let access = transaction.access
+                committed = access.commit + (access.changeCount > 0 ? 1 : 0)
             }
-            try others?.note(lastCommit)
+            others?.note(committed)
         } finish: { ended in
             writes.withQueue { queue in
                 for (write, _) in ended {

@@ -56,7 +56,14 @@ struct ListenSocket: ~Copyable {
         defer { close(descriptor) }
         func waits(for events: Int32) -> Bool {
             var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-            return poll(&waiting, 1, Int32(milliseconds / 2)) > 0
+            var left = milliseconds / 2
+            let end = ConnectionTable.nanoseconds + left * 1_000_000
+            while true {
+                let ready = poll(&waiting, 1, Int32(left))
+                // A signal, of which a process has many, says nothing of the socket.
+                guard ready < 0, errno == EINTR else { return ready > 0 }
+                left = max(0, (end - ConnectionTable.nanoseconds) / 1_000_000)
+            }
         }
         guard connect(descriptor, info.ai_addr, info.ai_addrlen) == 0 || errno == EINPROGRESS,
             waits(for: POLLOUT)

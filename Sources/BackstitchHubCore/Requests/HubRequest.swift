@@ -108,14 +108,6 @@ public struct HubRequest: Sendable {
         }
     }
 
-    /// What it calls, in the words that the metrics have too.
-    package var callName: String {
-        HubPage.at(target)?.name ?? address?.endpoint?.path.rawValue ?? "other"
-    }
-
-    /// Whether it asks for a page that is for those who watch the hub.
-    package var isForOperators: Bool { HubPage.at(target)?.isForOperators ?? false }
-
     /// The bytes of the body; none of an upload.
     var bytes: [UInt8] {
         if case .bytes(let bytes) = body { bytes } else { [] }

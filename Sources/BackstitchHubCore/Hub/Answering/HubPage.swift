@@ -1,3 +1,5 @@
+import CloudKitWire
+
 /// What a hub has beside the calls of the protocol, by the first part of the path.
 struct HubPage: Sendable {
     /// The first part of the path.
@@ -41,4 +43,14 @@ struct HubPage: Sendable {
         }
         return byName[String(Substring(name))]
     }
+}
+
+extension HubRequest {
+    /// What it calls, in the words that the metrics have too.
+    package var callName: String {
+        HubPage.at(target)?.name ?? address?.endpoint?.path.rawValue ?? "other"
+    }
+
+    /// Whether it asks for a page that is for those who watch the hub.
+    package var isForOperators: Bool { HubPage.at(target)?.isForOperators ?? false }
 }
