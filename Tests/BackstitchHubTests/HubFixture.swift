@@ -63,7 +63,11 @@ final class HubFixture: Sendable {
     /// LMDB, or the reference if `BACKSTITCH_HUB_STORAGE` is "memory".
     private static func storage() throws -> any HubStorage {
         let name = ProcessInfo.processInfo.environment["BACKSTITCH_HUB_STORAGE"]
-        return name == "memory" ? MemoryHubStorage() : try LMDBHubStorage.temporary()
+        if name == "memory" { return MemoryHubStorage() }
+        // A busy machine is not what a test looks at.
+        var limits = HubLimits()
+        limits.waitMilliseconds = 600_000
+        return try LMDBHubStorage.temporary(readers: WorkPool(limits))
     }
 
     deinit {
