@@ -73,5 +73,5 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     }
 
     /// Whether an index can keep values of the type in order.
-    package var isOrdered: Bool { element == nil && self != .location }
+    package var isOrdered: Bool { traits?.isOrdered ?? false }
 }

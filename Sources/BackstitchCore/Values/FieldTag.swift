@@ -30,6 +30,9 @@ package enum FieldTag: UInt8, Sendable {
     /// A little-endian 16-bit byte count and the name of the type in UTF-8, then JSON.
     case unknown = 13
 
+    /// The name of the kind, in JSON and in messages.
+    var name: String { "\(self)" }
+
     /// Whether a newer version may have written a value with this byte: those up to 15 are reserved.
     @usableFromInline static func isReserved(_ byte: UInt8) -> Bool { byte <= 15 }
 

@@ -21,15 +21,34 @@ public enum Value: Hashable, Sendable {
 }
 
 extension Value {
+    /// The tag that the value is stored under.
+    var tag: FieldTag {
+        switch self {
+        case .null: .null
+        case .bool: .bool
+        case .int64: .int64
+        case .double: .double
+        case .string: .string
+        case .bytes: .bytes
+        case .date: .date
+        case .decimal: .decimal
+        case .uuid: .uuid
+        case .reference: .reference
+        case .location: .location
+        case .list: .list
+        case .unknown: .unknown
+        }
+    }
+
     /// The bytes that the value's content takes in memory besides the value itself, roughly.
     var payloadByteCount: Int {
         switch self {
-        case .null, .bool, .int64, .double, .date, .decimal, .uuid, .location: 0
         case .string(let text): text.utf8.count
         case .bytes(let bytes): bytes.count
         case .reference(let key): key.byteCount
         case .list(let elements): elements.reduce(0) { $0 + 64 + $1.payloadByteCount }
         case .unknown(let value): value.typeName.utf8.count + value.json.utf8.count
+        default: 0
         }
     }
 }
