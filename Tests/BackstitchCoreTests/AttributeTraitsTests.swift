@@ -19,6 +19,7 @@ import Testing
         .reference(RecordKey(RecordName("r"))), .reference(RecordKey(RecordName("s"))),
         .location(Location(latitude: -90, longitude: 180)),
         .location(Location(latitude: 1.5, longitude: -2)),
+        .duration(nanoseconds: .min), .duration(nanoseconds: 0), .duration(nanoseconds: .max),
     ]
 
     private static func uuid(_ byte: UInt8) -> UUID {

@@ -15,6 +15,8 @@ public enum Value: Hashable, Sendable {
     case uuid(UUID)
     case reference(RecordKey)
     case location(Location)
+    /// A span of time in whole nanoseconds.
+    case duration(nanoseconds: Int64)
     case list([Value])
     /// A value of a type that this version does not know.
     case unknown(UnknownValue)
@@ -35,6 +37,7 @@ extension Value {
         case .uuid: .uuid
         case .reference: .reference
         case .location: .location
+        case .duration: .duration
         case .list: .list
         case .unknown: .unknown
         }
