@@ -81,7 +81,8 @@ let package = Package(
         .target(
             name: "BackstitchHub",
             dependencies: [
-                "BackstitchHubCore", "CMalloc", "CMicroHTTPD", "LMDB", "Threading", "WireCrypto",
+                "BackstitchHubCore", "CloudKitWire", "CMalloc", "CMicroHTTPD", "LMDB", "Threading",
+                "WireCrypto",
             ],
             exclude: ["OpenAPI", "BOUNDS.md"]),
         .target(
@@ -217,8 +218,8 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchSimulation", "BackstitchTesting",
-                "BackstitchViews", "ChildProcess",
+                "BackstitchCLI", "Backstitch", "BackstitchHub", "BackstitchHubCore",
+                "BackstitchSimulation", "BackstitchTesting", "BackstitchViews", "ChildProcess",
                 "CloudKitRecordService", "LMDB", "RawConnection", "Threading",
             ]),
     ],

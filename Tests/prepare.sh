@@ -1,6 +1,8 @@
 #!/bin/sh
 # Installs the libraries that Backstitch needs beside the Swift toolchain, with their headers: liblmdb
 # for the store, and for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib.
+#
+# With --all also what the longer checks need: tools that make and check packages, and that look at figures.
 set -eu
 missing=
 need() {
@@ -14,6 +16,28 @@ need microhttpd.h libmicrohttpd-dev
 need curl/curl.h libcurl4-openssl-dev
 need openssl/evp.h libssl-dev
 need zlib.h zlib1g-dev
+tool() {
+    if ! command -v "$1" >/dev/null 2>&1; then missing="$missing $2"; fi
+}
+case "${1:-}" in
+--all)
+    tool dh debhelper
+    tool lintian lintian
+    tool debootstrap debootstrap
+    tool patchelf patchelf
+    tool promtool prometheus
+    tool nginx nginx-light
+    tool shellcheck shellcheck
+    tool mandoc mandoc
+    tool zsh zsh
+    tool fish fish
+    ;;
+'') ;;
+*)
+    echo "There is no option '$1'. Give --all, or none." >&2
+    exit 2
+    ;;
+esac
 if [ -z "$missing" ]; then exit 0; fi
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "Install these or your system's equivalents, then run this again:$missing" >&2

@@ -7,6 +7,8 @@ struct Program {
     /// The version of the program.
     static let version = "0.1.0"
 
+    private static let summary = "Looks at Backstitch stores, and checks and repairs them."
+
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
@@ -16,7 +18,11 @@ struct Program {
     ]
 
     /// What only this program calls, and no help lists.
-    private static let hiddenCommands: [any Command] = [DemoDeviceCommand()]
+    private static let hiddenCommands: [any Command] = [
+        DemoDeviceCommand(),
+        ManualCommand(
+            program: name, version: version, programSummary: summary, commands: commands),
+    ]
 
     static func main() async {
         // A reader that goes away is noticed by what `write` returns.
@@ -92,7 +98,7 @@ struct Program {
     private static var help: String {
         let rows = commands.map { [$0.name, $0.summary] }
         return """
-            Looks at Backstitch stores, and checks and repairs them.
+            \(summary)
 
             Usage: \(name) COMMAND [OPTIONS]
 

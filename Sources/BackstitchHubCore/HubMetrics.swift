@@ -40,36 +40,37 @@ final class HubMetrics: Sendable {
     /// Counts a request of which nobody was told, because too many were to be told of.
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
-    /// The counters in the text format of Prometheus, version 0.0.4.
-    func text(waitingCouriers: Int) -> String {
+    /// What was counted.
+    func families(waitingCouriers: Int, storageMisses: Int) -> [MetricFamily] {
         let state = state.withLock { $0 }
-        var lines = [
-            "# HELP backstitch_hub_requests_total Requests that were answered.",
-            "# TYPE backstitch_hub_requests_total counter",
-        ]
-        let requests = state.requests.sorted {
+        var requests = MetricFamily(
+            .counter, "backstitch_hub_requests_total",
+            "Requests that were answered; refused ones had a head that nobody may act upon.")
+        for (key, count) in state.requests.sorted(by: {
             ($0.key.call, $0.key.status) < ($1.key.call, $1.key.status)
+        }) {
+            requests.add(count, ["call": key.call, "status": "\(key.status)"])
         }
-        for (key, count) in requests {
-            lines.append(
-                "backstitch_hub_requests_total{call=\"\(key.call)\",status=\"\(key.status)\"} "
-                    + "\(count)")
+        func counter(_ name: String, _ help: String, _ value: Int) -> MetricFamily {
+            MetricFamily(.counter, "backstitch_hub_" + name, help, value)
         }
-        func counter(_ name: String, _ help: String, _ value: Int, _ type: String = "counter") {
-            lines.append("# HELP backstitch_hub_\(name) \(help)")
-            lines.append("# TYPE backstitch_hub_\(name) \(type)")
-            lines.append("backstitch_hub_\(name) \(value)")
-        }
-        counter("records_saved_total", "Records that were saved.", state.savedRecords)
-        counter("records_deleted_total", "Records that were deleted.", state.deletedRecords)
-        counter(
-            "requests_repeated_total", "Requests that came again and got their first answer.",
-            state.repeatedRequests)
-        counter("notifications_total", "Notifications to the courier.", state.notifications)
-        counter(
-            "requests_untold_total", "Requests of whose changes no device was told.",
-            state.untoldRequests)
-        counter("couriers_waiting", "Long polls that wait.", waitingCouriers, "gauge")
-        return lines.joined(separator: "\n") + "\n"
+        return [
+            requests,
+            counter("records_saved_total", "Records that were saved.", state.savedRecords),
+            counter("records_deleted_total", "Records that were deleted.", state.deletedRecords),
+            counter(
+                "requests_repeated_total", "Requests that came again and got their first answer.",
+                state.repeatedRequests),
+            counter("notifications_total", "Notifications to the courier.", state.notifications),
+            counter(
+                "requests_untold_total", "Requests of whose changes no device was told.",
+                state.untoldRequests),
+            counter(
+                "storage_misses_total",
+                "Reads of which a storage that is far away was not told before.", storageMisses),
+            MetricFamily(
+                .gauge, "backstitch_hub_couriers_waiting", "Long polls that wait.",
+                waitingCouriers),
+        ]
     }
 }

@@ -1,4 +1,5 @@
 import Backstitch
+import Threading
 
 /// One seeded run of some devices with one service, through faults and crashes, until they
 /// have settled.
@@ -15,6 +16,7 @@ import Backstitch
 ///   that they don't know;
 /// - each value on the service was written by some device or by somebody else;
 /// - no feed was read backwards;
+/// - the run ends;
 /// - parked records keep no others waiting, and, in some seeds, an engine that goes on by itself tries
 ///   again in time after an outage, without a further write.
 public struct Simulation: Sendable {
@@ -36,8 +38,29 @@ public struct Simulation: Sendable {
 }
 
 extension SimulationScript {
-    /// Runs it.
+    /// Runs it, for as long as the options allow.
     public func run(options: SimulationOptions = SimulationOptions()) async -> SimulationResult {
-        await SimulationWorld(self, options: options).run()
+        let world = SimulationWorld(self, options: options)
+        let running = Task { await world.run() }
+        return await withCheckedContinuation { continuation in
+            let waiting = Locked<CheckedContinuation<SimulationResult, Never>?>(continuation)
+            let answer = { @Sendable (result: SimulationResult) in
+                waiting.withLock { waiting in
+                    waiting?.resume(returning: result)
+                    waiting = nil
+                }
+            }
+            let watch = Task {
+                try await Task.sleep(for: options.patience)
+                running.cancel()
+                // What goes round without end may not notice that; then it is left to itself.
+                try await Task.sleep(for: .seconds(10))
+                answer(await world.endless)
+            }
+            Task {
+                answer(await running.value)
+                watch.cancel()
+            }
+        }
     }
 }

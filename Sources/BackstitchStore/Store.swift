@@ -240,70 +240,50 @@ public final class Store: Sendable {
     /// transaction is aborted and the others run again, as ``CommitPlan`` says. That costs nothing while
     /// writes succeed, if a child transaction each would cost an allocation of two megabytes.
     private func commit(_ first: WriteJob) {
-        var jobs = [first]
-        while jobs.count < WriteQueue.jobsMax, let job = writes.another() { jobs.append(job) }
-        var plan = CommitPlan(count: jobs.count)
-        var failures: [Int: any Error] = [:]
         var compacts = configuration.retention != .keepAll
         var takesMissed = true
-        while let part = plan.next {
+        writes.commit(first, jobsMax: WriteQueue.jobsMax) { jobs in
+            var hasTakenMissed = false
             do {
-                if plan.runsAny {
-                    let (changes, catalog, refused) = try attempt(
-                        jobs, part, without: failures, compacts: compacts,
-                        takesMissed: takesMissed)
-                    failures.merge(refused) { first, _ in first }
-                    if let catalog { shared.catalog.set(catalog) }
-                    shared.feed.publish(changes)
-                }
-            } catch let failed as WriteFailed {
-                failures[failed.index] = failed.error
-                plan.failed(at: failed.index)
-                continue
-            } catch let failed as CompactionFailed {
+                let (changes, catalog) = try attempt(
+                    &jobs, compacts: compacts, takesMissed: takesMissed,
+                    hasTakenMissed: &hasTakenMissed)
+                if let catalog { shared.catalog.set(catalog) }
+                shared.feed.publish(changes)
+            } catch  where hasTakenMissed && error.isAboutSpaceOfWrite {
+                throw NoSpaceForViews()
+            }
+        } verdict: { error, count in
+            switch error {
+            case let failed as CompactionFailed:
                 compactionInPassing.withLock { $0.stop(failed.error) }
                 compacts = false
-                continue
-            } catch let error as LMDBError where error.isAboutSpace && compacts {
+                return .again
+            case let error as LMDBError where error.isAboutSpace && compacts:
                 // What is written comes before what is tidied up.
                 compacts = false
-                continue
-            } catch is NoSpaceForViews {
+                return .again
+            case is NoSpaceForViews:
                 takesMissed = false
-                continue
-            } catch let error as LMDBError where error.isAboutSpace && part.count > 1 {
+                return .again
+            case let error as LMDBError where error.isAboutSpace && count > 1:
                 // What is too large for the space left must not take the others with it.
-                plan.separate()
-                continue
-            } catch {
-                for index in part where failures[index] == nil { failures[index] = error }
+                return .separate
+            default: return .fail
             }
-            for index in part {
-                jobs[index].finish(failures[index].map { StoreError.wrap($0, commits: true) })
+        } finish: { jobs in
+            for (job, error) in jobs {
+                job.finish(error.map { StoreError.wrap($0, commits: true) })
             }
-            plan.ended()
         }
     }
 
     private func attempt(
-        _ jobs: [WriteJob], _ part: Range<Int>, without failures: [Int: any Error],
-        compacts: Bool, takesMissed: Bool
-    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
-        var hasTakenMissed = false
-        do {
-            return try attempt(
-                jobs, part, without: failures, compacts: compacts, takesMissed: takesMissed,
-                hasTakenMissed: &hasTakenMissed)
-        } catch  where hasTakenMissed && error.isAboutSpaceOfWrite {
-            throw NoSpaceForViews()
-        }
-    }
-
-    private func attempt(
-        _ jobs: [WriteJob], _ part: Range<Int>, without failures: [Int: any Error],
-        compacts: Bool, takesMissed: Bool, hasTakenMissed: inout Bool
-    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, refused: [Int: any Error]) {
-        let (changes, catalog, refused, compaction) = try environment.write { transaction in
+        _ jobs: inout CommitAttempt<WriteQueue>, compacts: Bool, takesMissed: Bool,
+        hasTakenMissed: inout Bool
+    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?) {
+        let (changes, catalog, compaction) = try environment.write { transaction in
+            jobs.begin()
             // Not the one of the last commit here: another process may have added to it since.
             let catalog = try shared.catalog.current(transaction.access, databases)
             let context = try WriteContext(
@@ -312,12 +292,10 @@ public final class Store: Sendable {
             let log = context.log
             hasTakenMissed = try context.projections.begin(registered, takesMissed: takesMissed)
             var changes: [ChangeSet] = []
-            var refused: [Int: any Error] = [:]
             var othersFree = true
             // Also where the disk is full in the middle.
             defer { if othersFree, log.freesSpace { transaction.mayTakeReserve() } }
-            for index in part where failures[index] == nil {
-                let job = jobs[index]
+            while let (place, job) = jobs.next() {
                 othersFree = changes.isEmpty || othersFree && log.freesSpace
                 context.begin(job)
                 do {
@@ -327,9 +305,9 @@ public final class Store: Sendable {
                 } catch {
                     // A write that changed nothing can just be left out.
                     if log.hasWritten || (hasTakenMissed && error.isAboutSpaceOfWrite) {
-                        throw WriteFailed(index: index, error: error)
+                        throw JobFailed(place, error)
                     }
-                    refused[index] = error
+                    jobs.refuse(place, error)
                     continue
                 }
                 var changed = log.changes
@@ -339,12 +317,10 @@ public final class Store: Sendable {
             let compaction = compacts ? try compactInPassing(context) : nil
             try context.finish()
             try fault.withLock(\.next)?()
-            return (
-                changes, log.catalogHasChanged ? log.catalog : nil, refused, compaction
-            )
+            return (changes, log.catalogHasChanged ? log.catalog : nil, compaction)
         }
         if let compaction { compactionInPassing.withLock { $0 = compaction } }
-        return (changes, catalog, refused)
+        return (changes, catalog)
     }
 
     private func compactInPassing(_ context: WriteContext) throws -> CompactionInPassing {

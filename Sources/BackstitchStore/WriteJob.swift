@@ -52,14 +52,8 @@ extension Error {
     var isAboutSpaceOfWrite: Bool {
         switch self {
         case let error as LMDBError: error.isAboutSpace
-        case let failed as WriteFailed: failed.error.isAboutSpaceOfWrite
+        case let failed as JobFailed: failed.error.isAboutSpaceOfWrite
         default: false
         }
     }
-}
-
-/// Says that a write which had changed something failed, so that the others must run again.
-struct WriteFailed: Error {
-    let index: Int
-    let error: any Error
 }

@@ -26,6 +26,12 @@ static inline const struct sockaddr *backstitch_connection_address(
     return info == NULL ? NULL : info->client_addr;
 }
 
+static inline unsigned int backstitch_connection_count(struct MHD_Daemon *daemon) {
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info == NULL ? 0 : info->num_connections;
+}
+
 // Sockets that are looked at before the library has them. Swift's module of the C library lacks epoll.
 
 static inline int backstitch_queue(void) { return epoll_create1(EPOLL_CLOEXEC); }

@@ -23,6 +23,10 @@ public struct CloudKitConfiguration: Sendable {
     public var allowsPlainHTTP = false
     /// How long a request may take, in milliseconds.
     public var timeoutMilliseconds = 60_000
+    /// The place in a trace of the request that is being made, as the header `traceparent` of W3C Trace
+    /// Context spells it; nil for none, and what is no such header is not sent. It is asked for each
+    /// request, in the task that makes it. A hub has the trace in its access log.
+    public var traceParent: (@Sendable () -> String?)?
     /// What one request may carry; the defaults are those of the protocol.
     public var limits = ServiceLimits()
 

@@ -162,6 +162,9 @@ final class CloudKitConnection: Sendable {
             (WireHeader.extensions, WireExtension.header(WireExtension.allCases)),
         ]
         if let requestID { request.headers.append((WireHeader.requestID, requestID)) }
+        if let text = configuration.traceParent?(), TraceParent(text) != nil {
+            request.headers.append((TraceParent.header, text))
+        }
         if let pushToken { request.headers.append((WireHeader.pushToken, pushToken)) }
         switch configuration.credentials {
         case .apiToken(let token):

@@ -47,7 +47,11 @@ extension Access {
     ) throws(LMDBError) -> Bool {
         var name = try Self.value(key: key)
         let status = mdb_del(changing(), database.handle, &name, nil)
-        if status == MDB_NOTFOUND { return false }
+        if status == MDB_NOTFOUND {
+            // Then no page was touched either.
+            state?.pointee.changes &-= 1
+            return false
+        }
         guard status == MDB_SUCCESS else { throw failed(status, "delete a key") }
         note(.delete, key, Self.noBytes, in: database)
         return true

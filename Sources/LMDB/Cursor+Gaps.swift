@@ -46,7 +46,7 @@ extension Cursor {
         case .start: return false
         case .end, .entry: return try last()
         case .deletion:
-            return try searchDeletedKey() ? move(MDB_PREV, orTo: .start) : last()
+            return try move(searchDeletedKey() ? MDB_PREV : MDB_LAST, orTo: .start)
         }
     }
 

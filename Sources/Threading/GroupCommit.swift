@@ -8,8 +8,8 @@ package protocol JobQueue: SendableMetatype {
 
 /// Lets jobs share commits: those that come while a commit is under way share the next one.
 ///
-/// Commits are made on one thread, one after another. Which jobs share one decides whoever commits, by
-/// taking more with ``another()``; ``CommitPlan`` says which of them run again if one has failed.
+/// Commits are made on one thread, one after another. Which jobs share one decides whoever commits, in
+/// ``commit(_:jobsMax:attempt:verdict:finish:)``.
 package final class GroupCommit<Queue: JobQueue>: Sendable {
     private struct State {
         var queue: Queue
@@ -43,7 +43,7 @@ package final class GroupCommit<Queue: JobQueue>: Sendable {
     }
 
     /// Takes the next job for the commit that is under way.
-    package func another() -> Queue.Job? { state.withLock { $0.queue.next() } }
+    func another() -> Queue.Job? { state.withLock { $0.queue.next() } }
 
     /// Looks at the queue, or changes it without adding jobs.
     package func withQueue<Result>(_ body: (inout Queue) -> Result) -> Result {

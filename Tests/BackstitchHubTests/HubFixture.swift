@@ -152,14 +152,14 @@ final class HubFixture: Sendable {
 
     /// What is wrong with the space that databases are said to take up, by a count of all records.
     func wrongSpace() throws -> [String] {
-        try hub.storage.read { transaction in
+        try hub.storage.readNow { transaction in
             try transaction.wrongSpace()
         }
     }
 
     /// Where the private database of a user is, which was used before.
     func partition(of user: Hub.SignedInUser) throws -> Partition {
-        try hub.storage.read { transaction in
+        try hub.storage.readNow { transaction in
             let realm = try transaction.realm(Self.container, "development").number
             let name = DatabaseName(realm: realm, scope: .private, user: user.userRecordName)
             return try #require(try transaction.partition(of: name))

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import WireCrypto
 
+@testable import BackstitchHub
 @testable import BackstitchHubCore
 
 @Suite("Notifications and files of a hub")
@@ -44,6 +45,53 @@ struct HubPushTests {
         let payload = try JSONObject(body: await polled).requiredObject("ck")
         #expect(try payload.text("cid") == HubFixture.container)
         #expect(try payload.object("fet")?.text("zid") == "z")
+        async let quiet = poll(fixture, phone)
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        fixture.advance(milliseconds: HubLimits().courierMilliseconds)
+        fixture.hub.tick()
+        #expect(await quiet.isEmpty)
+    }
+
+    @Test(
+        "what another hub changes is told to the devices that listen here",
+        arguments: [false, true])
+    func wakeUps(isFar: Bool) async throws {
+        let storage = MemoryHubStorage(isFar: isFar)
+        let fixture = try await HubFixture(storage: storage)
+        let other = try await Hub(
+            storage: MemoryHubStorage(sharing: storage),
+            files: FolderFiles(folder: fixture.folder.path),
+            configuration: fixture.hub.configuration)
+        defer { other.close() }
+        try fixture.hub.beginServing()
+        try await fixture.makeZones("z")
+        try await subscribe(
+            fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
+        var query = WireSubscription(subscriptionID: "q", kind: .query, zoneID: WireZoneID("z"))
+        query.query = ServiceQuery(recordType: "T")
+        query.firesOn = ["delete"]
+        try await subscribe(fixture, query)
+        let phone = try await makeToken(fixture)
+        func modify(_ hub: Hub, _ kind: String) async {
+            let body =
+                #"{"zoneID":{"zoneName":"z"},"operations":[{"operationType":"\#(kind)","record":"#
+                + MeteredHub.record("a") + "}]}"
+            let request = HubRequest(
+                method: "POST", target: fixture.target(.modifyRecords, as: fixture.ada),
+                headers: [HubRequest.Header(WireHeader.pushToken, phone.apnsToken)],
+                body: Array(body.utf8))
+            #expect(await hub.respond(to: request).status == 200)
+        }
+        // Its own are told as ever, and not once more.
+        await modify(fixture.hub, "create")
+        await fixture.tellAll()
+        async let polled = poll(fixture, phone)
+        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        await modify(other, "forceDelete")
+        var told = [try JSONObject(body: await polled).requiredObject("ck")]
+        told.append(try JSONObject(body: await poll(fixture, phone)).requiredObject("ck"))
+        #expect(told.compactMap { try? $0.object("fet")?.text("zid") } == ["z"])
+        #expect(told.compactMap { try? $0.object("qry")?.text("rid") } == ["a"])
         async let quiet = poll(fixture, phone)
         while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
         fixture.advance(milliseconds: HubLimits().courierMilliseconds)
@@ -118,7 +166,7 @@ struct HubPushTests {
                 .uploadAssets, UploadRequest(places: [place]))
             fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
         }
-        let count = try fixture.hub.storage.read { try $0.count(.upload) }
+        let count = try fixture.hub.storage.readNow { try $0.count(.upload) }
         #expect(count < 20)
     }
 

@@ -111,16 +111,29 @@ struct HubReadinessTests {
             func delete(_ key: HubKey) throws { throw Full() }
         }
 
-        func read<R>(_ work: RequestWork, _ body: (any HubReading) throws -> R) throws -> R {
-            try body(Transaction(work: work))
-        }
+        func readAtHand<R>(
+            _ work: RequestWork, _ body: (any HubReading) throws -> R
+        ) throws -> R? { try body(Transaction(work: work)) }
+
+        func read<R: Sendable>(
+            _ lane: WorkPool.Lane, _ work: RequestWork,
+            _ body: @escaping @Sendable (any HubReading) throws -> R
+        ) async throws -> R { try body(Transaction(work: work)) }
+
+        func submitRead<R: Sendable>(
+            _ lane: WorkPool.Lane, _ work: RequestWork,
+            _ body: @escaping @Sendable (any HubReading) throws -> R,
+            answer: @escaping @Sendable (Result<R, any Error>) -> Void
+        ) { answer(Result { try body(Transaction(work: work)) }) }
 
         func write<R: Sendable>(
             _ work: RequestWork, to partitions: Partitions,
+            expecting queries: @escaping @Sendable () -> [KeyQuery],
             _ body: @escaping @Sendable (any HubWriting) throws -> R
         ) async throws -> R { try body(Transaction(work: work)) }
 
-        func refuseWrites() {}
+        func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {}
+        func refuseWork() {}
         func close() {}
     }
 

@@ -56,6 +56,34 @@ struct HubServerTests {
         await server.stop()
     }
 
+    @Test("a server over a storage that is far away waits for it, head and body")
+    func farStorage() async throws {
+        let storage = MemoryHubStorage(isFar: true)
+        let fixture = try await HubFixture(storage: storage)
+        let server = try HubServer(fixture.hub)
+        func post(_ endpoint: Endpoint, _ body: String, token: String? = nil) async throws -> String
+        {
+            var target = fixture.target(endpoint, as: fixture.ada)
+            if let token { target = target.replacing(fixture.apiToken, with: token) }
+            let head =
+                "POST \(target) HTTP/1.1\r\n\(Self.host)Content-Length: \(body.utf8.count)\r\n\r\n"
+            return try await RawConnection.exchange(server, Array((head + body).utf8))
+        }
+        let save =
+            #"{"operations":[{"operationType":"create","record":\#(MeteredHub.record("a"))}]}"#
+        #expect(try await post(.modifyRecords, save).hasPrefix("HTTP/1.1 200 "))
+        let found = try await post(.lookupRecords, #"{"records":[{"recordName":"a"}]}"#)
+        #expect(found.contains(#""recordName":"a""#))
+        // Its body is too large to be taken from somebody who is not known.
+        let padding = String(repeating: " ", count: 100_000)
+        #expect(try await post(.modifyRecords, save + padding).hasPrefix("HTTP/1.1 200 "))
+        let refused = try await post(.modifyRecords, save + padding, token: "none")
+        #expect(refused.contains("AUTHENTICATION_FAILED"))
+        #expect(
+            try await post(.modifyRecords, save, token: "none").contains("AUTHENTICATION_FAILED"))
+        await server.stop()
+    }
+
     @Test("a client that goes away in the middle of a body does no harm")
     func brokenBodies() async throws {
         let fixture = try await HubFixture()

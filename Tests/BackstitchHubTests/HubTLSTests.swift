@@ -1,4 +1,5 @@
 import Foundation
+import RawConnection
 import Testing
 
 @testable import BackstitchHub
@@ -30,21 +31,72 @@ struct HubTLSTests {
         }
     }
 
-    @Test func `keys are made for each connection, or there is none`() async throws {
+    /// Makes a certificate that says who it is of, and its key.
+    private static func certificate(_ name: String) async throws -> (pem: String, key: String) {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("tls-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let made = try await Self.openssl([
+        let made = try await openssl([
             "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-            "/CN=localhost", "-keyout", folder + "/key.pem", "-out", folder + "/cert.pem",
+            "/CN=\(name)", "-keyout", folder + "/key.pem", "-out", folder + "/cert.pem",
         ])
         #expect(made.code == 0)
-        let fixture = try await HubFixture()
+        return (
+            try String(contentsOfFile: folder + "/cert.pem", encoding: .utf8),
+            try String(contentsOfFile: folder + "/key.pem", encoding: .utf8)
+        )
+    }
+
+    private static func configuration(_ name: String) async throws -> HubServer.Configuration {
         var configuration = HubServer.Configuration()
-        configuration.certificatePEM = try String(
-            contentsOfFile: folder + "/cert.pem", encoding: .utf8)
-        configuration.keyPEM = try String(contentsOfFile: folder + "/key.pem", encoding: .utf8)
+        let (pem, key) = try await certificate(name)
+        (configuration.certificatePEM, configuration.keyPEM) = (pem, key)
+        return configuration
+    }
+
+    @Test func `new connections get another certificate, and a bad one changes nothing`()
+        async throws
+    {
+        let fixture = try await HubFixture()
+        let server = try HubServer(
+            fixture.hub, configuration: try await Self.configuration("first"))
+        let address = String(server.url.dropFirst("https://".count))
+        func name() async throws -> String {
+            let result = try await Self.openssl(["s_client", "-connect", address])
+            let line = result.text.split(separator: "\n").first { $0.hasPrefix("subject=") }
+            return String(line ?? "")
+        }
+        #expect(try await name() == "subject=CN = first")
+        // It waits for its handshake, and is the first daemon's to its end.
+        let open = try RawConnection(url: server.url)
+        let (second, third) = (
+            try await Self.certificate("second"), try await Self.certificate("third")
+        )
+        for (pem, key) in [("none", "none"), (second.pem, third.key), (second.pem, "")] {
+            #expect(throws: HubFailure.self) {
+                try server.replaceCertificate(pem: pem, keyPEM: key)
+            }
+            #expect(try await name() == "subject=CN = first")
+        }
+        try server.replaceCertificate(pem: second.pem, keyPEM: second.key)
+        for _ in 0..<5 { #expect(try await name() == "subject=CN = second") }
+        try server.replaceCertificate(pem: third.pem, keyPEM: third.key)
+        for _ in 0..<5 { #expect(try await name() == "subject=CN = third") }
+        #expect(await server.isResponsive(within: 20_000))
+        #expect(server.connectionCount >= 1)
+        withExtendedLifetime(open) {}
+        await server.stop()
+        let plain = try HubServer(try await HubFixture().hub)
+        #expect(throws: HubFailure.self) {
+            try plain.replaceCertificate(pem: second.pem, keyPEM: second.key)
+        }
+        await plain.stop()
+    }
+
+    @Test func `keys are made for each connection, or there is none`() async throws {
+        let fixture = try await HubFixture()
+        let configuration = try await Self.configuration("localhost")
         let server = try HubServer(fixture.hub, configuration: configuration)
         let address = String(server.url.dropFirst("https://".count))
         func connect(_ options: String...) async throws -> Bool {

@@ -1,4 +1,6 @@
+import BackstitchCore
 import BackstitchSimulation
+import BackstitchSync
 import BackstitchTesting
 import Testing
 
@@ -93,5 +95,24 @@ import Testing
         options.steps = 9
         options.faults = .none
         #expect(options.arguments == "--profile limits --devices 4 --steps 9 --faults none")
+    }
+
+    @Test func `a run that does not end fails`() async throws {
+        struct Mute: ForwardingService {
+            let service: any RecordService
+
+            func modifyRecords(
+                _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+            ) async throws(ServiceError) -> [ModificationResult] {
+                try? await Task.sleep(for: .seconds(86_400))
+                throw ServiceError(.network)
+            }
+        }
+        var options = SimulationOptions()
+        options.patience = .seconds(1)
+        options.intermediary = { Mute(service: $0) }
+        let failure = try #require(await Simulation(seed: 1, options: options).run().failure)
+        #expect(failure.checker == "The run ends")
+        #expect(failure.details == ["It had not after 1.0 seconds."])
     }
 }

@@ -584,6 +584,8 @@ pid_t CFaultsReadInChild(const char *directory, size_t mapBytes, int *wake) {
 int CFaultsEndReading(pid_t child, int wake) {
     char byte = 0;
     int status = 0;
+    // A signal to -1 is one to everybody.
+    if (child <= 0) return -1;
     if (write(wake, &byte, 1) != 1) kill(child, SIGKILL);
     close(wake);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -592,6 +594,7 @@ int CFaultsEndReading(pid_t child, int wake) {
 }
 
 void CFaultsKill(pid_t child) {
+    if (child <= 0) return;
     kill(child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }

@@ -101,6 +101,20 @@ import Threading
         }
     }
 
+    @Test func `moving back from the only entry that there was ends before all others`() throws {
+        try fill([2])
+        try environment.save { access throws in
+            try access.withCursor(in: database) { cursor throws in
+                #expect(try cursor.next())
+                try cursor.delete()
+                #expect(try !cursor.previous())
+                try access.put([1], [1, 1], in: database)
+                #expect(try !cursor.previous())
+                #expect(try cursor.next() && cursor.key[0] == 1)
+            }
+        }
+    }
+
     @Test(arguments: 0..<40)
     func `random moves, writes and deletions agree with a model`(seed: Int) throws {
         try environment.writer.submitAndWait {

@@ -11,7 +11,7 @@ import Testing
         try fixture.open().close()
         #expect(Environment.stoppedWriter(at: fixture.store) == nil)
         let child = CFaultsHangInChild(fixture.store, 1 << 30, true)
-        #expect(child > 0)
+        try #require(child > 0)
         defer { CFaultsKill(child) }
         #expect(Environment.stoppedWriter(at: fixture.store) == nil)
         kill(child, SIGSTOP)
@@ -28,7 +28,7 @@ import Testing
         let fixture = try Fixture(inMemory: true)
         try fixture.open().close()
         let child = CFaultsHangInChild(fixture.store, 1 << 30, false)
-        #expect(child > 0)
+        try #require(child > 0)
         defer { CFaultsKill(child) }
         kill(child, SIGSTOP)
         var status: Int32 = 0

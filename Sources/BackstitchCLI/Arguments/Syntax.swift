@@ -6,6 +6,8 @@ struct Syntax: Sendable {
         let name: String
         /// What it is, in a line.
         let summary: String
+        /// The words that it may be; empty for paths and names.
+        var choices: [String] = []
 
         static let store = Operand(name: "STORE", summary: "The path of the store's folder.")
     }

@@ -20,8 +20,8 @@ struct SimulateCommand: Command {
         options: [
             SimulateArguments.seeds, SimulateArguments.fresh, SimulateArguments.from,
             SimulateArguments.devices, SimulateArguments.steps, SimulateArguments.profile,
-            SimulateArguments.faults, SimulateArguments.script, SimulateArguments.shrink, failures,
-            parallel, untilFailure, .json,
+            SimulateArguments.faults, SimulateArguments.script, SimulateArguments.shrink,
+            SimulateArguments.patience, failures, parallel, untilFailure, .json,
         ],
         notes: """
             The same seed with the same options does the same on every machine. --fresh draws seeds

@@ -33,6 +33,17 @@ final class InputFile {
     static func text(
         _ path: String, of option: Syntax.Option, bytesMax: Int = 1 << 20
     ) throws -> String {
+        let bytes = try bytes(path, of: option, bytesMax: bytesMax)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Refusal("'\(path)' is no text. Check --\(option.name).")
+        }
+        return text
+    }
+
+    /// The bytes of a small file.
+    static func bytes(
+        _ path: String, of option: Syntax.Option, bytesMax: Int
+    ) throws -> [UInt8] {
         let file = try InputFile(path, of: option)
         var bytes: [UInt8] = []
         while let part = try file.next() {
@@ -42,10 +53,7 @@ final class InputFile {
                     "'\(path)' has more than \(bytesMax.asBytes). Check --\(option.name).")
             }
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw Refusal("'\(path)' is no text. Check --\(option.name).")
-        }
-        return text
+        return bytes
     }
 
     deinit { if descriptor > STDERR_FILENO { close(descriptor) } }

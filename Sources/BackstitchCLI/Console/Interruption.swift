@@ -2,17 +2,21 @@ import Dispatch
 import Glibc
 import Threading
 
-/// Notices that the program is asked to end (SIGINT, SIGTERM), which then no longer ends it.
+/// Notices signals, by default those that ask the program to end, which then no longer end it.
 final class Interruption: Sendable {
-    private static let signals = [SIGINT, SIGTERM]
-
+    private let signals: [Int32]
     private let state = Locked(false)
     private let sources = Locked<[any DispatchSourceSignal]>([])
 
     /// - Parameter happened: Called with the signal, on a thread of its own.
-    init(_ happened: @escaping @Sendable (Int32) -> Void = { _ in }) {
+    init(
+        signals: [Int32] = [SIGINT, SIGTERM],
+        _ happened: @escaping @Sendable (Int32) -> Void = { _ in }
+    ) {
+        self.signals = signals
         let state = state
-        for number in Self.signals {
+        let listening = Locked(0)
+        for number in signals {
             signal(number, SIG_IGN)
             sources.withLock { sources in
                 let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
@@ -20,10 +24,13 @@ final class Interruption: Sendable {
                     state.withLock { $0 = true }
                     happened(number)
                 }
+                source.setRegistrationHandler { listening.withLock { $0 += 1 } }
                 source.resume()
                 sources.append(source)
             }
         }
+        // Dispatch begins to listen a little later, and a signal in between would be lost.
+        while listening.withLock({ $0 }) < signals.count { usleep(500) }
     }
 
     /// Says what stays when the program is interrupted, and lets it end by the signal all the same.
@@ -38,9 +45,17 @@ final class Interruption: Sendable {
     /// Whether it was asked.
     var hasHappened: Bool { state.withLock { $0 } }
 
+    /// Whether it was asked since this was called last.
+    func takeHasHappened() -> Bool {
+        state.withLock { hasHappened in
+            defer { hasHappened = false }
+            return hasHappened
+        }
+    }
+
     /// Lets the signals end the program again.
     func cancel() {
         sources.withLock { for source in $0 { source.cancel() } }
-        for number in Self.signals { signal(number, SIG_DFL) }
+        for number in signals { signal(number, SIG_DFL) }
     }
 }

@@ -6,6 +6,12 @@ import Glibc
 struct HubCommand: Command {
     static let listen = Syntax.Option(
         "listen", "HOST:PORT", "Where to listen; 127.0.0.1:8480 unless given, port 0 picks one.")
+    static let metricsListen = Syntax.Option(
+        "metrics-listen", "HOST:PORT", "Where /ready and /metrics are instead, without encryption.")
+    static let accessLog = Syntax.Option(
+        "access-log", "FILE", "A JSON line for each request, without secrets; - is standard error.")
+    static let auditLog = Syntax.Option(
+        "audit-log", "FILE", "A JSON line for each failed sign-in and each change of credentials.")
     static let data = Syntax.Option("data", "DIR", "The folder that holds everything.")
     static let container = Syntax.Option(
         "container", "NAME", "The container; iCloud.backstitch unless given.")
@@ -29,6 +35,10 @@ struct HubCommand: Command {
     static let limit = Syntax.Option(
         "limit", "NAME=NUMBER", "Another value for a bound of BOUNDS.md; repeatable.",
         isRepeatable: true)
+    static let config = Syntax.Option(
+        "config", "FILE", "An INI file whose keys are the service's options; options come first.")
+    static let checkConfig = Syntax.Option(
+        "check-config", nil, "Says what serve would do, or what is wrong, and starts nothing.")
     static let dev = Syntax.Option(
         "dev", nil, "Makes what is missing, and writes the credentials as one line of JSON.")
     static let user = Syntax.Option(
@@ -44,15 +54,15 @@ struct HubCommand: Command {
         optionalOperands: [
             Syntax.Operand(
                 name: "ACTION",
-                summary: "serve (default), token, user, key, revoke, epoch or migrate.")
+                summary: "serve (default), token, user, key, revoke, epoch or migrate.",
+                choices: HubAction.allCases.map(\.rawValue))
         ],
-        options: [
-            listen, data, container, environment, certificate, key, plain, proxy, publicURL, quota,
-            publicQuota, limit, dev, user, label, publicKey, secret, .json,
-        ],
+        options: [config, checkConfig] + HubSetting.all.map(\.option)
+            + [container, environment, dev, user, label, publicKey, secret, .json],
         notes: """
             Actions:
-              serve   listens until SIGTERM or SIGINT, then answers what is under way and ends
+              serve   listens until SIGTERM or SIGINT, then answers what is under way and ends; SIGHUP
+                      has it read the certificate and open its logs anew
               token   makes an API token for the container and writes it
               user    makes the user named by --user if missing, signs in, and writes JSON
               key     takes a server's public key (--public-key) and writes the key's id
@@ -60,12 +70,21 @@ struct HubCommand: Command {
               epoch   makes all change tokens invalid, after the folder was restored from a backup
               migrate brings a folder of an older version to this one's format; back it up before, and
                       run it again if it was ended
+            A file (--config) has sections, and a line 'KEY = VALUE' for an option without its dashes:
+            \(HubSetting.sections)
+            What can be repeated has a line each, and what takes no value says yes or no. Of a systemd
+            service, credential:NAME is the file that LoadCredential= names so. Other actions than serve
+            take --data from the file too.
+
             Secrets are told once; the hub keeps their SHA-256. /healthz says that it runs, /ready that it
-            can write, /metrics what it did.
+            can write, /metrics what it did. A service manager that gives NOTIFY_SOCKET and WATCHDOG_USEC
+            is told how it does.
 
             JSON: one object, on one line.
-              serve   url, once the hub listens; with --dev also container, environment, apiToken,
-                      and users with the name, userRecordName and webAuthToken of each
+              serve   url, once the hub listens; metricsURL with --metrics-listen; with --dev also
+                      container, environment, apiToken, and users with the name, userRecordName
+                      and webAuthToken of each
+                      with --check-config url, metricsURL, data, holdsHub (false: a new one would be made)
               token   apiToken
               user    name, userRecordName, webAuthToken; with --json or without
               key     keyID
@@ -78,10 +97,9 @@ struct HubCommand: Command {
         guard let action = HubAction(rawValue: action) else {
             throw UsageError("There is no action '\(action.printable)'.")
         }
-        if action == .serve { return try await HubService(arguments, console).run() }
-        guard let folder = arguments.text(Self.data) else {
-            throw UsageError("The option --data is missing.")
-        }
+        let settings = try HubSettings(arguments)
+        if action == .serve { return try await HubService(settings, arguments, console).run() }
+        guard let folder = settings.data else { throw UsageError("The option --data is missing.") }
         if !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
             guard action.makesCredentials else {
@@ -92,14 +110,15 @@ struct HubCommand: Command {
                     + "is a surprise.")
         }
         if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
+        let audit = try settings.openAuditLog(console)
         let hub = try await Hub(at: folder)
         defer { hub.close() }
-        return try await action.run(hub, arguments, console)
+        return try await action.run(hub, arguments, audit, console)
     }
 }
 
 /// What the command does beside serving.
-enum HubAction: String {
+enum HubAction: String, CaseIterable {
     case serve
     case token
     case user
@@ -108,22 +127,30 @@ enum HubAction: String {
     case epoch
     case migrate
 
-    func run(_ hub: Hub, _ arguments: Arguments, _ console: Console) async throws -> ExitCode {
+    func run(
+        _ hub: Hub, _ arguments: Arguments, _ audit: LogFile?, _ console: Console
+    ) async throws -> ExitCode {
         let container = arguments.text(HubCommand.container) ?? "iCloud.backstitch"
         let environment = arguments.text(HubCommand.environment) ?? "development"
         let label = arguments.text(HubCommand.label) ?? ""
+        func note(_ event: AuditEntry.Event, user: String? = nil) {
+            audit?.add(
+                AuditEntry(event, container: container, environment: environment, user: user).line)
+        }
         switch self {
         case .serve, .migrate: break
         case .token:
             try await hub.makeContainer(container, environment: environment)
             let token = try await hub.makeAPIToken(
                 container, environment: environment, label: label)
+            note(.tokenMade)
             try Self.tell(token, as: "apiToken", arguments, console)
         case .user:
             try await hub.makeContainer(container, environment: environment)
             for name in try Self.names(arguments) {
                 let user = try await hub.signIn(
                     name, container: container, environment: environment)
+                note(.userSignedIn, user: user.userRecordName)
                 console.output.line(try JSON.line(HubDocument.User(user)))
             }
         case .key:
@@ -134,15 +161,19 @@ enum HubAction: String {
             let pem = try InputFile.text(path, of: HubCommand.publicKey)
             let id = try await hub.addServerKey(
                 pem, container: container, environment: environment, label: label)
+            note(.keyAdded)
             try Self.tell(id, as: "keyID", arguments, console)
         case .revoke:
             guard let secret = arguments.text(HubCommand.secret) else {
                 throw UsageError("The option --secret is missing.")
             }
             let isRevoked = try await hub.revoke(secret == "-" ? Self.readSecret() : secret)
+            if isRevoked { audit?.add(AuditEntry(.credentialRevoked).line) }
             if !isRevoked { console.complain("backstitch hub: There is no such credential.") }
             return isRevoked ? .success : .negative
-        case .epoch: try await hub.beginEpoch()
+        case .epoch:
+            try await hub.beginEpoch()
+            audit?.add(AuditEntry(.epochBegun).line)
         }
         return .success
     }

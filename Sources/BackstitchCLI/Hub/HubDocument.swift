@@ -15,6 +15,8 @@ struct HubDocument: Codable {
     }
 
     let url: String
+    /// Where the metrics are, if not there.
+    let metricsURL: String?
     let container: String
     let environment: String
     let apiToken: String

@@ -1,48 +1,110 @@
 import BackstitchHub
 import CMalloc
 import Foundation
+import Glibc
 
 /// A hub that serves until it is told to end.
 struct HubService {
     /// How often it looks whether it was told to.
     private static let pollNanoseconds: UInt64 = 100_000_000
 
+    private let settings: HubSettings
     private let arguments: Arguments
     private let console: Console
 
-    init(_ arguments: Arguments, _ console: Console) {
+    init(_ settings: HubSettings, _ arguments: Arguments, _ console: Console) {
+        self.settings = settings
         self.arguments = arguments
         self.console = console
     }
 
     func run() async throws -> ExitCode {
-        var settings = try serverConfiguration()
-        fitConnections(&settings.limits)
+        if arguments.has(HubCommand.checkConfig) { return try check() }
+        var configuration = try serverConfiguration()
+        fitConnections(&configuration.limits)
         // Large bodies and replies go back to the system at once. Otherwise the C library moves the
         // threshold up with the first of them, and then each thread keeps what it once had. What
         // ordinary requests need stays.
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
         mallopt(M_TRIM_THRESHOLD, 8 << 20)
         let interruption = Interruption()
+        // Who closes a terminal means to end what runs in it.
+        let reloading = console.isTerminal ? nil : Interruption(signals: [SIGHUP])
+        let audit = try settings.openAuditLog(console)
+        let access = try settings.accessLog.map {
+            try LogFile($0, of: HubCommand.accessLog, console)
+        }
+        if let audit { configuration.auditLog = { audit.add($0) } }
+        if let access { configuration.accessLog = { access.add($0) } }
+        let manager = ServiceManager(
+            variables: ProcessInfo.processInfo.environment, process: getpid())
         let (hub, temporary) = try await openHub()
         defer {
             hub.close()
             if let temporary { try? FileManager.default.removeItem(atPath: temporary) }
         }
-        let server = try HubServer(hub, configuration: settings)
+        let server = try HubServer(hub, configuration: configuration)
         if arguments.has(HubCommand.dev) {
-            console.output.line(try JSON.line(try await prepare(hub, url: server.url)))
+            console.output.line(try JSON.line(try await prepare(hub, server)))
         } else if arguments.has(.json) {
-            console.output.line(try JSON.line(["url": server.url]))
+            var document = ["url": server.url]
+            document["metricsURL"] = server.metricsURL
+            console.output.line(try JSON.line(document))
         } else {
             console.output.line("Listening at \(server.url)")
+            if let url = server.metricsURL { console.output.line("Metrics at \(url)") }
         }
         console.output.flush()
+        audit?.add(AuditEntry(.started).line)
+        manager.tell("READY=1", Self.status(of: server))
+        var pulse = ServicePulse(manager)
         while !interruption.hasHappened {
             try? await Task.sleep(nanoseconds: Self.pollNanoseconds)
+            await pulse.beat(server)
+            if reloading?.takeHasHappened() == true {
+                manager.tell("RELOADING=1", "MONOTONIC_USEC=\(ServicePulse.microseconds)")
+                reload(server, access, audit)
+                manager.tell("READY=1")
+            }
         }
+        manager.tell("STOPPING=1")
         await server.stop()
+        audit?.add(AuditEntry(.stopped).line)
         return .success
+    }
+
+    /// What the service manager shows.
+    fileprivate static func status(of server: HubServer) -> String {
+        "STATUS=Listening at \(server.url); \(server.connectionCount.counted("connection"))."
+    }
+
+    /// Opens the logs anew, and gives new connections the certificate that is in its file now. What
+    /// can't be used is told, and what was there stays.
+    private func reload(_ server: HubServer, _ access: LogFile?, _ audit: LogFile?) {
+        for log in [access, audit] {
+            do { try log?.reopen() } catch { note("error", Failure.describe(error)) }
+        }
+        guard settings.certificate != nil else { return }
+        do {
+            let new = try serverConfiguration()
+            try server.replaceCertificate(pem: new.certificatePEM ?? "", keyPEM: new.keyPEM ?? "")
+            audit?.add(AuditEntry(.certificateReplaced).line)
+            note("info", "The certificate was read anew; new connections get it.")
+        } catch {
+            audit?.add(AuditEntry(.certificateRefused).line)
+            note("error", "The old certificate stays. \(Failure.describe(error))")
+        }
+    }
+
+    /// Writes a line as the hub itself does.
+    private func note(_ level: String, _ message: String) {
+        struct Line: Encodable {
+            let level: String
+            let message: String
+            let time: Int64
+        }
+        let time = Int64(Date().timeIntervalSince1970 * 1_000)
+        console.complain((try? JSON.line(Line(level: level, message: message, time: time))) ?? "")
     }
 
     /// Has as many descriptors as the system gives, and no more connections than those allow.
@@ -60,12 +122,12 @@ struct HubService {
     /// Opens the hub; one in memory if there is no folder, which `--dev` allows.
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
-        configuration.publicURL = arguments.text(HubCommand.publicURL)
-        (configuration.limits, _) = try limits()
-        configuration.limits.privateDatabaseBytes = try arguments.number(HubCommand.quota)
-        configuration.limits.publicDatabaseBytes = try arguments.number(HubCommand.publicQuota)
+        configuration.publicURL = settings.publicURL
+        configuration.limits = settings.limits
+        configuration.limits.privateDatabaseBytes = settings.quota
+        configuration.limits.publicDatabaseBytes = settings.publicQuota
         configuration.log = { [console] in console.complain($0) }
-        if let folder = arguments.text(HubCommand.data) {
+        if let folder = settings.data {
             return (try await Hub(at: folder, configuration: configuration), nil)
         }
         guard arguments.has(HubCommand.dev) else {
@@ -78,7 +140,7 @@ struct HubService {
         )
     }
 
-    private func prepare(_ hub: Hub, url: String) async throws -> HubDocument {
+    private func prepare(_ hub: Hub, _ server: HubServer) async throws -> HubDocument {
         let container = arguments.text(HubCommand.container) ?? "iCloud.backstitch"
         let environment = arguments.text(HubCommand.environment) ?? "development"
         try await hub.makeContainer(container, environment: environment)
@@ -93,61 +155,98 @@ struct HubService {
             }
         }
         return HubDocument(
-            url: url, container: container, environment: environment, apiToken: token,
-            users: users)
+            url: server.url, metricsURL: server.metricsURL, container: container,
+            environment: environment, apiToken: token, users: users)
     }
 
     private func serverConfiguration() throws -> HubServer.Configuration {
         var configuration = HubServer.Configuration()
-        let text = arguments.text(HubCommand.listen) ?? "127.0.0.1:8480"
-        guard let (host, port) = Self.address(text) else {
-            throw UsageError(
-                "The option --listen takes HOST:PORT, such as 127.0.0.1:8480, and not "
-                    + "'\(text.printable)'.")
-        }
-        configuration.host = host
-        configuration.port = port
-        configuration.allowsPlainHTTP = arguments.has(HubCommand.plain)
-        (_, configuration.limits) = try limits()
-        configuration.trustedProxies = arguments.texts(HubCommand.proxy)
-        configuration.certificatePEM = try file(HubCommand.certificate)
-        configuration.keyPEM = try file(HubCommand.key)
+        configuration.host = settings.listen.host
+        configuration.port = settings.listen.port
+        configuration.metricsHost = settings.metricsListen?.host
+        configuration.metricsPort = settings.metricsListen?.port ?? 0
+        configuration.folder = settings.data
+        configuration.allowsPlainHTTP = settings.allowsPlainHTTP
+        configuration.limits = settings.httpLimits
+        configuration.trustedProxies = settings.trustedProxies
+        let credentials = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"]
+        configuration.certificatePEM = try settings.certificate?.read(credentials: credentials)
+        configuration.keyPEM = try settings.key?.read(credentials: credentials)
         return configuration
     }
 
-    /// The bounds, with those that were given another value.
-    private func limits() throws(UsageError) -> (HubLimits, HTTPLimits) {
-        var (hub, http) = (HubLimits(), HTTPLimits())
-        for text in arguments.texts(HubCommand.limit) {
-            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let bound = parts.first.flatMap({ HubBound.named(String($0)) }) else {
-                throw UsageError(
-                    "There is no bound '\(text.printable)'. Give one of: "
-                        + HubBound.all.map(\.name).joined(separator: ", ") + ".")
-            }
-            guard parts.count == 2, let value = Int(parts[1]), (1...Int(Int32.max)).contains(value)
-            else {
-                throw UsageError(
-                    "The bound \(bound.name) takes a whole number from 1 to \(Int32.max), as in "
-                        + "\(bound.name)=\(bound.standard).")
-            }
-            bound.set(value, in: &hub, &http)
+    // MARK: The check
+
+    private struct CheckDocument: Encodable {
+        let url: String
+        let metricsURL: String?
+        let data: String?
+        let holdsHub: Bool
+    }
+
+    /// Says what the service would do, and opens nothing for writing.
+    private func check() throws -> ExitCode {
+        let configuration = try serverConfiguration()
+        try HubServer.check(configuration)
+        guard settings.data != nil || arguments.has(HubCommand.dev) else {
+            throw UsageError("The option --data is missing.")
         }
-        return (hub, http)
+        let holdsHub = settings.data.map { Hub.isHub(at: $0) } ?? false
+        if arguments.has(.json) {
+            console.output.line(
+                try JSON.line(
+                    CheckDocument(
+                        url: configuration.url, metricsURL: configuration.metricsURL,
+                        data: settings.data, holdsHub: holdsHub)))
+            return .success
+        }
+        console.output.line("The configuration is good. It would listen at \(configuration.url).")
+        if let url = configuration.metricsURL {
+            console.output.line("Metrics would be at \(url).")
+        }
+        if let data = settings.data {
+            console.output.line(
+                "'\(data.printable)' "
+                    + (holdsHub ? "holds a hub." : "holds no hub; a new one would be made."))
+        }
+        return .success
+    }
+}
+
+/// Says now and then that the service works, once what serves has shown that it does.
+private struct ServicePulse {
+    /// How often the status is told, in microseconds.
+    private static let statusMicroseconds: UInt64 = 30_000_000
+    /// The longest that what serves may take, in milliseconds: the end of the process is noticed after it.
+    private static let patienceMilliseconds: UInt64 = 5_000
+
+    private let manager: ServiceManager
+    private var nextBeat: UInt64
+    private var nextStatus: UInt64
+
+    init(_ manager: ServiceManager) {
+        self.manager = manager
+        nextBeat = Self.microseconds
+        nextStatus = Self.microseconds + Self.statusMicroseconds
     }
 
-    private func file(_ option: Syntax.Option) throws -> String? {
-        try arguments.text(option).map { try InputFile.text($0, of: option) }
+    mutating func beat(_ server: HubServer) async {
+        if let watchdog = manager.watchdogMicroseconds, Self.microseconds >= nextBeat {
+            let patience = min(watchdog / 4_000, Self.patienceMilliseconds)
+            if await server.isResponsive(within: Int(clamping: patience)) {
+                manager.tell("WATCHDOG=1")
+                nextBeat = Self.microseconds + watchdog / 3
+            }
+        }
+        guard Self.microseconds >= nextStatus else { return }
+        nextStatus = Self.microseconds + Self.statusMicroseconds
+        manager.tell(HubService.status(of: server))
     }
 
-    /// Host and port of a text; the host of an address of version 6 stands in brackets.
-    static func address(_ text: String) -> (host: String, port: UInt16)? {
-        guard let colon = text.lastIndex(of: ":"),
-            let port = UInt16(text[text.index(after: colon)...])
-        else { return nil }
-        var host = text[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        guard !host.isEmpty else { return nil }
-        return (String(host), port)
+    /// The time of the steady clock, as systemd counts it.
+    static var microseconds: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
     }
 }

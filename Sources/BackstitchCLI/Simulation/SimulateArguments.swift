@@ -6,6 +6,8 @@ import Foundation
 struct SimulateArguments {
     /// The most steps of a run.
     static let stepsMax = 100_000
+    /// The longest time for a seed, in seconds.
+    static let patienceMax = 86_400
 
     static let seeds = Syntax.Option(
         "seeds", "A..B", "The first and the last seed, or a single one.")
@@ -21,6 +23,9 @@ struct SimulateArguments {
         "fresh", "N", "Runs so many seeds that are drawn from all 64 bits.")
     static let from = Syntax.Option(
         "from", "NUMBER", "Draws the fresh seeds of an earlier run, which told this number.")
+    static let patience = Syntax.Option(
+        "patience", "SECONDS",
+        "When a seed counts as one that does not end; 300 unless given.")
     static let script = Syntax.Option("script", "FILE", "Runs a script instead of seeds.")
     static let shrink = Syntax.Option("shrink", nil, "Writes a short script of a failure.")
 
@@ -38,6 +43,9 @@ struct SimulateArguments {
 
     init(_ arguments: Arguments) throws {
         shrinks = arguments.has(Self.shrink)
+        if let seconds = try Self.number(arguments, Self.patience, 1...Self.patienceMax) {
+            options.patience = .seconds(seconds)
+        }
         if let path = arguments.text(Self.script) {
             let others = [
                 Self.seeds, Self.fresh, Self.from, Self.devices, Self.steps, Self.profile,

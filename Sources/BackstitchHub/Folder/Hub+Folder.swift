@@ -9,19 +9,23 @@ extension Hub {
     public convenience init(
         at directory: String, configuration: HubConfiguration = HubConfiguration()
     ) async throws {
-        let storage = try LMDBHubStorage(at: directory)
+        let pool = WorkPool(configuration.limits, .system)
+        let storage = try LMDBHubStorage(at: directory, readers: pool)
         let files = try FolderFiles(folder: directory + "/assets", of: directory)
         try await self.init(
-            storage: storage, files: files, configuration: configuration, machine: .system)
+            storage: storage, files: files, configuration: configuration, machine: .system,
+            pool: pool)
     }
 
     /// A hub that keeps its records in memory; assets go to a folder that the caller removes.
     public static func temporary(
         assetFolder: String, configuration: HubConfiguration = HubConfiguration()
     ) async throws -> Hub {
-        try await Hub(
-            storage: LMDBHubStorage.temporary(), files: FolderFiles(folder: assetFolder),
-            configuration: configuration, machine: .system)
+        let pool = WorkPool(configuration.limits, .system)
+        return try await Hub(
+            storage: LMDBHubStorage.temporary(readers: pool),
+            files: FolderFiles(folder: assetFolder), configuration: configuration,
+            machine: .system, pool: pool)
     }
 
     /// Whether a folder holds a hub.

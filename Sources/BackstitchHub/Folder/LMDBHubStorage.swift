@@ -14,6 +14,8 @@ package final class LMDBHubStorage: HubStorage {
     private let environment: Environment
     private let database: Database
     private let writes = GroupCommit(WriteQueue())
+    private let readers: WorkPool
+    private let others = Locked<OthersWatch?>(nil)
 
     private struct WriteQueue: JobQueue {
         var waiting = FairQueue<any QueuedWrite>()
@@ -24,11 +26,12 @@ package final class LMDBHubStorage: HubStorage {
 
     /// Opens the storage in a folder, which is made if it does not exist.
     ///
+    /// - Parameter readers: The threads that read; nil for some of its own.
     /// - Throws: A failure that says what to do if the folder is of another format.
-    package convenience init(at directory: String) throws {
+    package convenience init(at directory: String, readers: WorkPool? = nil) throws {
         var options = Self.options
         options.usesRedoFile = true
-        try self.init(Environment.open(at: directory, options: options))
+        try self.init(Environment.open(at: directory, options: options), readers)
         try prepareFormat(directory)
     }
 
@@ -84,7 +87,7 @@ package final class LMDBHubStorage: HubStorage {
     /// The version of the layout of what is stored; nil if nothing is.
     var format: Int? {
         get throws {
-            try read { transaction in try HubFormat.version(of: transaction) }
+            try readNow { transaction in try HubFormat.version(of: transaction) }
         }
     }
 
@@ -92,21 +95,51 @@ package final class LMDBHubStorage: HubStorage {
     func checkPages() throws { try environment.checkPages() }
 
     /// A storage that leaves nothing behind.
-    package static func temporary() throws -> LMDBHubStorage {
-        try LMDBHubStorage(Environment.temporary(options: options))
+    package static func temporary(readers: WorkPool? = nil) throws -> LMDBHubStorage {
+        try LMDBHubStorage(Environment.temporary(options: options), readers)
     }
 
     private static let databaseName = "hub"
     private static let options = EnvironmentOptions(databases: [databaseName])
 
-    private init(_ environment: Environment) throws {
+    private init(_ environment: Environment, _ readers: WorkPool? = nil) throws {
         self.environment = environment
+        self.readers = readers ?? WorkPool(HubLimits())
         database = try environment.database(Self.databaseName)
     }
 
-    package func close() { environment.close() }
+    package func close() {
+        others.withLock { $0 }?.stop()
+        readers.stop()
+        environment.close()
+    }
 
-    package func read<R>(
+    package func read<R: Sendable>(
+        _ lane: WorkPool.Lane, _ work: RequestWork,
+        _ body: @escaping @Sendable (any HubReading) throws -> R
+    ) async throws -> R {
+        try await readers.run(lane, work) { [self] in try snapshot(work, body) }
+    }
+
+    package func submitRead<R: Sendable>(
+        _ lane: WorkPool.Lane, _ work: RequestWork,
+        _ body: @escaping @Sendable (any HubReading) throws -> R,
+        answer: @escaping @Sendable (Result<R, any Error>) -> Void
+    ) {
+        readers.submit(lane, work) { [self] in
+            answer(Result { try snapshot(work, body) })
+        } refuse: {
+            answer(.failure(WorkGivenUp()))
+        }
+    }
+
+    package func readAtHand<R>(
+        _ work: RequestWork, _ body: (any HubReading) throws -> R
+    ) throws -> R? {
+        try snapshot(work, body)
+    }
+
+    private func snapshot<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         try environment.read {
@@ -116,6 +149,7 @@ package final class LMDBHubStorage: HubStorage {
 
     package func write<R: Sendable>(
         _ work: RequestWork, to partitions: Partitions,
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
@@ -125,12 +159,13 @@ package final class LMDBHubStorage: HubStorage {
         }
     }
 
-    package func refuseWrites() {
+    package func refuseWork() {
+        readers.stop()
         let refused = writes.withQueue { queue in
             queue.isRefusing = true
             return queue.waiting.removeAll()
         }
-        for write in refused { write.fail(WorkGivenUp()) }
+        for write in refused { write.finish(WorkGivenUp()) }
     }
 
     private func enqueue(_ write: any QueuedWrite) {
@@ -142,78 +177,65 @@ package final class LMDBHubStorage: HubStorage {
         } commit: { [self] first in
             commit(first)
         }
-        if isRefused { write.fail(WorkGivenUp()) }
+        if isRefused { write.finish(WorkGivenUp()) }
     }
 
-    /// Commits a write, and those that come after it as far as they fit; if one fails after it
-    /// wrote, the others again without it, as ``CommitPlan`` says.
+    /// Commits a write, and those that come after it as far as they fit.
     private func commit(_ first: any QueuedWrite) {
-        var batch = [first]
-        var failed: Set<Int> = []
-        var plan: CommitPlan?
-        while let part = plan.map(\.next) ?? 0..<batch.count {
-            // While none has failed, more are taken.
-            let isFirst = plan == nil
-            do {
-                if plan?.runsAny ?? true {
-                    try environment.write { transaction in
-                        var cost = 0
-                        var index = part.lowerBound
-                        while index < (isFirst ? batch.count : part.upperBound) {
-                            if !failed.contains(index) {
-                                cost += try run(batch[index], transaction.access, at: index)
-                            }
-                            index += 1
-                            if isFirst, index == batch.count, index < Self.writesPerCommitMax,
-                                cost < Self.costPerCommitMax, let write = writes.another()
-                            {
-                                batch.append(write)
-                            }
-                        }
+        let others = others.withLock { $0 }
+        writes.commit(first, jobsMax: Self.writesPerCommitMax) { writes in
+            var committed: UInt64 = 0
+            try environment.write { transaction in
+                writes.begin()
+                others?.look(at: transaction.access.commit)
+                var cost = 0
+                while let (place, write) = writes.next(takesMore: cost < Self.costPerCommitMax) {
+                    do {
+                        cost += try run(write, transaction.access, at: place)
+                    } catch let error where !(error is JobFailed) {
+                        writes.refuse(place, error)
                     }
                 }
-                let all = isFirst ? 0..<batch.count : part
-                end(all.filter { !failed.contains($0) }.map { batch[$0] }) { $0.finish() }
-            } catch let culprit as Culprit {
-                failed.insert(culprit.index)
-                plan = plan ?? CommitPlan(count: batch.count)
-                plan?.failed(at: culprit.index)
-                end([batch[culprit.index]]) { $0.finish() }
-                continue
-            } catch {
-                let all = isFirst ? 0..<batch.count : part
-                end(all.filter { !failed.contains($0) }.map { batch[$0] }) { $0.fail(error) }
+                let access = transaction.access
+                committed = access.commit + (access.changeCount > 0 ? 1 : 0)
             }
-            if isFirst { return }
-            plan?.ended()
+            others?.note(committed)
+        } finish: { ended in
+            writes.withQueue { queue in
+                for (write, _) in ended {
+                    queue.waiting.charge(write.work.meter.cost, to: write.work.client)
+                }
+            }
+            for (write, error) in ended { write.finish(error) }
         }
     }
 
     /// Runs a write in a transaction.
     ///
     /// - Returns: What it cost.
-    /// - Throws: ``Culprit`` if it threw after it had changed something.
+    /// - Throws: What it threw, as ``JobFailed`` if it had changed something.
     private func run(
-        _ write: any QueuedWrite, _ access: Access, at index: Int
+        _ write: any QueuedWrite, _ access: Access, at place: Int
     ) throws -> Int {
         let (changes, cost) = (access.changeCount, write.work.meter.cost)
-        let view = LMDBHubTransaction(
-            access: access, database: database, work: write.work, partitions: write.partitions)
-        if !write.run(view), access.changeCount != changes { throw Culprit(index: index) }
+        do {
+            try write.run(
+                LMDBHubTransaction(
+                    access: access, database: database, work: write.work,
+                    partitions: write.partitions))
+        } catch {
+            throw access.changeCount == changes ? error : JobFailed(place, error)
+        }
         return write.work.meter.cost - cost
     }
 
-    private func end(_ writes: [any QueuedWrite], _ answer: (any QueuedWrite) -> Void) {
-        self.writes.withQueue { queue in
-            for write in writes {
-                queue.waiting.charge(write.work.meter.cost, to: write.work.client)
-            }
+    package func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {
+        let watch = OthersWatch(environment, wake)
+        others.withLock { others in
+            others?.stop()
+            others = watch
         }
-        writes.forEach(answer)
-    }
-
-    private struct Culprit: Error {
-        let index: Int
+        watch.start()
     }
 }
 
@@ -223,12 +245,10 @@ private protocol QueuedWrite: AnyObject, Sendable {
     var work: RequestWork { get }
     /// Where it writes.
     var partitions: Partitions { get }
-    /// Runs it; false if it threw.
-    func run(_ transaction: LMDBHubTransaction) -> Bool
-    /// Answers its caller with what the last run gave.
-    func finish()
-    /// Answers its caller with a failure of the commit.
-    func fail(_ error: any Error)
+    /// Runs it.
+    func run(_ transaction: LMDBHubTransaction) throws
+    /// Answers its caller: with a failure, or with what the last run gave.
+    func finish(_ error: (any Error)?)
 }
 
 /// Invariant: once it waits, it is run and answered on the writer thread alone, so that nothing else
@@ -238,7 +258,7 @@ private final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable 
     let partitions: Partitions
     private let body: @Sendable (any HubWriting) throws -> R
     private let continuation: CheckedContinuation<R, any Error>
-    private var result: Result<R, any Error>?
+    private var result: R?
 
     init(
         work: RequestWork, partitions: Partitions,
@@ -251,24 +271,18 @@ private final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable 
         self.continuation = continuation
     }
 
-    func run(_ transaction: LMDBHubTransaction) -> Bool {
-        let result = Result {
-            // It waited; from here on it has its bound by what it may do, and not by a clock.
-            try work.check()
-            work.unlimit()
-            return try body(transaction)
-        }
-        self.result = result
-        if case .success = result { return true }
-        return false
+    func run(_ transaction: LMDBHubTransaction) throws {
+        // It waited; from here on it has its bound by what it may do, and not by a clock.
+        try work.check()
+        work.unlimit()
+        result = try body(transaction)
     }
 
-    func finish() {
+    func finish(_ error: (any Error)?) {
+        if let error { return continuation.resume(throwing: error) }
         guard let result else { preconditionFailure("A write ended before it ran.") }
-        continuation.resume(with: result)
+        continuation.resume(returning: result)
     }
-
-    func fail(_ error: any Error) { continuation.resume(throwing: error) }
 }
 
 /// A transaction of LMDB, as the hub sees it.

@@ -46,6 +46,7 @@ final class ConnectionTable: @unchecked Sendable {
         var arriving: Set<Int32> = []
         var shares: [String: Share] = [:]
         var lastNumber = 0
+        var starts = 0
         var answering = 0
         var replying = 0
         var replyBytes = 0
@@ -143,6 +144,7 @@ final class ConnectionTable: @unchecked Sendable {
         let key = ConnectionKey(pointer: connection)
         state.withLock { state in
             state.lastNumber += 1
+            state.starts += 1
             state.arriving.remove(descriptor)
             state.entries[key.pointer] = Entry(
                 descriptor: descriptor, address: address, number: state.lastNumber,
@@ -183,6 +185,16 @@ final class ConnectionTable: @unchecked Sendable {
             state.entries[key.pointer]?.work = work
             state.entries[key.pointer]?.since = now
             state.answering += 1
+        }
+    }
+
+    /// Notes that a body may come, for whose head the connection waited.
+    func noteAdmission(_ connection: OpaquePointer) {
+        let key = ConnectionKey(pointer: connection)
+        let deadline = Self.now + limits.bodySeconds
+        state.withLock { state in
+            state.entries[key.pointer]?.work = nil
+            state.entries[key.pointer]?.deadline = deadline
         }
     }
 
@@ -273,10 +285,17 @@ final class ConnectionTable: @unchecked Sendable {
         for work in works { work.giveUp() }
     }
 
-    static var now: Int {
+    /// How many connections there were.
+    var startCount: Int { state.withLock { $0.starts } }
+
+    /// Seconds of the steady clock.
+    static var now: Int { nanoseconds / 1_000_000_000 }
+
+    /// Nanoseconds of the steady clock.
+    static var nanoseconds: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 }
 

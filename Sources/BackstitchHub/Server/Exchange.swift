@@ -10,6 +10,9 @@ import Threading
 final class Exchange: @unchecked Sendable {
     private enum Phase {
         case head
+        /// What is known of the sender is being looked up.
+        case admitting
+        case admitted(Hub.Admission, of: HubRequest, length: Int?)
         case body
         case answering
         case answered(HubResponse)
@@ -51,6 +54,8 @@ final class Exchange: @unchecked Sendable {
     ) -> MHD_Result {
         switch phase {
         case .head: return begin(connection, method: method, version: version)
+        case .admitted(let admission, let head, let length):
+            return take(admission, of: head, length, connection)
         case .body where part.count > 0:
             receive(part)
             isConsumed = true
@@ -59,7 +64,7 @@ final class Exchange: @unchecked Sendable {
         case .answered(let response):
             phase = .ended
             return server.queue(response, on: connection, closes: server.isStopping)
-        case .answering, .ended: return .NO
+        case .admitting, .answering, .ended: return .NO
         }
     }
 
@@ -75,21 +80,55 @@ final class Exchange: @unchecked Sendable {
             let arrived = HubRequest(
                 method: head.method, target: target, headers: head.headers,
                 remoteAddress: Self.address(of: connection))
-            let (request, place): (HubRequest, Hub.BodyPlace)
-            switch server.handler.admit(arrived, length) {
-            case .refuse(let response): return refuse(connection, response)
-            case .take(let admitted, let body): (request, place) = (admitted, body)
+            guard let admission = server.handler.admit(arrived, length) else {
+                waitForAdmission(of: arrived, length, connection)
+                return .YES
             }
-            if let length, length > place.bytesMax { throw .bodyTooLarge }
-            server.connections.noteBody(connection, isUpload: place.isFile)
-            receiver = ReceiverBox(BodyReceiver(place, length: length))
-            self.request = request
-            client = request.addressName
-            phase = .body
-            return .YES
+            return take(admission, of: arrived, length, connection)
         } catch {
             return refuse(connection, error.rawValue)
         }
+    }
+
+    /// Lets the connection wait until it is known whether its body may come.
+    private func waitForAdmission(
+        of head: HubRequest, _ length: Int?, _ connection: OpaquePointer
+    ) {
+        phase = .admitting
+        server.connections.noteAnswering(connection, server.handler.makeWork(head))
+        MHD_suspend_connection(connection)
+        let suspended = SuspendedConnection(pointer: connection)
+        // The task is the connection's: the server waits for all of them before it ends.
+        Task { [server] in
+            phase = .admitted(
+                await server.handler.admitLater(head, length), of: head, length: length)
+            server.connections.noteAdmission(suspended.pointer)
+            MHD_resume_connection(suspended.pointer)
+            server.connections.noteResumption()
+        }
+    }
+
+    /// Takes the body of a request that is admitted.
+    private func take(
+        _ admission: Hub.Admission, of head: HubRequest, _ length: Int?,
+        _ connection: OpaquePointer
+    ) -> MHD_Result {
+        let (request, place): (HubRequest, Hub.BodyPlace)
+        switch admission {
+        case .refuse(let response):
+            server.handler.noteAnswer(head, response, 0)
+            return refuse(connection, response)
+        case .take(let admitted, let body): (request, place) = (admitted, body)
+        }
+        if let length, length > place.bytesMax {
+            return refuse(connection, RequestHead.Refusal.bodyTooLarge.rawValue)
+        }
+        server.connections.noteBody(connection, isUpload: place.isFile)
+        receiver = ReceiverBox(BodyReceiver(place, length: length))
+        self.request = request
+        client = request.addressName
+        phase = .body
+        return .YES
     }
 
     /// Takes a part of the body, if there is room for it.
@@ -116,7 +155,7 @@ final class Exchange: @unchecked Sendable {
 
     /// Answers with a status alone.
     private func refuse(_ connection: OpaquePointer, _ status: Int) -> MHD_Result {
-        server.handler.noteRefusal(status)
+        server.handler.noteRefusal(status, Self.address(of: connection))
         return refuse(connection, .refusal(status))
     }
 
@@ -134,10 +173,15 @@ final class Exchange: @unchecked Sendable {
         server.connections.noteAnswering(connection, work)
         MHD_suspend_connection(connection)
         let suspended = SuspendedConnection(pointer: connection)
+        let start = ConnectionTable.nanoseconds
+        let finish = { @Sendable [server, request] (response: HubResponse) in
+            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
+            self.resume(suspended, response)
+        }
         server.handler.submit(request, work) { [server, request] response in
-            if let response { return self.resume(suspended, response) }
+            if let response { return finish(response) }
             // The task is the connection's: the server waits for all of them before it ends.
-            Task { self.resume(suspended, await server.handler.respond(request, work)) }
+            Task { finish(await server.handler.respond(request, work)) }
         }
         return .YES
     }

@@ -4,14 +4,23 @@ import BackstitchHubCore
 protocol HTTPServer: Sendable {
     /// The port that it listens at.
     var port: UInt16 { get }
+    /// How many connections there are.
+    var connectionCount: Int { get }
     /// Takes no more connections, answers what is under way, and ends.
     func stop() async
+    /// Gives new connections another certificate; those that are open keep theirs.
+    func replace(_ tls: MicroHTTPDServer.TLS) throws(HubFailure)
+    /// Whether a new connection is taken up, and what it sends is reacted to, in a time.
+    func isResponsive(within milliseconds: Int) async -> Bool
 }
 
 /// What an engine hands its requests to.
 struct HTTPHandler: Sendable {
-    /// Decides by the head of a request, and the length of its body if that is told.
-    var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Hub.Admission
+    /// Decides by the head of a request, and the length of its body if that is told; nil if that takes a
+    /// while, and ``admitLater`` has to be asked.
+    var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Hub.Admission?
+    /// Decides in any case.
+    var admitLater: @Sendable (_ head: HubRequest, _ length: Int?) async -> Hub.Admission
     /// Ends what was begun for a head whose body did not come.
     var abandon: @Sendable (_ head: HubRequest) -> Void
     /// Notes what a request costs, so that it can be given up.
@@ -21,8 +30,10 @@ struct HTTPHandler: Sendable {
         @Sendable (HubRequest, RequestWork, @escaping @Sendable (HubResponse?) -> Void) -> Void
     /// Answers a request.
     var respond: @Sendable (HubRequest, RequestWork) async -> HubResponse
-    /// Called for each request that the engine itself answers, with the status.
-    var noteRefusal: @Sendable (_ status: Int) -> Void
+    /// Called for each request that the engine itself answers, with the status and whom it is from.
+    var noteRefusal: @Sendable (_ status: Int, _ address: String) -> Void
+    /// Called for each other request, with its answer and how long that took, in nanoseconds.
+    var noteAnswer: @Sendable (HubRequest, HubResponse, _ nanoseconds: Int) -> Void
     /// Whether connections of an address are counted; those of a proxy are many people's.
     var countsConnections: @Sendable (_ address: String) -> Bool
     /// Called several times a second.

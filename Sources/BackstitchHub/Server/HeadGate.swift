@@ -32,7 +32,7 @@ final class HeadGate: Sendable {
     /// - Parameter socket: Listens; the gate closes it.
     init(
         socket: Int32, limits: HTTPLimits, mayConnect: @escaping MayConnect,
-        noteRefusal: @escaping @Sendable (Int) -> Void, handOn: @escaping HandOn
+        noteRefusal: @escaping @Sendable (Int, String) -> Void, handOn: @escaping HandOn
     ) throws(HubFailure) {
         self.limits = limits
         queue = backstitch_queue()
@@ -91,7 +91,7 @@ final class HeadGate: Sendable {
         let queue: Int32
         let limits: HTTPLimits
         let mayConnect: MayConnect
-        let noteRefusal: @Sendable (Int) -> Void
+        let noteRefusal: @Sendable (Int, String) -> Void
         let handOn: HandOn
         private var lastNumber = 0
         private var guests: [Int32: Guest] = [:]
@@ -103,7 +103,7 @@ final class HeadGate: Sendable {
 
         init(
             socket: Int32, queue: Int32, limits: HTTPLimits, mayConnect: @escaping MayConnect,
-            noteRefusal: @escaping @Sendable (Int) -> Void, handOn: @escaping HandOn
+            noteRefusal: @escaping @Sendable (Int, String) -> Void, handOn: @escaping HandOn
         ) {
             self.socket = socket
             self.queue = queue
@@ -200,7 +200,8 @@ final class HeadGate: Sendable {
         }
 
         private mutating func refuse(_ descriptor: Int32, _ status: Int) {
-            noteRefusal(status)
+            noteRefusal(
+                status, guests[descriptor].map { SocketAddress.host(of: $0.address) } ?? "")
             let answer = HubResponse.refusal(status).bytes
             // It fits into the empty buffer of the socket.
             _ = answer.withUnsafeBytes {

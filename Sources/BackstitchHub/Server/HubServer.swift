@@ -1,4 +1,6 @@
 public import BackstitchHubCore
+import CloudKitWire
+import Glibc
 
 /// Brings a hub onto the network, over HTTP or HTTPS.
 public final class HubServer: Sendable {
@@ -21,20 +23,115 @@ public final class HubServer: Sendable {
         public var trustedProxies: [String] = []
         /// What is taken from clients.
         public var limits = HTTPLimits()
+        /// The name or address of a second socket, without encryption, for `/healthz`, `/ready` and
+        /// `/metrics`. If there is one, the first one has only `/healthz` of these.
+        public var metricsHost: String?
+        /// The port of the second socket; 0 for one that is free.
+        public var metricsPort: UInt16 = 0
+        /// The folder of the hub, for the figures of its disk; nil if it has none.
+        public var folder: String?
+        /// Takes a line of JSON for each request. It holds no credentials and no data.
+        public var accessLog: (@Sendable (_ line: String) -> Void)?
+        /// Takes a line of JSON for each failed sign-in, and each request that was denied.
+        public var auditLog: (@Sendable (_ line: String) -> Void)?
 
         /// The defaults: loopback, any port.
         public init() {}
+
+        /// The address that a server would listen at.
+        public var url: String {
+            Self.url(certificatePEM == nil ? "http" : "https", host, port)
+        }
+
+        /// The address of the metrics, if they have a socket of their own.
+        public var metricsURL: String? {
+            metricsHost.map { Self.url("http", $0, metricsPort) + "/metrics" }
+        }
+
+        private static func url(_ scheme: String, _ host: String, _ port: UInt16) -> String {
+            "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        }
+    }
+
+    /// Which pages a socket has.
+    private enum Audience {
+        case everybody
+        case clients
+        case operators
+
+        func mayAsk(for request: HubRequest) -> Bool {
+            switch self {
+            case .everybody: true
+            case .clients: !request.isForOperators || request.callName == "healthz"
+            case .operators: request.isForOperators
+            }
+        }
     }
 
     private let server: any HTTPServer
+    private let operators: (any HTTPServer)?
     /// The address that the server listens at.
     public let url: String
+    /// The address of the metrics, if they have a socket of their own.
+    public let metricsURL: String?
 
     /// Begins to serve.
     ///
     /// - Throws: A failure whose message says what to do.
     public init(_ hub: Hub, configuration: Configuration = Configuration()) throws {
-        let tls = try Self.tls(configuration)
+        let (tls, proxies) = try Self.checked(configuration)
+        try hub.beginServing()
+        let observer = Observer(hub, configuration)
+        func handler(for audience: Audience) -> HTTPHandler {
+            Self.handler(
+                hub, proxies, observer, audience,
+                requestsMax: configuration.limits.requestsPerAddress)
+        }
+        let host = configuration.metricsHost
+        let server = try MicroHTTPDServer(
+            host: configuration.host, port: configuration.port, tls: tls,
+            limits: configuration.limits,
+            handler: handler(for: host == nil ? .everybody : .clients))
+        self.server = server
+        var configuration = configuration
+        configuration.port = server.port
+        if let host {
+            var limits = configuration.limits
+            limits.connections = min(limits.connections, Self.operatorConnections)
+            let operators = try MicroHTTPDServer(
+                host: host, port: configuration.metricsPort, tls: nil, limits: limits,
+                handler: handler(for: .operators))
+            configuration.metricsPort = operators.port
+            self.operators = operators
+        } else {
+            operators = nil
+        }
+        url = configuration.url
+        metricsURL = configuration.metricsURL
+        hub.setServerURL(url)
+        let startMilliseconds = hub.configuration.clock.milliseconds()
+        hub.setServerMetrics(
+            MetricSource { [connections = server.connections, folder = configuration.folder] in
+                observer.metrics.families + connections.families
+                    + (folder.map { FolderFigures.families(of: $0) } ?? [])
+                    + ProcessFigures.families(startMilliseconds: startMilliseconds)
+            })
+    }
+
+    private static let operatorConnections = 64
+
+    /// Checks a configuration without listening.
+    ///
+    /// - Throws: The failure that a server with it would begin with, as far as that can be told: whether
+    ///   the address is free is not.
+    public static func check(_ configuration: Configuration) throws {
+        if let tls = try checked(configuration).tls { try MicroHTTPDServer.check(tls) }
+    }
+
+    private static func checked(
+        _ configuration: Configuration
+    ) throws(HubFailure) -> (tls: MicroHTTPDServer.TLS?, proxies: TrustedProxies) {
+        let tls = try tls(configuration)
         guard
             tls != nil || configuration.allowsPlainHTTP
                 || ListenSocket.isLoopback(configuration.host)
@@ -43,21 +140,34 @@ public final class HubServer: Sendable {
                 "'\(configuration.host)' is reached from other machines. Give a certificate, or allow "
                     + "plain HTTP where a proxy is in front.")
         }
-        try hub.beginServing()
-        server = try MicroHTTPDServer(
-            host: configuration.host, port: configuration.port, tls: tls,
-            limits: configuration.limits,
-            handler: Self.handler(
-                hub, TrustedProxies(configuration.trustedProxies),
-                requestsMax: configuration.limits.requestsPerAddress))
-        let isVersion6 = configuration.host.contains(":")
-        let host = isVersion6 ? "[\(configuration.host)]" : configuration.host
-        url = "\(tls == nil ? "http" : "https")://\(host):\(server.port)"
-        hub.setServerURL(url)
+        return (tls, try TrustedProxies(configuration.trustedProxies))
     }
 
     /// Takes no more connections, answers what is under way, and ends. The hub stays open.
-    public func stop() async { await server.stop() }
+    public func stop() async {
+        await server.stop()
+        await operators?.stop()
+    }
+
+    /// Gives new connections another certificate; those that are open keep theirs.
+    ///
+    /// - Throws: A failure if the certificate and its key can't be used, or if the server has no
+    ///   encryption. Then all stays as it was.
+    public func replaceCertificate(pem: String, keyPEM: String) throws {
+        try server.replace(MicroHTTPDServer.TLS(certificate: pem, key: keyPEM))
+    }
+
+    /// Whether what accepts connections and reads requests still does.
+    ///
+    /// It is asked by a connection as clients make them, and answers it itself.
+    ///
+    /// - Parameter milliseconds: How long it may take.
+    public func isResponsive(within milliseconds: Int) async -> Bool {
+        await server.isResponsive(within: milliseconds)
+    }
+
+    /// How many connections there are.
+    public var connectionCount: Int { server.connectionCount }
 
     private static func tls(
         _ configuration: Configuration
@@ -71,15 +181,18 @@ public final class HubServer: Sendable {
     }
 
     private static func handler(
-        _ hub: Hub, _ proxies: TrustedProxies, requestsMax: Int
+        _ hub: Hub, _ proxies: TrustedProxies, _ observer: Observer, _ audience: Audience,
+        requestsMax: Int
     ) -> HTTPHandler {
         let admission = AddressGate(hub: hub, requestsMax: requestsMax)
         return HTTPHandler(
             admit: { head, length in
-                var head = head
-                head.remoteAddress = proxies.client(
-                    peer: head.remoteAddress, headers: head.headers)
-                return hub.admission(of: head, length: length)
+                let head = proxies.behind(head)
+                guard audience.mayAsk(for: head) else { return .refuse(hub.notFound(head)) }
+                return hub.admissionAtOnce(of: head, length: length)
+            },
+            admitLater: { head, length in
+                await hub.admission(of: proxies.behind(head), length: length)
             },
             abandon: { hub.abandon($0) },
             makeWork: { hub.makeWork(for: $0) },
@@ -87,11 +200,94 @@ public final class HubServer: Sendable {
                 admission.submit(request, work, answer)
             },
             respond: { request, work in await admission.respond(to: request, work) },
-            noteRefusal: { hub.countRefusal(status: $0) },
+            noteRefusal: { observer.noteRefusal($0, $1) },
+            noteAnswer: { observer.noteAnswer($0, $1, $2) },
             countsConnections: { !proxies.isTrusted($0) },
             tick: { hub.tick() },
             willStop: { hub.releaseWaiters() },
             refuseWork: { hub.refuseWork() })
+    }
+}
+
+/// Counts and writes down what a server answered.
+private struct Observer: Sendable {
+    let metrics = ServerMetrics()
+    private let hub: Hub
+    private let accessLog: (@Sendable (String) -> Void)?
+    private let auditLog: (@Sendable (String) -> Void)?
+
+    init(_ hub: Hub, _ configuration: HubServer.Configuration) {
+        self.hub = hub
+        accessLog = configuration.accessLog
+        auditLog = configuration.auditLog
+    }
+
+    func noteRefusal(_ status: Int, _ address: String) {
+        hub.countRefusal(status: status)
+        guard let accessLog else { return }
+        accessLog(
+            ServedRequest(
+                time: hub.configuration.clock.milliseconds(), address: address, call: "refused",
+                status: status
+            ).accessLine)
+    }
+
+    func noteAnswer(_ request: HubRequest, _ response: HubResponse, _ nanoseconds: Int) {
+        let call = request.callName
+        let (requestBytes, responseBytes) = (request.body.byteCount, response.sentByteCount)
+        metrics.note(
+            call, nanoseconds: nanoseconds, requestBytes: requestBytes,
+            responseBytes: responseBytes)
+        guard accessLog != nil || auditLog != nil else { return }
+        let served = ServedRequest(
+            time: hub.configuration.clock.milliseconds(), address: request.remoteAddress,
+            method: request.method, call: call, status: response.status,
+            nanoseconds: nanoseconds, requestBytes: requestBytes, responseBytes: responseBytes,
+            identifier: response.header(ServedRequest.identifierHeader),
+            signedIn: request.signedIn,
+            trace: request.header(TraceParent.header).flatMap { TraceParent($0) })
+        accessLog?(served.accessLine)
+        if let auditLog, let line = served.auditLine { auditLog(line) }
+    }
+}
+
+extension HubRequest.Body {
+    fileprivate var byteCount: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .file(_, let byteCount, _): byteCount
+        }
+    }
+}
+
+extension HubResponse {
+    /// The bytes of the body; a file has those that it has now.
+    fileprivate var sentByteCount: Int {
+        switch body {
+        case .bytes(let bytes): return bytes.count
+        case .filePart(_, _, let byteCount): return byteCount
+        case .file(let path):
+            var status = stat()
+            return stat(path, &status) == 0 ? Int(status.st_size) : 0
+        }
+    }
+
+    fileprivate func header(_ name: String) -> String? {
+        headers.first { $0.name == name }?.value
+    }
+}
+
+extension ConnectionTable {
+    fileprivate var families: [MetricFamily] {
+        [
+            MetricFamily(.gauge, "backstitch_hub_connections", "Connections.", count),
+            MetricFamily(
+                .counter, "backstitch_hub_connections_total", "Connections that there were.",
+                startCount),
+            MetricFamily(
+                .gauge, "backstitch_hub_requests_under_way",
+                "Requests that are answered, long polls among them.", answeringCount),
+        ]
     }
 }
 

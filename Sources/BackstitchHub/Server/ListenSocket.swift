@@ -41,6 +41,41 @@ struct ListenSocket: ~Copyable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
+    /// Whether who listens at an address takes up a connection and reacts to what it sends: by an
+    /// answer, or by closing it, as an engine does that expects encryption. It waits for it.
+    static func reacts(host: String, port: UInt16, within milliseconds: Int) -> Bool {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, String(port), &hints, &list) == 0, let list else { return false }
+        defer { freeaddrinfo(list) }
+        let info = list.pointee
+        let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(info.ai_family, info.ai_socktype | flags, info.ai_protocol)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        func waits(for events: Int32) -> Bool {
+            var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+            var left = milliseconds / 2
+            let end = ConnectionTable.nanoseconds + left * 1_000_000
+            while true {
+                let ready = poll(&waiting, 1, Int32(left))
+                // A signal, of which a process has many, says nothing of the socket.
+                guard ready < 0, errno == EINTR else { return ready > 0 }
+                left = max(0, (end - ConnectionTable.nanoseconds) / 1_000_000)
+            }
+        }
+        guard connect(descriptor, info.ai_addr, info.ai_addrlen) == 0 || errno == EINPROGRESS,
+            waits(for: POLLOUT)
+        else { return false }
+        let request = Array(
+            "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+        guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
+            return false
+        }
+        return waits(for: POLLIN)
+    }
+
     /// Gives the descriptor away: whoever takes it closes it.
     mutating func release() -> Int32 {
         defer { descriptor = -1 }

@@ -11,16 +11,16 @@ import Threading
 /// answers some bad heads twice and takes others. It parses the requests that follow on a connection, and
 /// all under TLS, on its own.
 ///
-/// Invariant: the daemon, the gate and the timer are set in `init`, and then touched by the first call of
-/// ``stop()`` alone; all else never changes or is behind a lock.
+/// Invariant: the gate and the timer are set in `init`, and then touched by the first call of ``stop()``
+/// alone; all else never changes or is behind a lock.
 final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     let limits: HTTPLimits
     let handler: HTTPHandler
     let connections: ConnectionTable
     let bodies: ByteBudget
     let port: UInt16
-    private var daemon: OpaquePointer?
-    private let stopping = Locked(false)
+    private let host: String
+    private let state = Locked(State())
     private var timer: (any DispatchSourceTimer)?
     /// Looks at heads before the library does; nil if they are encrypted.
     private var gate: HeadGate?
@@ -37,6 +37,17 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         var key: String
     }
 
+    /// The library's part. A daemon has one certificate for all its life, so that each new one takes a
+    /// new daemon at the same socket, and the old one goes on until its connections have ended.
+    private struct State {
+        var daemon: OpaquePointer?
+        var retired: [OpaquePointer] = []
+        /// What the daemon listens at; -1 if it is the gate that listens.
+        var socket: Int32 = -1
+        var isStopping = false
+        var isReplacing = false
+    }
+
     /// Begins to serve.
     init(
         host: String, port: UInt16, tls: TLS?, limits: HTTPLimits, handler: HTTPHandler
@@ -48,8 +59,15 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         bodies = ByteBudget(bytes: limits.bodiesBytes, perClient: limits.bodiesBytesPerAddress)
         var socket = try ListenSocket(host: host, port: port)
         self.port = socket.port
-        try start(tls == nil ? nil : socket.descriptor, tls)
+        self.host = host
+        let daemon = try Self.start(
+            tls == nil ? nil : socket.descriptor, tls, limits,
+            context: Unmanaged.passUnretained(self).toOpaque())
         let descriptor = socket.release()
+        state.withLock { state in
+            state.daemon = daemon
+            state.socket = tls == nil ? -1 : descriptor
+        }
         if tls == nil { try startGate(descriptor) }
         startTimer()
     }
@@ -61,7 +79,18 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     }
 
     /// Whether requests are no longer taken.
-    var isStopping: Bool { stopping.withLock { $0 } }
+    var isStopping: Bool { state.withLock { $0.isStopping } }
+
+    var connectionCount: Int { connections.count }
+
+    func isResponsive(within milliseconds: Int) async -> Bool {
+        await withCheckedContinuation { continuation in
+            SystemThread.detach { [port, host] in
+                continuation.resume(
+                    returning: ListenSocket.reacts(host: host, port: port, within: milliseconds))
+            }
+        }
+    }
 
     private func startGate(_ descriptor: Int32) throws(HubFailure) {
         gate = try HeadGate(
@@ -70,7 +99,9 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
                 self?.mayConnect(address, waiting: waiting) ?? false
             }, noteRefusal: handler.noteRefusal
         ) { [weak self] descriptor, address in
-            guard let self, let daemon, connections.noteArrival(descriptor) else {
+            guard let self, let daemon = self.state.withLock({ $0.daemon }),
+                connections.noteArrival(descriptor)
+            else {
                 close(descriptor)
                 return
             }
@@ -86,8 +117,14 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         }
     }
 
-    private func start(_ descriptor: Int32?, _ tls: TLS?) throws(HubFailure) {
-        let context = Unmanaged.passUnretained(self).toOpaque()
+    /// Starts a daemon.
+    ///
+    /// - Parameters:
+    ///   - descriptor: What it listens at; nil if connections are handed to it.
+    ///   - context: The server that its callbacks get.
+    private static func start(
+        _ descriptor: Int32?, _ tls: TLS?, _ limits: HTTPLimits, context: UnsafeMutableRawPointer?
+    ) throws(HubFailure) -> OpaquePointer {
         let threads = max(2, limits.threads)
         // Each thread of the library has its part of them, and waits for itself for ever when it is
         // handed a connection beyond that (0.9.75). So the part of each is enough for all that there may
@@ -120,7 +157,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         defer { texts.forEach { free($0) } }
         if let tls {
             flags |= MHD_USE_TLS.rawValue
-            texts = [strdup(tls.key), strdup(tls.certificate), strdup(Self.tlsPriorities)]
+            texts = [strdup(tls.key), strdup(tls.certificate), strdup(tlsPriorities)]
             options += [
                 option(.HTTPS_MEM_KEY, 0, texts[0]),
                 option(.HTTPS_MEM_CERT, 0, texts[1]),
@@ -128,18 +165,71 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             ]
         }
         options.append(option(.END, 0))
-        daemon = backstitch_start_daemon(
+        let daemon = backstitch_start_daemon(
             flags, policyCallback, accessCallback, context, &options)
-        guard daemon != nil else {
+        guard let daemon else {
             throw HubFailure(
                 tls == nil
                     ? "The HTTP server can't be started. Check the limits of the system."
                     : "The HTTP server can't be started. Check that certificate and key are in PEM "
                         + "and belong together.")
         }
+        return daemon
     }
 
-    private func option(
+    /// Checks that the library takes a certificate and its key.
+    static func check(_ tls: TLS) throws(HubFailure) {
+        MHD_stop_daemon(try start(nil, tls, HTTPLimits(), context: nil))
+    }
+
+    /// Gives new connections another certificate; those that are open keep theirs.
+    ///
+    /// - Throws: A failure if the library does not take it; then all stays as it was.
+    func replace(_ tls: TLS) throws(HubFailure) {
+        let isFree = state.withLock { state in
+            guard !state.isReplacing, !state.isStopping, state.socket >= 0 else { return false }
+            state.isReplacing = true
+            return true
+        }
+        guard isFree else {
+            throw HubFailure("There is no certificate to replace, or it is being replaced already.")
+        }
+        defer { state.withLock { $0.isReplacing = false } }
+        let socket = fcntl(state.withLock { $0.socket }, F_DUPFD_CLOEXEC, 0)
+        guard socket >= 0 else {
+            let reason = String(cString: strerror(errno))
+            throw HubFailure("The certificate can't be replaced: \(reason).")
+        }
+        let new: OpaquePointer
+        do throws(HubFailure) {
+            new = try Self.start(
+                socket, tls, limits, context: Unmanaged.passUnretained(self).toOpaque())
+        } catch {
+            close(socket)
+            throw error
+        }
+        // Both accept for a moment. What the old one has accepted stays its own.
+        guard let old = state.withLock({ $0.daemon }) else { return }
+        let oldSocket = MHD_quiesce_daemon(old)
+        if oldSocket >= 0 { close(oldSocket) }
+        state.withLock { state in
+            state.daemon = new
+            state.socket = socket
+            state.retired.append(old)
+        }
+    }
+
+    /// Ends the daemons of earlier certificates that have no connection left.
+    private func stopRetired() {
+        let ended = state.withLock { state in
+            let ended = state.retired.filter { backstitch_connection_count($0) == 0 }
+            state.retired.removeAll { ended.contains($0) }
+            return ended
+        }
+        for daemon in ended { MHD_stop_daemon(daemon) }
+    }
+
+    private static func option(
         _ option: MHD_OPTION, _ value: Int, _ pointer: UnsafeMutableRawPointer? = nil
     ) -> MHD_OptionItem {
         MHD_OptionItem(option: option, value: value, ptr_value: pointer)
@@ -148,9 +238,10 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     private func startTimer() {
         let timer = DispatchSource.makeTimerSource(queue: .global())
         timer.schedule(deadline: .now() + .milliseconds(250), repeating: .milliseconds(250))
-        timer.setEventHandler { [connections, handler] in
+        timer.setEventHandler { [weak self, connections, handler] in
             connections.closeLate()
             handler.tick()
+            self?.stopRetired()
         }
         timer.resume()
         self.timer = timer
@@ -217,11 +308,15 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
 
     /// Takes no more connections, answers what is under way, and ends.
     func stop() async {
-        let isFirst = stopping.withLock { isStopping in
-            defer { isStopping = true }
-            return !isStopping
+        let isFirst = state.withLock { state in
+            defer { state.isStopping = true }
+            return !state.isStopping
         }
-        guard isFirst, let daemon else { return }
+        // A certificate that is being replaced is so in a moment.
+        while isFirst, state.withLock({ $0.isReplacing }) {
+            try? await Task.sleep(nanoseconds: 5_000_000)
+        }
+        guard isFirst, let daemon = state.withLock({ $0.daemon }) else { return }
         let socket = gate == nil ? MHD_quiesce_daemon(daemon) : -1
         await gate?.stop()
         handler.willStop()
@@ -240,9 +335,12 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             try? await Task.sleep(nanoseconds: 5_000_000)
         }
         timer?.cancel()
-        MHD_stop_daemon(daemon)
+        let daemons = state.withLock { state in
+            defer { (state.daemon, state.retired, state.socket) = (nil, [], -1) }
+            return state.retired + [daemon]
+        }
+        for daemon in daemons { MHD_stop_daemon(daemon) }
         if socket >= 0 { close(socket) }
-        self.daemon = nil
         gate = nil
     }
 }

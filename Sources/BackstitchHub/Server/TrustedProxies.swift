@@ -44,6 +44,13 @@ struct TrustedProxies: Sendable {
         return client
     }
 
+    /// A head with the address of its client.
+    func behind(_ head: HubRequest) -> HubRequest {
+        var head = head
+        head.remoteAddress = client(peer: head.remoteAddress, headers: head.headers)
+        return head
+    }
+
     /// Whether an address is a proxy's.
     func isTrusted(_ host: String) -> Bool {
         guard !networks.isEmpty, let address = NetworkAddress(host) else { return false }

@@ -31,10 +31,7 @@ extension HubReading {
     func expect(
         zones ids: [WireZoneID], _ access: DatabaseAccess, _ others: () -> [KeyQuery] = { [] }
     ) {
-        expect {
-            others() + [.key(StateRow.key), .key(DatabaseRow.key(access.partition))]
-                + ids.filter(\.isValid).map { .key(ZoneRow.key(access.partition, $0.zoneName)) }
-        }
+        expect { access.expected(zones: ids) + others() }
     }
 
     /// A zone that is there.
@@ -63,13 +60,6 @@ extension HubReading {
             return true
         }
         return count
-    }
-
-    /// The record of a name that is there.
-    func liveRecord(_ name: String, in place: ZonePlace) throws -> StoredRecord? {
-        guard ServiceNames.isRecordName(name) else { return nil }
-        let view = StoredZoneView(transaction: self, place: place, now: 0)
-        return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
     }
 }
 
@@ -157,6 +147,17 @@ extension WireZoneID {
 }
 
 extension DatabaseAccess {
+    /// What is read of the database and of zones in it.
+    func expected(zones ids: [WireZoneID]) -> [KeyQuery] {
+        [.key(StateRow.key), .key(DatabaseRow.key(partition))]
+            + ids.filter(\.isValid).map { .key(ZoneRow.key(partition, $0.zoneName)) }
+    }
+
+    /// All zones of the database.
+    func expectedZones(_ limits: HubLimits) -> KeyQuery {
+        .first(limits.zonesPerDatabase + 1, of: HubKey(partition, .zone))
+    }
+
     /// Whether a zone id can mean a zone of this database.
     func owns(_ id: WireZoneID) -> Bool {
         guard let owner = id.ownerRecordName, owner != WireZoneID.placeholderOwner else {

@@ -5,21 +5,15 @@ import Threading
 /// Notifications are hints: they are kept in memory, bounded and without repetitions, and a device
 /// that missed one finds out when it synchronises the next time. A device has a box from the moment
 /// that it gets its address, or asks at it, until it has not asked for a time.
-final class CourierBoard: Sendable {
+final class CourierBoard: CourierBoxes {
     /// The most notifications that wait for one device; then the oldest goes.
     static let notificationsMax = 32
     /// The most devices that notifications are held for; further ones have to wait at their address
     /// to get any.
     static let boxesMax = 100_000
 
-    /// A user, of whose devices some listen.
-    struct Listener: Hashable {
-        var realm: UInt32
-        var userRecordName: String
-    }
-
     private struct Box {
-        var listener: Listener
+        var listener: CourierListener
         var notifications: [CourierNotification] = []
         var waiter: Waiter?
         /// When the device asked last, in milliseconds of the steady clock.
@@ -64,14 +58,14 @@ final class CourierBoard: Sendable {
     private struct State {
         var boxes: [[UInt8]: Box] = [:]
         /// The devices of each user that have a box.
-        var devices: [Listener: Set<[UInt8]>] = [:]
+        var devices: [CourierListener: Set<[UInt8]>] = [:]
         var waiting = Moments()
         var asked = Moments()
         var lastNumber = 0
         var waiterCount = 0
 
         /// The box of a device, new if it has none; nil if there are too many.
-        mutating func open(_ token: [UInt8], _ listener: Listener, _ now: Int64) -> Bool {
+        mutating func open(_ token: [UInt8], _ listener: CourierListener, _ now: Int64) -> Bool {
             if boxes[token] != nil {
                 boxes[token]?.asked = now
                 return true
@@ -93,15 +87,15 @@ final class CourierBoard: Sendable {
     private let state = Locked(State())
 
     /// Holds notifications for a device that has got its address.
-    func expect(_ token: [UInt8], of listener: Listener, now: Int64) {
+    package func expect(_ token: [UInt8], of listener: CourierListener, now: Int64) {
         _ = state.withLock { $0.open(token, listener, now) }
     }
 
     /// The next notification for a device; nil if none came in time.
     ///
     /// Another call for the same device ends this one.
-    func next(
-        _ token: [UInt8], of listener: Listener, now: Int64
+    package func next(
+        _ token: [UInt8], of listener: CourierListener, now: Int64
     ) async -> CourierNotification? {
         await withCheckedContinuation {
             (continuation: CheckedContinuation<CourierNotification?, Never>) in
@@ -110,7 +104,7 @@ final class CourierBoard: Sendable {
     }
 
     private func wait(
-        _ token: [UInt8], _ listener: Listener,
+        _ token: [UInt8], _ listener: CourierListener,
         _ continuation: CheckedContinuation<CourierNotification?, Never>, _ now: Int64
     ) {
         var ended: Waiter?
@@ -138,7 +132,7 @@ final class CourierBoard: Sendable {
     /// Gives a notification to a device that has a box.
     ///
     /// - Parameter wake: Runs the closure that wakes the call of the device, if it waits.
-    func post(
+    package func post(
         _ notification: CourierNotification, to token: [UInt8],
         wake: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
@@ -160,7 +154,7 @@ final class CourierBoard: Sendable {
     }
 
     /// Drops what waits for a device, and ends its call.
-    func forget(_ token: [UInt8]) {
+    package func forget(_ token: [UInt8]) {
         let waiter: Waiter? = state.withLock { state in
             let waiter = state.boxes[token]?.waiter
             if waiter != nil { state.waiterCount -= 1 }
@@ -173,7 +167,7 @@ final class CourierBoard: Sendable {
     /// Ends calls that began at a time or before it.
     ///
     /// - Complexity: O(*n*) in these.
-    func releaseWaiters(before time: Int64) {
+    package func releaseWaiters(before time: Int64) {
         let waiters = state.withLock { state in
             state.waiting.take(before: time).compactMap { moment -> Waiter? in
                 guard let waiter = state.boxes[moment.token]?.waiter,
@@ -190,7 +184,7 @@ final class CourierBoard: Sendable {
     /// Forgets devices that have not asked since a time.
     ///
     /// - Complexity: O(*n*) in those that asked first before that.
-    func forget(before time: Int64) {
+    package func forget(before time: Int64) {
         state.withLock { state in
             for moment in state.asked.take(before: time) {
                 guard let box = state.boxes[moment.token] else { continue }
@@ -206,18 +200,18 @@ final class CourierBoard: Sendable {
     }
 
     /// Whether a device of a user may want to be told; of anybody, if none is named.
-    func mayListen(realm: UInt32, user: String?) -> Bool {
+    package func mayListen(realm: UInt32, user: String?) -> Bool {
         state.withLock { state in
             guard let user else { return !state.boxes.isEmpty }
-            return state.devices[Listener(realm: realm, userRecordName: user)] != nil
+            return state.devices[CourierListener(realm: realm, userRecordName: user)] != nil
         }
     }
 
     /// The devices of users of a realm that have boxes: all users if none is named.
-    func devices(realm: UInt32, user: String?) -> [(user: String, tokens: [[UInt8]])] {
+    package func devices(realm: UInt32, user: String?) -> [(user: String, tokens: [[UInt8]])] {
         state.withLock { state in
             if let user {
-                let listener = Listener(realm: realm, userRecordName: user)
+                let listener = CourierListener(realm: realm, userRecordName: user)
                 return state.devices[listener].map { [(user, Array($0))] } ?? []
             }
             return state.devices.compactMap { listener, tokens in
@@ -226,20 +220,17 @@ final class CourierBoard: Sendable {
         }
     }
 
-    /// Ends all calls.
-    func releaseAll() { releaseWaiters(before: .max) }
-
     /// How many calls wait.
-    var waiterCount: Int { state.withLock { $0.waiterCount } }
+    package var waiterCount: Int { state.withLock { $0.waiterCount } }
 
     /// How many devices have boxes.
-    var boxCount: Int { state.withLock { $0.boxes.count } }
+    package var boxCount: Int { state.withLock { $0.boxes.count } }
 }
 
 /// What a device is told.
-struct CourierNotification: Hashable, Sendable {
+package struct CourierNotification: Hashable, Sendable {
     /// What it is about; a notification about the same is told once.
-    var subject: String
+    package var subject: String
     /// The payload, JSON.
-    var payload: [UInt8]
+    package var payload: [UInt8]
 }

@@ -13,7 +13,7 @@ struct NotificationPayload {
 
     /// What happened.
     enum Subject {
-        case record(Hub.Change, fields: WireFields, isPublic: Bool)
+        case record(RecordChange, fields: WireFields, isPublic: Bool)
         case zone
         case database
     }

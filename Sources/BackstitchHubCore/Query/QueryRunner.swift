@@ -70,6 +70,19 @@ struct QueryRunner {
         }
     }
 
+    /// How many records are enough, if no more than the page and one behind it are looked at.
+    private var partMax: Int {
+        query.sorts.isEmpty && query.filters.isEmpty ? count + 1 : .max
+    }
+
+    /// What is read first of a zone.
+    func expected(in place: ZonePlace, _ zoneName: String) -> KeyQuery {
+        let prefix = place.key(.type).adding(hashed: query.recordType)
+        return .part(
+            of: prefix, from: start(in: zoneName, prefix), countMax: partMax,
+            namesUnder: place.key(.record))
+    }
+
     /// Runs the query on zones, which are in the order of their names.
     func run(
         _ zones: [ZoneRow], in partition: Partition, _ transaction: any HubReading
@@ -128,6 +141,11 @@ struct QueryRunner {
     ) throws -> Page {
         var page = Page()
         var bytes = 0
+        transaction.expect {
+            candidates.matches.prefix(count).map {
+                .key(StoredRecord.key($0.zone.place(in: partition), $0.recordName))
+            }
+        }
         for match in candidates.matches {
             guard page.entries.count < count, bytes < limits.pageBytes else { break }
             let view = StoredZoneView(
@@ -150,7 +168,10 @@ struct QueryRunner {
         let place = zone.place(in: partition)
         let prefix = place.key(.type).adding(hashed: query.recordType)
         let view = StoredZoneView(transaction: transaction, place: place, now: 0)
-        try transaction.scan(prefix, from: start(in: zone, prefix)) { key, _ in
+        try transaction.scanInParts(
+            prefix, from: start(in: zone.zoneName, prefix), countMax: partMax,
+            namesUnder: place.key(.record)
+        ) { key, _ in
             let name = key.text(behind: prefix)
             guard let record = try view.record(name), !record.isDeleted,
                 record.recordType == query.recordType
@@ -162,8 +183,8 @@ struct QueryRunner {
     }
 
     /// Where the scan of a zone begins: at the marker, if records come by name.
-    private func start(in zone: ZoneRow, _ prefix: HubKey) -> HubKey? {
-        guard query.sorts.isEmpty, let marker, marker.zoneName == zone.zoneName else { return nil }
+    private func start(in zoneName: String, _ prefix: HubKey) -> HubKey? {
+        guard query.sorts.isEmpty, let marker, marker.zoneName == zoneName else { return nil }
         return prefix.adding(marker.recordName.utf8.prefix(255))
     }
 

@@ -146,6 +146,12 @@ struct AnswerLedger: Sendable {
         try transaction.scan(times, from: nil) { key, value in
             guard key.number(behind: times) < UInt64(max(0, now)) else { return false }
             old.append((HubKey(bytes: key), HubKey(partition, behind: value)))
+            // The first one is mostly the last one.
+            if old.count == 1 {
+                transaction.expect {
+                    [.first(min(countMax, 1_000), of: times, under: HubKey(partition))]
+                }
+            }
             return old.count < countMax
         }
         return old

@@ -64,6 +64,15 @@ struct FeedToken: Hashable, Sendable {
         self.sequence = sequence
     }
 
+    /// The position that a text tells if it is a token, of which nothing was checked yet; nil if it can't
+    /// be one.
+    static func position(_ text: String) -> UInt64? {
+        guard let data = Data(base64Encoded: text),
+            [payloadBytes, payloadBytesOfFormat1].contains(data.count - macBytes)
+        else { return nil }
+        return data.dropLast(macBytes).suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
     /// Reads a token of a feed that stands at `position` and has lost tombstones up to `floor`.
     init(
         _ text: String, _ kind: Kind, _ partition: Partition, zone: UInt32, position: UInt64,

@@ -5,7 +5,7 @@ import CloudKitWire
 /// trace.
 struct ModifyJob: Sendable {
     enum Outcome: Sendable {
-        case done(body: [UInt8], changes: [Hub.Change])
+        case done(body: [UInt8], changes: [RecordChange], step: FeedStep)
         /// The request came before; this was the answer.
         case repeated(body: [UInt8])
     }
@@ -19,6 +19,68 @@ struct ModifyJob: Sendable {
     let assets: any HubFiles
     /// Keeps the answer for the case that the request comes again.
     let ledger: AnswerLedger
+    let zoneNumbers: ZoneNumbers
+
+    private var zoneID: WireZoneID { request.zoneID ?? WireZoneID() }
+
+    /// What is read, as far as the request tells it.
+    var expected: [KeyQuery] {
+        let partition = access.partition
+        let place = zoneNumbers.place(of: zoneID.zoneName, in: partition)
+        return access.expected(zones: [zoneID]) + ledger.expected
+            + ZoneWriter.expected(in: partition) + ExpirySweep.expected(in: partition)
+            + (place.map(expected(in:)) ?? [])
+    }
+
+    /// What is read of a zone, as far as the request tells it.
+    private func expected(in place: ZonePlace) -> [KeyQuery] {
+        ZoneWriter.expected(of: place) + request.operations.flatMap { expected($0, in: place) }
+    }
+
+    private func expected(_ operation: WireRecordOperation, in place: ZonePlace) -> [KeyQuery] {
+        let record = operation.record
+        guard let name = record.recordName, ServiceNames.isRecordName(name) else { return [] }
+        if operation.kind.isDelete { return expected(deleting: name, in: place) }
+        let links = RecordLink.links(of: record.fields, parent: record.parent ?? "")
+        let receipts = record.fields.values.flatMap { $0.value?.elements ?? [] }.compactMap {
+            if case .asset(let asset) = $0 { asset.receipt } else { nil }
+        }
+        return [.key(StoredRecord.key(place, name))]
+            + links.flatMap { $0.expected(in: place, sourcesMax: limits.sourcesPerRecord) }
+            + receipts.map { .key(UploadRow.key(place.partition, receipt: $0)) }
+    }
+
+    /// What is read of a record that is deleted: itself, what goes with it, and what forbids it unless
+    /// the same request changes that.
+    private func expected(deleting name: String, in place: ZonePlace) -> [KeyQuery] {
+        func links(_ kind: RecordLink.Kind, _ count: Int) -> KeyQuery {
+            .first(count, of: RecordLink.prefix(place, target: name, kind))
+        }
+        return [
+            .key(StoredRecord.key(place, name)), links(.deleteSelf, limits.sourcesPerRecord + 1),
+            links(.validate, request.operations.count + 1),
+        ]
+    }
+
+    /// Tells what goes with the records that are deleted, and with those in turn.
+    private func expectCascades(_ view: StoredZoneView) throws {
+        var names = request.operations.filter(\.kind.isDelete).compactMap(\.record.recordName)
+            .filter(ServiceNames.isRecordName)
+        var known = Set(names)
+        while !names.isEmpty, known.count <= limits.cascadedRecords {
+            let targets = names
+            names = []
+            try view.transaction.expect {
+                for target in targets {
+                    try view.visitSources(of: target, .deleteSelf) { name in
+                        if known.insert(name).inserted { names.append(name) }
+                        return known.count <= limits.cascadedRecords
+                    }
+                }
+                return names.flatMap { expected(deleting: $0, in: view.place) }
+            }
+        }
+    }
 
     /// Runs the request.
     ///
@@ -27,23 +89,18 @@ struct ModifyJob: Sendable {
         _ transaction: any HubWriting,
         encode: (ModifyPlan, StateRow, _ isShort: Bool) -> [UInt8]
     ) throws -> Outcome {
-        let zoneID = request.zoneID ?? WireZoneID()
-        transaction.expect(zones: [zoneID], access) {
-            ledger.expected + ZoneWriter.expected(in: access.partition)
-                + ExpirySweep.expected(in: access.partition)
-        }
         if let body = try ledger.knownAnswer(transaction) { return .repeated(body: body) }
         var database = try transaction.database(access)
         var zone = try transaction.zone(zoneID, access)
         let place = zone.place(in: access.partition)
-        transaction.expect {
-            request.operations.compactMap(\.record.recordName).filter(ServiceNames.isRecordName)
-                .map { .key(StoredRecord.key(place, $0)) }
-                + ZoneWriter.expected(of: place)
-        }
+        if transaction.isFar { zoneNumbers.note(zone, in: access.partition) }
+        transaction.expect { expected(in: place) }
+        let view = StoredZoneView(
+            transaction: transaction, place: place, now: now, sourcesMax: limits.sourcesPerRecord)
+        try expectCascades(view)
         let state = try transaction.state()
         let planner = ModifyPlanner(
-            view: StoredZoneView(transaction: transaction, place: place, now: now),
+            view: view,
             context: ModifyContext(
                 zoneID: access.wireID(zone.zoneName), isPublic: access.isPublic, user: author,
                 now: now, tagSuffix: state.tagSuffix, sequence: zone.sequence, limits: limits,
@@ -51,7 +108,12 @@ struct ModifyJob: Sendable {
         // The reference makes requests to custom zones atomic unless they say otherwise.
         let isAtomic = !zone.isDefault && (request.isAtomic ?? true)
         let plan = try planner.plan(request.operations, isAtomic: isAtomic)
+        let (before, databaseBefore) = (zone.sequence, database.sequence)
         if !plan.writes.isEmpty {
+            transaction.expect {
+                plan.writes.flatMap { $0.assetsBefore + $0.assetsAfter }
+                    .compactMap { HubFile(access.partition, $0).map { .key(AssetRow.key($0)) } }
+            }
             let growth = try plan.growth()
             zone.bytes += growth
             database.bytes += growth
@@ -63,11 +125,19 @@ struct ModifyJob: Sendable {
         }
         let body = encode(plan, state, false)
         try ledger.keep(body, short: { encode(plan, state, true) }, transaction)
-        return .done(body: body, changes: plan.writes.map(Hub.Change.init))
+        return .done(
+            body: body, changes: plan.writes.map(RecordChange.init),
+            step: FeedStep(
+                database: databaseBefore..<database.sequence,
+                zones: [zone.zoneName: before..<zone.sequence]))
     }
 }
 
-extension Hub.Change {
+extension WireRecordOperation.Kind {
+    fileprivate var isDelete: Bool { self == .delete || self == .forceDelete }
+}
+
+extension RecordChange {
     /// What a write means to those who want to know of changes.
     init(_ write: ModifyPlan.Write) {
         if write.after.isDeleted {

@@ -50,6 +50,7 @@ struct ModifyPlanner<View: ZoneView> {
                 errors[index] = error
             }
         }
+        view.expect { drafts.flatMap { $0?.links ?? [] } }
         try refuseGrowth(of: drafts, &errors)
         try refuseSources(of: drafts, &errors)
         var rounds = 0

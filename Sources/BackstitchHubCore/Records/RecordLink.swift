@@ -46,11 +46,24 @@ extension RecordLink {
         return links
     }
 
+    /// What is read to see whether the link may be: its target, and if the number of links to one is
+    /// bounded, these.
+    func expected(in place: ZonePlace, sourcesMax: Int) -> [KeyQuery] {
+        guard ServiceNames.isRecordName(target) else { return [] }
+        guard kind == .deleteSelf else { return [.key(StoredRecord.key(place, target))] }
+        return [.first(sourcesMax + 1, of: Self.prefix(place, target: target, kind))]
+    }
+
     // MARK: Keys
 
     /// The links to a target, and to others of the same hash.
     static func prefix(_ zone: ZonePlace, target: String) -> HubKey {
         zone.key(.link).adding(hashed: target)
+    }
+
+    /// The links to a target of a kind, and to others of the same hash.
+    static func prefix(_ zone: ZonePlace, target: String, _ kind: Kind) -> HubKey {
+        prefix(zone, target: target).adding([kind.rawValue])
     }
 
     /// The key of the link from a source; its value is the target.

@@ -118,14 +118,3 @@ extension String: ReplyText {
 extension UnsafeRawBufferPointer: ReplyText {
     func write(as name: String, to json: inout JSONWriter) { json.member(name, utf8: self) }
 }
-
-extension HubResponse {
-    /// A reply whose members a closure writes.
-    static func object<Failure: Error>(
-        numbersAsStrings: Bool = false, _ members: (inout JSONWriter) throws(Failure) -> Void
-    ) throws(Failure) -> HubResponse {
-        var json = JSONWriter(numbersAsStrings: numbersAsStrings)
-        try json.object(members)
-        return .json(json.bytes)
-    }
-}

@@ -28,17 +28,28 @@ struct ZoneFeed {
     let partition: Partition
     let transaction: any HubReading
 
+    /// What is read for a page of the changes after a position. It has one entry more, which tells that
+    /// there are more.
+    static func query(_ place: ZonePlace, after position: UInt64, countMax: Int) -> KeyQuery {
+        let feed = place.key(.feed)
+        return .first(
+            countMax + 1, of: feed, from: feed.adding(position &+ 1), under: place.key(.record))
+    }
+
+    /// As above, of the changes before a position.
+    static func query(_ place: ZonePlace, before position: UInt64, countMax: Int) -> KeyQuery {
+        let feed = place.key(.feed)
+        return .last(
+            countMax + 1, of: feed, before: feed.adding(position), namesUnder: place.key(.record))
+    }
+
     /// Visits the records that changed after a position, oldest change first.
     ///
     /// - Complexity: O(*n*) in the records of the page.
     func visit(after position: UInt64, _ limits: PageLimits, _ visit: Visit) throws -> PageEnd {
         var page = Page(self, limits)
         transaction.expect {
-            // One more, which tells that there are more.
-            let start = page.prefix.adding(position + 1)
-            return [
-                .first(limits.count + 1, of: page.prefix, from: start, namesUnder: page.records)
-            ]
+            [Self.query(zone.place(in: partition), after: position, countMax: limits.count)]
         }
         try transaction.scan(page.prefix, from: page.prefix.adding(position + 1)) {
             try page.take($0, $1, visit)
@@ -50,6 +61,9 @@ struct ZoneFeed {
     /// As above, latest change first: those that changed before a position.
     func visit(before position: UInt64, _ limits: PageLimits, _ visit: Visit) throws -> PageEnd {
         var page = Page(self, limits)
+        transaction.expect {
+            [Self.query(zone.place(in: partition), before: position, countMax: limits.count)]
+        }
         try transaction.scanBackwards(page.prefix, before: page.prefix.adding(position)) {
             try page.take($0, $1, visit)
         }

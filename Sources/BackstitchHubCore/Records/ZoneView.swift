@@ -3,6 +3,8 @@ import CloudKitWire
 
 /// What a plan reads of a zone.
 protocol ZoneView {
+    /// Tells that records are read to which others refer, or that have such references.
+    func expect(_ links: () -> [RecordLink])
     /// The record of a name, or its tombstone.
     func record(_ name: String) throws -> StoredRecord?
     /// Visits the names of the records that refer to one in a way, until the closure returns false.
@@ -14,12 +16,22 @@ protocol ZoneView {
         -> ServiceAsset?
 }
 
+extension ZoneView {
+    func expect(_ links: () -> [RecordLink]) {}
+}
+
 /// A zone in the storage.
 struct StoredZoneView: ZoneView {
     let transaction: any HubReading
     let place: ZonePlace
     /// In milliseconds since 1970.
     let now: Int64
+    /// The most references to a record that are told to be read.
+    var sourcesMax = 0
+
+    func expect(_ links: () -> [RecordLink]) {
+        transaction.expect { links().flatMap { $0.expected(in: place, sourcesMax: sourcesMax) } }
+    }
 
     func record(_ name: String) throws -> StoredRecord? {
         try transaction.withValue(StoredRecord.key(place, name)) {
@@ -31,7 +43,7 @@ struct StoredZoneView: ZoneView {
     func visitSources(
         of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
     ) throws {
-        let prefix = RecordLink.prefix(place, target: target).adding([kind.rawValue])
+        let prefix = RecordLink.prefix(place, target: target, kind)
         try transaction.scan(prefix, from: nil) { key, value in
             guard value.elementsEqual(target.utf8) else { return true }
             return try visit(key.text(behind: prefix))
@@ -47,5 +59,14 @@ struct StoredZoneView: ZoneView {
             let checksum = row.checksum
         else { return nil }
         return ServiceAsset(fileChecksum: checksum, size: row.size)
+    }
+}
+
+extension HubReading {
+    /// The record of a name that is there.
+    func liveRecord(_ name: String, in place: ZonePlace) throws -> StoredRecord? {
+        guard ServiceNames.isRecordName(name) else { return nil }
+        let view = StoredZoneView(transaction: self, place: place, now: 0)
+        return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
     }
 }

@@ -24,7 +24,7 @@ struct ZoneWriter {
 
     /// What is read to see whether tombstones of a zone are old: mostly the first one is not.
     static func expected(of zone: ZonePlace) -> [KeyQuery] {
-        [.first(1, of: zone.key(.tombstone), namesUnder: zone.key(.record))]
+        [.first(1, of: zone.key(.tombstone), under: zone.key(.record))]
     }
 
     /// Writes all changes of a plan, and moves the zone's position on.
@@ -110,6 +110,9 @@ struct ZoneWriter {
             // Later ones are younger. One whose record is not there goes, too.
             guard isOld ?? true else { return false }
             old.append((sequence, name))
+            if old.count == 1 {
+                transaction.expect { [.first(most, of: prefix, under: records)] }
+            }
             return old.count < most
         }
         for (sequence, name) in old {
@@ -149,6 +152,9 @@ struct ZoneWriter {
         let number = ended.behindTable
         var keys: [HubKey] = []
         let tables: [HubKey.Table] = [.record, .feed, .link, .type, .tombstone]
+        transaction.expect {
+            tables.map { .first(most, of: HubKey(partition, $0).adding(number)) }
+        }
         for table in tables where keys.count < most && bytes < Self.removedBytesMax {
             try transaction.scan(HubKey(partition, table).adding(number), from: nil) { key, value in
                 // Copied first: the entry's bytes don't survive a write.

@@ -2,7 +2,7 @@ import BackstitchCore
 import XXHash
 
 /// A key: the number of its partition, the byte of its table, then parts that sort as bytes.
-package struct HubKey: Hashable, Sendable {
+package struct HubKey: Hashable, Comparable, Sendable {
     /// The tables. FORMAT.md has their keys and values.
     package enum Table: UInt8, Sendable {
         case state = 0x01
@@ -62,6 +62,10 @@ package struct HubKey: Hashable, Sendable {
 
     /// A key read from the storage.
     package init(bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
+
+    package static func < (left: HubKey, right: HubKey) -> Bool {
+        left.bytes.lexicographicallyPrecedes(right.bytes)
+    }
 
     /// The partition; nil of a key without one.
     package var partition: Partition? { bytes.withUnsafeBytes { Partition(key: $0) } }

@@ -1,13 +1,42 @@
 /// Where a hub keeps everything: ordered keys and values, with transactions.
 ///
-/// The tables are made of it once, in `HubKey` and the rows, so that another engine has four
+/// The tables are made of it once, in `HubKey` and the rows, so that another engine has a few
 /// functions to provide and nothing to know of records.
+///
+/// A storage chooses its own threads, and keeps none of Swift's waiting. The closure of a transaction
+/// runs on one thread from its beginning to its end.
 package protocol HubStorage: Sendable {
-    /// Runs a closure on a snapshot; it must copy out what it wants to keep.
+    /// Has a thread of the storage run a closure on a snapshot; it must copy out what it wants to keep.
     ///
-    /// - Parameter work: Counts what is read, and ends it between two keys.
+    /// It may run more than once. Whose turn it is depends on what the reads of each client cost.
+    ///
+    /// - Parameters:
+    ///   - lane: How long it may take.
+    ///   - work: Counts what is read, and ends it between two keys.
     /// - Throws: ``WorkGivenUp``, or what the closure throws.
-    func read<R>(_ work: RequestWork, _ body: (any HubReading) throws -> R) throws -> R
+    func read<R: Sendable>(
+        _ lane: WorkPool.Lane, _ work: RequestWork,
+        _ body: @escaping @Sendable (any HubReading) throws -> R
+    ) async throws -> R
+
+    /// As ``read(_:_:_:)``, for a caller that is no task.
+    ///
+    /// - Parameter answer: Gets the result when the snapshot was given back, on the thread that read.
+    ///   That one may be nicer than others, so what starts threads goes through
+    ///   ``WorkPool/handOver(_:)``.
+    func submitRead<R: Sendable>(
+        _ lane: WorkPool.Lane, _ work: RequestWork,
+        _ body: @escaping @Sendable (any HubReading) throws -> R,
+        answer: @escaping @Sendable (Result<R, any Error>) -> Void)
+
+    /// Runs a closure on a snapshot on the calling thread, if what it reads is in memory or in files
+    /// that this machine has in memory.
+    ///
+    /// - Parameter body: Reads a few keys, and changes nothing outside: it may run in vain.
+    /// - Returns: nil if the storage would have to wait for what is read.
+    func readAtHand<R>(
+        _ work: RequestWork, _ body: (any HubReading) throws -> R
+    ) throws -> R?
 
     /// Runs a closure that writes, and returns when what it wrote is on disk.
     ///
@@ -18,30 +47,71 @@ package protocol HubStorage: Sendable {
     /// It may run more than once, so it must not count or collect outside of itself. Whose turn it is
     /// depends on what the writes of each client cost.
     ///
+    /// - Parameter queries: What it reads as far as that is known before, so that what writes of one
+    ///   commit read can be fetched together; see ``HubReading/expect(_:)``.
     /// - Throws: ``WorkGivenUp`` if the work had to end before it ran, or what the closure throws.
     func write<R: Sendable>(
         _ work: RequestWork, to partitions: Partitions,
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R
 
-    /// Has all writes fail that wait, and those that come: the hub ends.
-    func refuseWrites()
+    /// Has a closure called when others have changed something, soon after: processes, or hubs elsewhere,
+    /// that work with the same data. What is written through this storage is not told.
+    ///
+    /// It may be called for nothing, and once for several changes.
+    ///
+    /// - Parameter wake: Takes the place of the closure before it. It must not wait.
+    func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void)
+
+    /// How many keys and ranges were read that nobody told of, each of which took a round trip.
+    var missCount: Int { get }
+
+    /// Has all fail that wait, and those that come: the hub ends.
+    func refuseWork()
 
     /// Ends the storage, after the writes that were begun.
     func close()
 }
 
 extension HubStorage {
-    /// As ``read(_:_:)``, for what costs a few keys at most.
-    package func read<R>(_ body: (any HubReading) throws -> R) throws -> R {
-        try read(RequestWork(), body)
+    package var missCount: Int { 0 }
+
+    /// As ``read(_:_:_:)``, for the hub itself.
+    package func read<R: Sendable>(
+        _ body: @escaping @Sendable (any HubReading) throws -> R
+    ) async throws -> R {
+        try await read(.page, RequestWork(), body)
     }
 
-    /// As ``write(_:to:_:)``, for the hub itself.
-    package func write<R: Sendable>(
-        to partitions: Partitions, _ body: @escaping @Sendable (any HubWriting) throws -> R
+    /// Reads what is at hand at once, and else waits for it.
+    ///
+    /// - Parameter body: As in ``readAtHand(_:_:)``.
+    func readSoon<R: Sendable>(
+        _ work: RequestWork = RequestWork(),
+        _ body: @escaping @Sendable (any HubReading) throws -> R
     ) async throws -> R {
-        try await write(RequestWork(), to: partitions, body)
+        if let result = try readAtHand(work, body) { return result }
+        return try await read(.page, work, body)
+    }
+
+    /// As ``readAtHand(_:_:)``, for commands that work with a storage of this machine.
+    ///
+    /// - Throws: A failure if it is none.
+    package func readNow<R>(_ body: (any HubReading) throws -> R) throws -> R {
+        guard let result = try readAtHand(RequestWork(), body) else {
+            throw HubFailure("This works with a hub's folder only.")
+        }
+        return result
+    }
+
+    /// As ``write(_:to:expecting:_:)``, for the hub itself.
+    package func write<R: Sendable>(
+        to partitions: Partitions,
+        expecting queries: @escaping @Sendable () -> [KeyQuery] = { [] },
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
+    ) async throws -> R {
+        try await write(RequestWork(), to: partitions, expecting: queries, body)
     }
 }
 
@@ -49,6 +119,9 @@ extension HubStorage {
 package protocol HubReading {
     /// Counts what is done with what is read.
     var work: RequestWork { get }
+
+    /// Whether reading takes a round trip, so that it matters what is told before.
+    var isFar: Bool { get }
 
     /// Tells what is read next, so that it can be fetched in one round trip. What was not told can be
     /// read as well, and only takes longer.
@@ -80,6 +153,8 @@ package protocol HubReading {
 }
 
 extension HubReading {
+    package var isFar: Bool { false }
+
     /// Nothing has to be told where everything is in memory, or a page away.
     package func expect(_ queries: () throws -> [KeyQuery]) rethrows {}
 

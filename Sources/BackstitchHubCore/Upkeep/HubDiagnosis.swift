@@ -31,7 +31,7 @@ extension HubDiagnosis {
             note("\(error)")
             return
         }
-        try storage.read { transaction in
+        try storage.readNow { transaction in
             do { _ = try transaction.state() } catch { note("\(error)") }
             // All partitions, and tables that this version does not know.
             for first in UInt8.min...UInt8.max {

@@ -58,7 +58,7 @@ package struct HubMigration {
     /// Entries of format 1 under a prefix, page by page.
     private func page(_ prefix: HubKey, after last: HubKey?) throws -> [Entry] {
         var (page, bytes) = ([Entry](), 0)
-        try source.read { transaction in
+        try source.readNow { transaction in
             try transaction.scan(prefix, from: last) { key, value in
                 let key = HubKey(bytes: key)
                 guard key != last else { return true }
@@ -122,7 +122,7 @@ package struct HubMigration {
 
     private mutating func count() throws {
         var there: [UInt8: Int] = [:]
-        try source.read { transaction in
+        try source.readNow { transaction in
             for table in UInt8.min...UInt8.max {
                 let prefix = withUnsafeBytes(of: table) { HubKey(bytes: $0) }
                 try transaction.scan(prefix, from: nil) { _, _ in
@@ -263,7 +263,7 @@ package struct HubMigration {
 
     /// Notes that records of a database hold a file, or that one of its receipts proves it.
     private mutating func hold(_ file: HubFile, references: Int64) async throws {
-        let old: AssetRow? = try source.read { transaction in
+        let old: AssetRow? = try source.readNow { transaction in
             try transaction.row(HubKey(format1: .asset).adding(file.checksum))
         }
         let key = AssetRow.key(file)
@@ -302,7 +302,7 @@ package struct HubMigration {
     /// The partitions of zones that are there, by the numbers of the zones.
     private func partitions(ofZones numbers: Set<UInt32>) throws -> [UInt32: Partition] {
         var found: [UInt32: Partition] = [:]
-        try source.read { transaction in
+        try source.readNow { transaction in
             try transaction.scan(HubKey(format1: .zone), from: nil) { key, value in
                 let zone = try ZoneRow(stored: Array(value))
                 if numbers.contains(zone.number), !zone.isDeleted {
@@ -321,7 +321,7 @@ package struct HubMigration {
     /// can be counted.
     private func check() throws {
         var left: [UInt8: Int] = [:]
-        try source.read { transaction in
+        try source.readNow { transaction in
             try transaction.scan(HubKey(format1: .endedZone), from: nil) { key, _ in
                 left[key[0], default: 0] += 1
                 for table in [HubKey.Table.record, .feed, .link, .type, .tombstone] {
@@ -352,7 +352,7 @@ package struct HubMigration {
     /// Counts the rows that have to be as many as before, each by itself.
     private func checkTarget() throws {
         var found: [UInt8: Int] = [:]
-        try target.read { transaction in
+        try target.readNow { transaction in
             // Two bytes of a prefix are enough to pass by the row of the format.
             for byte in UInt8.min...UInt8.max {
                 let prefix = withUnsafeBytes(of: byte) { HubKey(bytes: $0) }

@@ -7,7 +7,7 @@ import Threading
 /// by a page does not wait for them. Clients get their turns by what they cost (``FairQueue``).
 package final class WorkPool: @unchecked Sendable {  // All state is protected by the monitor.
     /// How long a job may take.
-    enum Lane: Sendable {
+    package enum Lane: Sendable {
         /// As long as a page is.
         case page
         /// As long as there are records.
@@ -41,7 +41,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     /// Does what may start threads, and is not nicer than others.
     private let errands = SerialThread(checkWaiting: {})
 
-    init(_ limits: HubLimits, _ machine: HubMachine = HubMachine()) {
+    package init(_ limits: HubLimits, _ machine: HubMachine = HubMachine()) {
         (self.limits, self.machine) = (limits, machine)
         threadsMax = max(2, limits.readThreads)
         scansMax = max(1, threadsMax / 2)
@@ -51,7 +51,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     ///
     /// - Parameter refuse: Called in place of it, on any thread, if too many jobs wait or the job
     ///   waited too long.
-    func submit(
+    package func submit(
         _ lane: Lane, _ work: RequestWork, _ run: @escaping @Sendable () -> Void,
         refuse: @escaping @Sendable () -> Void
     ) {
@@ -84,7 +84,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     /// Runs a closure on a thread of the pool.
     ///
     /// - Throws: ``WorkGivenUp`` if it never ran; or what the closure throws.
-    func run<R: Sendable>(
+    package func run<R: Sendable>(
         _ lane: Lane, _ work: RequestWork, _ body: @escaping @Sendable () throws -> R
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
@@ -102,10 +102,10 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     /// Whatever a job starts, or wakes, that is not of the pool goes through here: a new thread is as
     /// nice as the one that starts it, for as long as it lives. The closures that wait are as many as
     /// there are requests, and keep no more than these.
-    func handOver(_ errand: @escaping @Sendable () -> Void) { errands.submit(errand) }
+    package func handOver(_ errand: @escaping @Sendable () -> Void) { errands.submit(errand) }
 
     /// Ends the threads after what they do now; what waits is refused.
-    func stop() {
+    package func stop() {
         monitor.enter()
         state.isStopped = true
         let jobs = state.pages.removeAll() + state.scans.removeAll()

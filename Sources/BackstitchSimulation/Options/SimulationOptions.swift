@@ -15,6 +15,8 @@ public struct SimulationOptions: Sendable {
     public var faults = SimulationFaultChoice.bySeed
     /// The folder below which the stores are made; nil takes memory if there is some.
     public var directory: String?
+    /// How long a seed may take, by the machine's clock, until it counts as one that does not end.
+    public var patience = Duration.seconds(300)
     /// What stands between a device and the service, made of the service; the service itself unless
     /// given.
     package var intermediary: @Sendable (any RecordService) -> any RecordService = { $0 }

@@ -70,10 +70,15 @@ actor SimulationWorld {
                 try await settle()
             }
             try await checkEnd()
-        } catch let failure as SimulationFailure {
-            result.failure = failure
         } catch {
-            result.failure = failure("The simulation can't go on", ["\(error)"])
+            result.failure =
+                if Task.isCancelled {
+                    endless.failure
+                } else if let failure = error as? SimulationFailure {
+                    failure
+                } else {
+                    failure("The simulation can't go on", ["\(error)"])
+                }
         }
         for reply in lateReplies { await reply.deliver() }
         for device in devices {
@@ -141,6 +146,13 @@ actor SimulationWorld {
     func processes(on index: Int) -> [Int] {
         let home = home(of: index)
         return devices.indices.filter { self.home(of: $0) == home }
+    }
+
+    /// What is told of a run that is given up since it does not end.
+    var endless: SimulationResult {
+        var result = result
+        result.failure = failure("The run ends", ["It had not after \(options.patience)."])
+        return result
     }
 
     // MARK: Telling

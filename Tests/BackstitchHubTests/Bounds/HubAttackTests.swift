@@ -260,7 +260,7 @@ struct HubAttackTests {
     }
 
     private static func rows(_ hub: MeteredHub, _ tables: HubKey.Table...) throws -> Int {
-        try hub.fixture.hub.storage.read { transaction in
+        try hub.fixture.hub.storage.readNow { transaction in
             try tables.reduce(0) { try $0 + transaction.count($1) }
         }
     }
@@ -363,7 +363,9 @@ struct HubAttackTests {
         let targets = try await Self.upload(hub, 2)
         func admit(_ target: String) -> HubRequest? {
             let head = HubRequest(method: "POST", target: target)
-            guard case .take(let request, _) = hub.fixture.hub.admission(of: head, length: 6_000)
+            guard
+                case .take(let request, _) = hub.fixture.hub.admissionAtOnce(
+                    of: head, length: 6_000)
             else { return nil }
             return request
         }
@@ -413,8 +415,8 @@ struct HubAttackTests {
     @Test func `boxes of devices that do not ask are forgotten`() async throws {
         let board = CourierBoard()
         let (ada, bob) = (
-            CourierBoard.Listener(realm: 1, userRecordName: "a"),
-            CourierBoard.Listener(realm: 1, userRecordName: "b")
+            CourierListener(realm: 1, userRecordName: "a"),
+            CourierListener(realm: 1, userRecordName: "b")
         )
         for number in 0..<100 { board.expect([UInt8(number)], of: ada, now: Int64(number)) }
         async let waiting = board.next([200], of: bob, now: 0)
@@ -436,7 +438,7 @@ struct HubAttackTests {
         let fixture = hub.fixture
         func bytesMax(_ target: String, _ headers: [HubRequest.Header] = []) -> Int? {
             let head = HubRequest(method: "POST", target: target, headers: headers)
-            guard case .take(_, let place) = fixture.hub.admission(of: head, length: 10 << 20)
+            guard case .take(_, let place) = fixture.hub.admissionAtOnce(of: head, length: 10 << 20)
             else { return nil }
             return place.bytesMax
         }

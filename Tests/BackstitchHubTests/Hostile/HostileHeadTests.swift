@@ -68,7 +68,7 @@ struct HostileHeadTests {
             }
         }
         #expect(wrong == [])
-        let metrics = fixture.hub.metrics.text(waitingCouriers: 0)
+        let metrics = fixture.hub.metricFamilies.map(\.text).joined()
         #expect(metrics.contains("call=\"refused\",status=\"400\""))
         await server.stop()
     }

@@ -107,7 +107,7 @@ import Threading
         past.hub.close()
         for (minutes, count) in [(5, 4...), (60, 0...0)] as [(Int64, any RangeExpression<Int>)] {
             let later = try await kept.open(minutes: minutes)
-            let left = try later.hub.storage.read {
+            let left = try later.hub.storage.readNow {
                 try $0.count(.ledger, .signature, .ledgerTime)
             }
             #expect(count.contains(left), "\(minutes)")
@@ -161,7 +161,7 @@ import Threading
             let reply = await past.hub.respond(to: HubRequest(method: "GET", target: path))
             #expect(reply.status == 200)
         }
-        #expect(try past.hub.storage.read { try $0.wrongSpace() } == [])
+        #expect(try past.hub.storage.readNow { try $0.wrongSpace() } == [])
     }
 
     /// The files of a hub's folder: their contents by their paths.
@@ -180,7 +180,7 @@ import Threading
             _ = try await Hub.migrate(at: kept.folder)
             let past = try await kept.open()
             defer { past.hub.close() }
-            #expect(try past.hub.storage.read { try $0.wrongSpace() } == [], "\(version)")
+            #expect(try past.hub.storage.readNow { try $0.wrongSpace() } == [], "\(version)")
             past.hub.close()
             #expect(try Hub.diagnose(at: kept.folder).findings == [], "\(version)")
         }
@@ -263,7 +263,7 @@ import Threading
         #expect(try await Hub.migrate(at: kept.folder) == nil)
         // What a program of format 1 reads as the hub's state, whose version it compares.
         let storage = try LMDBHubStorage(at: kept.folder)
-        let row = try storage.read {
+        let row = try storage.readNow {
             try $0.value(withUnsafeBytes(of: UInt8(1)) { HubKey(bytes: $0) })
         }
         #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
@@ -321,7 +321,7 @@ import Threading
         let storage = try LMDBHubStorage.format1(at: folder)
         defer { storage.close() }
         var entries: [[UInt8]: [UInt8]] = [:]
-        try storage.read { transaction in
+        try storage.readNow { transaction in
             for first in UInt8.min...UInt8.max {
                 let prefix = withUnsafeBytes(of: first) { HubKey(bytes: $0) }
                 try transaction.scan(prefix, from: nil) { key, value in

@@ -2,6 +2,7 @@ import BackstitchTesting
 import Dispatch
 import Foundation
 import Testing
+import Threading
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
@@ -11,175 +12,50 @@ import Testing
     enum Engine: CaseIterable {
         case lmdb
         case memory
+        case farMemory
+
+        /// Two storages with the same data, of which the second is closed first, and what has to be kept
+        /// for as long.
+        func pair() throws -> (any HubStorage, any HubStorage, keeping: AnyObject?) {
+            switch self {
+            case .lmdb:
+                let folder = TemporaryFolder()
+                let first = try LMDBHubStorage(at: folder.path)
+                return (first, try LMDBHubStorage(at: folder.path), folder)
+            case .memory, .farMemory:
+                let first = MemoryHubStorage(isFar: self == .farMemory)
+                return (first, MemoryHubStorage(sharing: first), nil)
+            }
+        }
 
         func storage() throws -> any HubStorage {
             switch self {
             case .lmdb: try LMDBHubStorage.temporary()
             case .memory: MemoryHubStorage()
+            case .farMemory: MemoryHubStorage(isFar: true)
             }
         }
+    }
+
+    private final class TemporaryFolder {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("storage-\(UUID().uuidString)").path
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
     private struct Refused: Error {}
 
-    /// A step of a program.
-    private enum Step: Sendable {
-        case put([UInt8], [UInt8])
-        case delete([UInt8])
-        case get([UInt8])
-        case scan(prefix: [UInt8], from: [UInt8]?, countMax: Int)
-        case scanBackwards(prefix: [UInt8], before: [UInt8]?, countMax: Int)
-        case expect([KeyQuery])
-    }
-
-    /// What a step saw: entries in the order of the visit.
-    private typealias Seen = [[UInt8]]
-
-    private static let partitions = [Partition(number: 1), Partition(number: 0x1000)]
-
-    private static func key(_ bytes: [UInt8]) -> HubKey {
-        bytes.withUnsafeBytes { HubKey(bytes: $0) }
-    }
-
+    private static let partitions = StorageProgram.partitions
     /// A key of the first partition.
     private static let someKey = HubKey(partitions[0], behind: [0x01])
-
-    private static func run(_ steps: [Step], _ transaction: any HubReading) throws -> [Seen] {
-        try steps.map { step in
-            var seen: Seen = []
-            func visit(
-                _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ most: Int
-            ) -> Bool {
-                seen += [Array(key), Array(value)]
-                return seen.count < 2 * most
-            }
-            switch step {
-            case .put(let key, let value):
-                try (transaction as? any HubWriting)?.put(Self.key(key), value)
-            case .delete(let key): try (transaction as? any HubWriting)?.delete(Self.key(key))
-            case .get(let key):
-                if let value = try transaction.value(Self.key(key)) { seen = [value] }
-            case .scan(let prefix, let start, let most):
-                try transaction.scan(Self.key(prefix), from: start.map(Self.key)) {
-                    visit($0, $1, most)
-                }
-            case .scanBackwards(let prefix, let end, let most):
-                try transaction.scanBackwards(Self.key(prefix), before: end.map(Self.key)) {
-                    visit($0, $1, most)
-                }
-            case .expect(let queries): transaction.expect { queries }
-            }
-            return seen
-        }
-    }
-
-    /// What the steps see by the rules alone.
-    private static func model(_ steps: [Step], _ entries: inout [[UInt8]: [UInt8]]) -> [Seen] {
-        func pairs(
-            _ prefix: [UInt8], _ most: Int, isBackwards: Bool = false,
-            _ isIn: ([UInt8]) -> Bool
-        ) -> Seen {
-            let keys = entries.keys.filter { $0.starts(with: prefix) && isIn($0) }
-                .sorted { $0.lexicographicallyPrecedes($1) }
-            return (isBackwards ? keys.reversed() : keys).prefix(max(1, most))
-                .flatMap { [$0, entries[$0] ?? []] }
-        }
-        return steps.map { step in
-            switch step {
-            case .put(let key, let value):
-                entries[key] = value
-                return []
-            case .delete(let key):
-                entries[key] = nil
-                return []
-            case .get(let key): return entries[key].map { [$0] } ?? []
-            case .scan(let prefix, let start, let most):
-                return pairs(prefix, most) { key in
-                    start.map { !key.lexicographicallyPrecedes($0) } ?? true
-                }
-            case .scanBackwards(let prefix, let end, let most):
-                return pairs(prefix, most, isBackwards: true) { key in
-                    end.map { key.lexicographicallyPrecedes($0) } ?? true
-                }
-            case .expect: return []
-            }
-        }
-    }
-
-    /// Random steps over few keys, many of which begin alike.
-    private struct Maker {
-        var random: SeededGenerator
-
-        mutating func pick<T>(_ values: [T]) -> T {
-            values[Int.random(in: 0..<values.count, using: &random)]
-        }
-
-        mutating func bytes(_ range: ClosedRange<Int>) -> [UInt8] {
-            (0..<Int.random(in: range, using: &random)).map { _ in
-                pick([0x00, 0x01, 0x10, 0x7F, 0xFE, 0xFF])
-            }
-        }
-
-        mutating func key() -> [UInt8] {
-            pick(StorageConformanceTests.partitions).bytes + bytes(1...3)
-        }
-
-        mutating func step() -> Step {
-            let prefix = Array(key().prefix(pick([8, 8, 9, 10])))
-            let inside = pick([nil, prefix + bytes(0...2)])
-            let most = pick([1, 2, 5, 1_000])
-            switch Int.random(in: 0..<9, using: &random) {
-            case 0, 1, 2: return .put(key(), bytes(0...40))
-            case 3: return .delete(key())
-            case 4: return .get(key())
-            case 5, 6: return .scan(prefix: prefix, from: inside, countMax: most)
-            case 7: return .scanBackwards(prefix: prefix, before: inside, countMax: most)
-            default:
-                let range = KeyQuery.Range(
-                    prefix: StorageConformanceTests.key(prefix),
-                    start: inside.map(StorageConformanceTests.key), countMax: most)
-                return .expect(
-                    pick([
-                        [.key(StorageConformanceTests.key(key()))], [.entries(range)],
-                        [.named(by: range, under: StorageConformanceTests.key(key()))],
-                    ]))
-            }
-        }
-
-        mutating func steps() -> [Step] {
-            (0..<Int.random(in: 1...12, using: &random)).map { _ in step() }
-        }
-    }
 
     @Test(arguments: Engine.allCases)
     func `random programs see what the rules say`(engine: Engine) async throws {
         let seeds = ProcessInfo.processInfo.environment["STORAGE_SEEDS"].flatMap(UInt64.init) ?? 25
         for seed in 1...seeds {
-            let storage = try engine.storage()
-            defer { storage.close() }
-            var maker = Maker(random: SeededGenerator(seed: seed))
-            var entries: [[UInt8]: [UInt8]] = [:]
-            for number in 0..<30 {
-                let steps = maker.steps()
-                let isRefused = maker.pick([true, false, false, false])
-                var after = entries
-                let expected = Self.model(steps, &after)
-                let seen: [Seen]? = try? await storage.write(
-                    to: Partitions(Self.partitions)
-                ) { transaction in
-                    let seen = try Self.run(steps, transaction)
-                    #expect(seen == expected, "seed \(seed), transaction \(number)")
-                    if isRefused { throw Refused() }
-                    return seen
-                }
-                #expect((seen == nil) == isRefused, "seed \(seed), transaction \(number)")
-                if !isRefused { entries = after }
-                let look = Self.partitions.map {
-                    Step.scan(prefix: $0.bytes, from: nil, countMax: 10_000)
-                }
-                let left = try storage.read { try Self.run(look, $0) }
-                #expect(left == Self.model(look, &entries), "seed \(seed), after \(number)")
-            }
+            try await StorageProgram.checkOneByOne(seed: seed) { try engine.storage() }
+            try await StorageProgram.checkAtOnce(seed: seed) { try engine.storage() }
         }
     }
 
@@ -194,7 +70,8 @@ import Testing
             for number in 0..<200 {
                 group.addTask {
                     let result: Void? = try? await storage.write(
-                        RequestWork(client: "\(number % 7)"), to: [Self.partitions[0]]
+                        RequestWork(client: "\(number % 7)"), to: [Self.partitions[0]],
+                        expecting: { [] }
                     ) { transaction in
                         let count = try transaction.value(key)?.first ?? 0
                         try transaction.put(key, [count &+ 1])
@@ -206,7 +83,7 @@ import Testing
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         #expect(count == 133)
-        #expect(try storage.read { try $0.value(key) } == [UInt8(count)])
+        #expect(try await storage.read { try $0.value(key) } == [UInt8(count)])
     }
 
     @Test(arguments: Engine.allCases)
@@ -216,19 +93,17 @@ import Testing
         let key = Self.someKey
         try await storage.write(to: [Self.partitions[0]]) { try $0.put(key, [1]) }
         let (isReading, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        async let reader = Self.onAnotherThread {
-            try storage.read { transaction in
-                let before = try transaction.value(key)
-                isReading.signal()
-                mayGoOn.wait()
-                return [before, try transaction.value(key)]
-            }
+        async let reader = storage.read { transaction in
+            let before = try transaction.value(key)
+            isReading.signal()
+            mayGoOn.wait()
+            return [before, try transaction.value(key)]
         }
         try await Self.onAnotherThread { isReading.wait() }
         try await storage.write(to: [Self.partitions[0]]) { try $0.put(key, [2]) }
         mayGoOn.signal()
         #expect(try await reader == [[1], [1]])
-        #expect(try storage.read { try $0.value(key) } == [2])
+        #expect(try await storage.read { try $0.value(key) } == [2])
     }
 
     private static func onAnotherThread<R: Sendable>(
@@ -243,11 +118,91 @@ import Testing
     func `a storage that ends refuses what comes`(engine: Engine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
-        storage.refuseWrites()
+        storage.refuseWork()
         await #expect(throws: WorkGivenUp.self) {
             try await storage.write(to: [Self.partitions[0]]) { try $0.put(Self.someKey, []) }
         }
-        #expect(try storage.read { try $0.value(Self.someKey) } == nil)
+        await #expect(throws: WorkGivenUp.self) {
+            try await storage.read { try $0.value(Self.someKey) }
+        }
+    }
+
+    @Test(arguments: Engine.allCases)
+    func `a read is answered on a thread of the storage, also with a failure`(
+        engine: Engine
+    ) async throws {
+        let storage = try engine.storage()
+        defer { storage.close() }
+        try await storage.write(to: [Self.partitions[0]]) { try $0.put(Self.someKey, [7]) }
+        for fails in [false, true] {
+            let result: Result<[UInt8]?, any Error> = await withCheckedContinuation {
+                continuation in
+                storage.submitRead(.scan, RequestWork()) { transaction in
+                    if fails { throw Refused() }
+                    return try transaction.value(Self.someKey)
+                } answer: {
+                    continuation.resume(returning: $0)
+                }
+            }
+            #expect(fails ? (try? result.get()) == nil : try result.get() == [7])
+        }
+        let atHand = try storage.readAtHand(RequestWork()) { try $0.value(Self.someKey) }
+        #expect(atHand == (engine == .farMemory ? nil : [7]))
+        #expect(throws: Refused.self) {
+            _ = try storage.readAtHand(RequestWork()) { _ in throw Refused() }
+            if engine == .farMemory { throw Refused() }
+        }
+    }
+
+    @Test(arguments: Engine.allCases)
+    func `what others change is told, and what is written here is not`(
+        engine: Engine
+    ) async throws {
+        let (first, second, kept) = try engine.pair()
+        defer {
+            second.close()
+            first.close()
+            withExtendedLifetime(kept) {}
+        }
+        let told = Locked((count: 0, partitions: Set<Partition>()))
+        first.wakeUp { changed in
+            told.withLock { told in
+                told.count += 1
+                for partition in Self.partitions where changed.contains(partition) {
+                    told.partitions.insert(partition)
+                }
+            }
+        }
+        // It has begun to look when it has told of something.
+        while told.withLock({ $0.count }) == 0 {
+            try await second.write(to: [.global]) { transaction in
+                let key = HubKey(.global, behind: [0x01])
+                try transaction.put(key, (transaction.value(key) ?? []) + [1])
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        try await Task.sleep(for: .milliseconds(300))
+        told.withLock { $0 = (0, []) }
+        for number in 0..<30 {
+            try await first.write(to: [Self.partitions[0]]) { transaction in
+                try transaction.put(Self.someKey, [UInt8(number)])
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(told.withLock { $0.count } == 0)
+        try await second.write(to: [Self.partitions[1]]) { transaction in
+            try transaction.put(HubKey(Self.partitions[1], behind: [0x01]), [1])
+        }
+        while !told.withLock({ $0.partitions.contains(Self.partitions[1]) }) {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let isExact = engine != .lmdb
+        #expect(told.withLock { $0.partitions.count } == (isExact ? 1 : 2))
+        // What is seen then is what the other one wrote.
+        let seen = try await first.read { transaction in
+            try transaction.value(HubKey(Self.partitions[1], behind: [0x01]))
+        }
+        #expect(seen == [1])
     }
 
     // MARK: Partitions
@@ -267,8 +222,8 @@ import Testing
 
     private static func entries(
         _ storage: any HubStorage, _ partition: Partition
-    ) throws -> [[UInt8]] {
-        try storage.read { transaction in
+    ) async throws -> [[UInt8]] {
+        try await storage.read { transaction in
             var entries: [[UInt8]] = []
             try transaction.scan(HubKey(partition), from: nil) { key, value in
                 entries.append(Array(key.dropFirst(Partition.byteCount)) + Array(value))
@@ -283,7 +238,7 @@ import Testing
         let storage = try engine.storage()
         defer { storage.close() }
         try await Self.fill(storage)
-        let sizes = try storage.read { transaction in
+        let sizes = try await storage.read { transaction in
             try (Self.partitions + [Partition(number: 2)]).map { try transaction.size(of: $0) }
         }
         #expect(sizes.map(\.entries) == [10, 10, 0])
@@ -302,14 +257,23 @@ import Testing
         try await Self.fill(storage)
         let (from, to) = (Self.partitions[1], Partition(number: 2))
         try await storage.write(to: [to]) { try $0.copy(from, to: $0, as: to) }
-        try await elsewhere.write(to: [to]) { target in
-            try storage.read { try $0.copy(from, to: target, as: to) }
+        let copied = try await storage.read { transaction in
+            var entries: [(HubKey, [UInt8])] = []
+            try transaction.scan(HubKey(from), from: nil) { key, value in
+                let behind = key.dropFirst(Partition.byteCount)
+                entries.append((HubKey(to, behind: behind), Array(value)))
+                return true
+            }
+            return entries
         }
-        let expected = try Self.entries(storage, from)
+        try await elsewhere.write(to: [to]) { target in
+            for (key, value) in copied { try target.put(key, value) }
+        }
+        let expected = try await Self.entries(storage, from)
         #expect(expected.count == 10)
-        #expect(try Self.entries(storage, to) == expected)
-        #expect(try Self.entries(elsewhere, to) == expected)
-        #expect(try Self.entries(storage, Self.partitions[0]).count == 10)
+        #expect(try await Self.entries(storage, to) == expected)
+        #expect(try await Self.entries(elsewhere, to) == expected)
+        #expect(try await Self.entries(storage, Self.partitions[0]).count == 10)
     }
 
     @Test(arguments: Engine.allCases)
@@ -324,8 +288,8 @@ import Testing
                 try await storage.write(to: [erased]) { try $0.erase(erased, countMax: 4) })
         }
         #expect(isGone == [false, false, true])
-        #expect(try Self.entries(storage, erased).isEmpty)
-        #expect(try Self.entries(storage, Self.partitions[1]).count == 10)
+        #expect(try await Self.entries(storage, erased).isEmpty)
+        #expect(try await Self.entries(storage, Self.partitions[1]).count == 10)
     }
 
     @Test func `partitions are taken in ascending order, each once`() {
@@ -362,9 +326,4 @@ import Testing
             #expect(Partition(text: text) == nil, "\(text)")
         }
     }
-}
-
-extension Partition {
-    /// Its number as keys have it.
-    fileprivate var bytes: [UInt8] { HubKey(self).bytes }
 }

@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# Installs the packages into a clean Debian, runs the hub there as its unit does, drives it with devices,
+# goes on with the folder of an older version, and removes everything. Needs root, and Debian's mirror.
+#
+#   Packaging/test.sh [FOLDER]      the packages that Packaging/build.sh made; .build/package unless given
+#
+# BACKSTITCH_ROOT names the clean system, which is made if it is missing, and kept; .build/debian unless given.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+packages=${1:-.build/package}
+[ "$(id -u)" = 0 ] || { echo "Run it as root: it makes a system of its own in a folder." >&2; exit 1; }
+for tool in debootstrap lintian python3 setpriv; do
+    command -v "$tool" >/dev/null ||
+        { echo "$tool is missing. Run sh Tests/prepare.sh --all" >&2; exit 1; }
+done
+
+step() { printf '\n-- %s\n' "$1"; }
+fail() { echo "FAILED: $1" >&2; exit 1; }
+
+scratch=$(mktemp -d)
+root=$scratch/root
+configuration=/etc/backstitch/hub.conf
+service=
+cleanup() {
+    if [ -n "$service" ]; then kill "$service" 2>/dev/null || true; fi
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$scratch"
+}
+trap cleanup EXIT
+
+step "lintian"
+lintian --fail-on error,warning --info "$packages"/*.deb
+
+step "the same bytes again"
+# The program was built once; all that is made around it is made anew, in another folder and later.
+mkdir "$scratch/again"
+dpkg-deb --fsys-tarfile "$packages"/backstitch_*.deb | tar -xO ./usr/bin/backstitch \
+    >"$scratch/backstitch"
+chmod +x "$scratch/backstitch"
+date=$(dpkg-deb --fsys-tarfile "$packages"/backstitch_*.deb |
+    tar -xO --wildcards './usr/share/doc/backstitch/changelog*' | zcat | sed -n 's/^ -- .*>  //p')
+SOURCE_DATE_EPOCH=$(date -d "$date" +%s) BACKSTITCH_BINARY=$scratch/backstitch \
+    Packaging/build.sh "$scratch/again" >/dev/null
+for deb in "$packages"/*.deb; do
+    cmp "$deb" "$scratch/again/$(basename "$deb")" || fail "$deb is made differently"
+done
+
+step "a clean system"
+kept=${BACKSTITCH_ROOT:-.build/debian}
+if [ ! -e "$kept/etc/debian_version" ]; then
+    rm -rf --one-file-system "$kept"
+    debootstrap --variant=minbase --include=ca-certificates bookworm "$kept" \
+        http://deb.debian.org/debian >/dev/null
+fi
+cp -a "$kept" "$root"
+mkdir -p "$root/packages"
+cp "$packages"/*.deb "$root/packages"
+cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+mount -t proc proc "$root/proc"
+# No service is begun by the installation.
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod +x "$root/usr/sbin/policy-rc.d"
+clean=(/usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive)
+as_user=(setpriv --reuid=backstitch --regid=backstitch --clear-groups)
+inside() { chroot "$root" "${clean[@]}" "$@"; }
+as_hub() { inside "${as_user[@]}" "$@"; }
+
+step "installation"
+inside apt-get update -qq
+inside sh -c 'apt-get install -y --no-install-recommends /packages/*.deb' >"$scratch/apt" 2>&1 ||
+    { tail -n 20 "$scratch/apt" >&2; fail "the packages can't be installed"; }
+inside backstitch --version
+[ -f "$root/usr/share/doc/backstitch/copyright" ] || fail "the licences are missing"
+dpkg-deb --contents "$packages"/backstitch_*.deb | grep 'man1/backstitch-hub.1.gz' >/dev/null ||
+    fail "the manual page is missing"
+[ "$(stat -c %a "$root/var/lib/backstitch")" = 700 ] || fail "others can read the data"
+[ "$(inside stat -c %U /var/lib/backstitch)" = backstitch ] || fail "the data is somebody else's"
+
+# Runs the command of the unit, as its user, and waits until it says that it is ready.
+start() {
+    local words listener
+    words=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/backstitch-hub.service")
+    rm -f "$root/run/notify" "$scratch/ready"
+    python3 Packaging/notified.py "$root/run/notify" >"$scratch/ready" &
+    listener=$!
+    while [ ! -S "$root/run/notify" ]; do sleep 0.05; done
+    # The words are those of the unit.
+    # shellcheck disable=SC2086
+    chroot "$root" "${clean[@]}" NOTIFY_SOCKET=/run/notify WATCHDOG_USEC=30000000 \
+        "${as_user[@]}" --no-new-privs --bounding-set=-all \
+        $words >"$scratch/out" 2>"$scratch/err" &
+    service=$!
+    wait "$listener" || { cat "$scratch/err" >&2; fail "the hub did not say that it is ready"; }
+    grep -q '^READY=1' "$scratch/ready" || fail "the hub said: $(cat "$scratch/ready")"
+}
+stop() {
+    local code=0
+    kill -TERM "$service"
+    wait "$service" || code=$?
+    service=
+    [ "$code" = 0 ] || { cat "$scratch/err" >&2; fail "the hub ended with $code"; }
+}
+# Says what an address answers.
+ask() { inside /usr/bin/perl -e '
+    use IO::Socket::INET;
+    my ($host, $path) = $ARGV[0] =~ m{^http://([^/]+)(/.*)$};
+    my $socket = IO::Socket::INET->new($host) or die "nobody listens\n";
+    print $socket "GET $path HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n";
+    my $text = join "", <$socket>;
+    die "refused\n" unless $text =~ m{^HTTP/1.1 200 };
+    $text =~ s/^.*?\r\n\r\n//s;
+    print $text;' "$1"; }
+
+step "the first user"
+inside backstitch hub serve --config /etc/backstitch/hub.conf --check-config
+token=$(as_hub backstitch hub token --config /etc/backstitch/hub.conf 2>"$scratch/notice") ||
+    { cat "$scratch/notice" >&2; fail "no token can be made"; }
+as_hub backstitch hub user --config /etc/backstitch/hub.conf --user Ada 2>>"$scratch/notice" |
+    sed 's/.*"webAuthToken":"\([^"]*\)".*/\1/' >"$root/root/web-token" ||
+    { cat "$scratch/notice" >&2; fail "no user can be made"; }
+grep -q '"event":"userSignedIn"' "$scratch/notice" || fail "the audit log lacks the user"
+if grep -qF "$(cat "$root/root/web-token")" "$scratch/notice"; then fail "a token was logged"; fi
+
+step "the unit's command, and two devices"
+start
+[ "$(ask http://127.0.0.1:8480/healthz)" = ok ] || fail "the hub is not healthy"
+ask http://127.0.0.1:9480/ready | grep ready >/dev/null || fail "the hub is not ready"
+if ask http://127.0.0.1:8480/metrics 2>/dev/null; then fail "everybody can read /metrics"; fi
+cp -r Tests/Fixtures/format-1/store "$scratch/past"
+"$scratch/backstitch" export "$scratch/past" --with-schema --output "$scratch/records.jsonl"
+# The schema, and records that have all that it asks for.
+head -n 4 "$scratch/records.jsonl" >"$root/root/records.jsonl"
+head -n 1 "$scratch/records.jsonl" >"$root/root/schema.jsonl"
+inside backstitch import /root/first /root/records.jsonl --create >/dev/null
+inside backstitch import /root/second /root/schema.jsonl --create >/dev/null
+synchronise() {
+    inside backstitch sync "/root/$1" --url http://127.0.0.1:8480 --api-token "$token" \
+        --web-token-file /root/web-token --zone Notes --json
+}
+synchronise first
+synchronise second
+for device in first second; do inside backstitch export "/root/$device" >"$scratch/$device"; done
+[ -s "$scratch/first" ] || fail "there were no records"
+cmp "$scratch/first" "$scratch/second" || fail "the devices differ"
+ask http://127.0.0.1:9480/metrics >"$scratch/metrics"
+grep -q '^backstitch_hub_records_saved_total [1-9]' "$scratch/metrics" || fail "nothing was counted"
+if command -v promtool >/dev/null; then
+    promtool check metrics <"$scratch/metrics"
+else
+    echo "SKIPPED: promtool is missing, so that the metrics were not checked." >&2
+fi
+stop
+
+step "an upgrade: the settings and the data stay"
+echo "# Kept." >>"$root$configuration"
+inside sh -c 'dpkg --force-confold -i /packages/*.deb' >/dev/null
+grep -q Kept "$root$configuration" || fail "the configuration was overwritten"
+start
+synchronise second >/dev/null
+stop
+
+step "the folder of an older version is refused, brought over, and served"
+mv "$root/var/lib/backstitch/hub" "$root/var/lib/backstitch/newer"
+cp -r Tests/Fixtures/format-1-hub/hub "$root/var/lib/backstitch/hub"
+inside chown -R backstitch:backstitch /var/lib/backstitch
+if as_hub backstitch hub serve --config $configuration 2>"$scratch/refused"; then
+    fail "an old folder was served"
+fi
+grep -q 'hub migrate' "$scratch/refused" || fail "nobody says what to do: $(cat "$scratch/refused")"
+as_hub backstitch hub migrate --config /etc/backstitch/hub.conf
+as_hub backstitch doctor /var/lib/backstitch/hub
+start
+[ "$(ask http://127.0.0.1:8480/healthz)" = ok ] || fail "the hub is not healthy after the migration"
+stop
+
+step "removal"
+inside apt-get remove -y backstitch-hub >/dev/null 2>&1
+[ -f "$root$configuration" ] || fail "a removal took the configuration"
+[ ! -e "$root/lib/systemd/system/backstitch-hub.service" ] || fail "the unit is still there"
+inside apt-get purge -y backstitch-hub backstitch >"$scratch/purge" 2>&1
+[ ! -e "$root$configuration" ] || fail "a purge left the configuration"
+[ ! -e "$root/usr/bin/backstitch" ] || fail "a purge left the program"
+[ -f "$root/var/lib/backstitch/hub/data.mdb" ] || fail "a purge took the data"
+grep -q 'stays in /var/lib/backstitch' "$scratch/purge" || fail "nobody says that the data stays"
+
+step "done"

@@ -1,0 +1,50 @@
+/// Where notifications wait until the devices they are for ask for them: in this process
+/// (``CourierBoard``), or where several hubs find them.
+package protocol CourierBoxes: Sendable {
+    /// Holds notifications for a device that has got its address.
+    func expect(_ token: [UInt8], of listener: CourierListener, now: Int64)
+
+    /// The next notification for a device; nil if none came in time.
+    func next(
+        _ token: [UInt8], of listener: CourierListener, now: Int64
+    ) async -> CourierNotification?
+
+    /// Gives a notification to a device that has a box.
+    ///
+    /// - Parameter wake: Runs the closure that wakes the call of the device, if it waits.
+    func post(
+        _ notification: CourierNotification, to token: [UInt8],
+        wake: (@escaping @Sendable () -> Void) -> Void)
+
+    /// Drops what waits for a device, and ends its call.
+    func forget(_ token: [UInt8])
+
+    /// Ends calls that began at a time or before it.
+    func releaseWaiters(before time: Int64)
+
+    /// Forgets devices that have not asked since a time.
+    func forget(before time: Int64)
+
+    /// Whether a device of a user may want to be told; of anybody, if none is named.
+    func mayListen(realm: UInt32, user: String?) -> Bool
+
+    /// The devices of users of a realm that have boxes: all users if none is named.
+    func devices(realm: UInt32, user: String?) -> [(user: String, tokens: [[UInt8]])]
+
+    /// How many calls wait.
+    var waiterCount: Int { get }
+
+    /// How many devices have boxes.
+    var boxCount: Int { get }
+}
+
+extension CourierBoxes {
+    /// Ends all calls.
+    func releaseAll() { releaseWaiters(before: .max) }
+}
+
+/// A user, of whose devices some listen.
+package struct CourierListener: Hashable, Sendable {
+    package var realm: UInt32
+    package var userRecordName: String
+}

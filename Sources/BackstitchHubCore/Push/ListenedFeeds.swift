@@ -1,0 +1,88 @@
+import Threading
+
+/// Up to where devices that listen were told of the changes of databases, so that what other hubs change
+/// is told from there on.
+final class ListenedFeeds: Sendable {
+    /// Where the feeds of a database stand.
+    struct Position: Hashable, Sendable {
+        /// In the list of changed zones.
+        var database: UInt64
+        /// In the feeds of zones, by their names; 0 for those that are not here.
+        var zones: [String: UInt64]
+    }
+
+    private struct Feed {
+        var access: DatabaseAccess
+        var position: Position
+    }
+
+    private struct State {
+        var feeds: [Partition: Feed] = [:]
+        var listeners: Set<CourierListener> = []
+    }
+
+    private let state = Locked(State())
+
+    /// Whether it is known where the databases stand that a user's devices are told of.
+    func knows(_ listener: CourierListener) -> Bool {
+        state.withLock { $0.listeners.contains(listener) }
+    }
+
+    /// Notes where databases stand of which a user's devices are told from now on.
+    func add(
+        _ feeds: [(access: DatabaseAccess, position: Position)], of listener: CourierListener
+    ) {
+        state.withLock { state in
+            state.listeners.insert(listener)
+            for (access, position) in feeds where state.feeds[access.partition] == nil {
+                state.feeds[access.partition] = Feed(access: access, position: position)
+            }
+        }
+    }
+
+    /// The databases among some partitions.
+    func databases(in changed: ChangedPartitions) -> [DatabaseAccess] {
+        state.withLock { state in
+            state.feeds.values.map(\.access).filter { changed.contains($0.partition) }
+        }
+    }
+
+    /// Where a database stood; nil if nobody listens.
+    func position(of partition: Partition) -> Position? {
+        state.withLock { $0.feeds[partition]?.position }
+    }
+
+    /// Notes that devices are told of what others changed; false if that was done already.
+    func advance(_ partition: Partition, from old: Position, to new: Position) -> Bool {
+        state.withLock { state in
+            guard state.feeds[partition]?.position == old else { return false }
+            state.feeds[partition]?.position = new
+            return true
+        }
+    }
+
+    /// Notes a write of this hub, which tells of it by itself. If changes of others came before it that
+    /// were not told yet, it is told with them once more.
+    func note(_ step: FeedStep, in partition: Partition) {
+        state.withLock { state in
+            guard var position = state.feeds[partition]?.position,
+                position.database == step.database.lowerBound,
+                step.zones.allSatisfy({ position.zones[$0.key, default: 0] == $0.value.lowerBound })
+            else { return }
+            position.database = step.database.upperBound
+            for (name, range) in step.zones { position.zones[name] = range.upperBound }
+            state.feeds[partition]?.position = position
+        }
+    }
+
+    /// Forgets a database to whose changes nobody listens any more.
+    func remove(_ access: DatabaseAccess) {
+        state.withLock { state in
+            state.feeds[access.partition] = nil
+            state.listeners = state.listeners.filter { listener in
+                guard listener.realm == access.realm.number else { return true }
+                return access.ownerRecordName.map { $0 != listener.userRecordName } ?? false
+            }
+        }
+    }
+}

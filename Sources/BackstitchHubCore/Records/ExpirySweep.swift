@@ -1,0 +1,96 @@
+import CloudKitWire
+
+/// Removes rows whose time is over, and files that nothing refers to any more.
+///
+/// Each such row has an entry in a table of its partition that is sorted by time. Writes to the partition
+/// look at what is due in passing, so that a hub that nobody writes to does nothing.
+struct ExpirySweep {
+    /// The most entries that a write looks at, beside two for each that it adds.
+    private static let entriesMax = 32
+
+    /// What is read to see whether something is due: mostly the first entry is not.
+    static func expected(in partition: Partition) -> [KeyQuery] {
+        [.first(1, of: HubKey(partition, .expiry))]
+    }
+
+    let transaction: any HubWriting
+    /// Whose rows are looked at.
+    let partition: Partition
+    let assets: any HubFiles
+    let limits: HubLimits
+    /// Milliseconds since 1970.
+    let now: Int64
+
+    /// Removes what is due.
+    func run() throws {
+        let table = HubKey(partition, .expiry)
+        let most = Self.entriesMax + 2 * transaction.work.expiries
+        var due: [(entry: HubKey, row: HubKey)] = []
+        try transaction.scan(table, from: nil) { key, _ in
+            guard key.number(behind: table) <= UInt64(max(0, now)) else { return false }
+            let start = table.bytes.count + MemoryLayout<UInt64>.size
+            due.append((HubKey(bytes: key), HubKey(partition, behind: key[start...])))
+            // The first one is mostly the last one.
+            if due.count == 1 { transaction.expect { [.first(most, of: table)] } }
+            return due.count < most
+        }
+        transaction.expect { due.map { .key($0.row) } }
+        for (entry, row) in due {
+            try transaction.delete(entry)
+            try look(at: row)
+        }
+    }
+
+    private func look(at key: HubKey) throws {
+        switch key.table {
+        case .upload:
+            guard let row: UploadRow = try transaction.row(key) else { return }
+            if row.expires <= now { try transaction.delete(key) }
+        case .webToken:
+            guard let row: WebTokenRow = try transaction.row(key) else { return }
+            let end = row.expires + limits.endedSessionMilliseconds
+            if end <= now { try transaction.delete(key) }
+        case .asset: try lookAtAsset(key)
+        default: break
+        }
+    }
+
+    /// Removes a file that no record holds. It goes before its row: after a power cut in between the
+    /// row is still there, and nothing needs the file.
+    private func lookAtAsset(_ key: HubKey) throws {
+        guard let row: AssetRow = try transaction.row(key), row.references <= 0,
+            row.keepUntil <= now
+        else { return }
+        let checksum = String(decoding: key.behindTable, as: UTF8.self)
+        if let file = HubFile(partition, checksum), !assets.remove(file) {
+            return try transaction.noteExpiry(of: key, at: now + limits.unusedAssetMilliseconds)
+        }
+        try transaction.delete(key)
+    }
+}
+
+extension HubWriting {
+    /// Has a row looked at once a time has come, with the rows of its partition.
+    func noteExpiry(of key: HubKey, at end: Int64) throws {
+        guard let partition = key.partition else { return }
+        work.expiries += 1
+        let entry = HubKey(partition, .expiry).adding(UInt64(max(0, end)))
+        try put(entry.adding(key.behindPartition), [])
+    }
+
+    /// Keeps a file until a time at least.
+    func keepAsset(_ file: HubFile, until end: Int64) throws {
+        let key = AssetRow.key(file)
+        var row: AssetRow = try row(key) ?? AssetRow()
+        guard end > row.keepUntil else { return }
+        row.keepUntil = end
+        try put(key, row)
+        try noteExpiry(of: key, at: end)
+    }
+
+    /// Writes an address or a receipt of an upload, which goes by itself.
+    func put(_ row: UploadRow, at key: HubKey) throws {
+        try put(key, row)
+        try noteExpiry(of: key, at: row.expires)
+    }
+}

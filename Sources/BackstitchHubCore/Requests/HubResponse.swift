@@ -1,0 +1,72 @@
+import CloudKitWire
+
+/// What a hub answers.
+public struct HubResponse: Sendable {
+    /// What is behind the head.
+    public enum Body: Hashable, Sendable {
+        /// Bytes in memory.
+        case bytes([UInt8])
+        /// The whole of a file.
+        case file(path: String)
+        /// A part of a file, by its offset and its length in bytes.
+        case filePart(path: String, offset: Int, byteCount: Int)
+    }
+
+    /// The HTTP status.
+    public var status: Int
+    /// The headers, without the length.
+    public var headers: [HubRequest.Header]
+    /// The body.
+    public var body: Body
+
+    /// A response by its parts.
+    public init(status: Int, headers: [HubRequest.Header] = [], body: Body = .bytes([])) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The bytes of the body in memory.
+    package var byteCount: Int {
+        if case .bytes(let bytes) = body { bytes.count } else { 0 }
+    }
+
+    /// JSON.
+    static func json(_ bytes: [UInt8], status: Int = 200) -> HubResponse {
+        HubResponse(
+            status: status,
+            headers: [HubRequest.Header("Content-Type", "application/json; charset=UTF-8")],
+            body: .bytes(bytes))
+    }
+
+    /// Text for people and machines that watch the hub.
+    package static func text(_ text: String, status: Int = 200) -> HubResponse {
+        HubResponse(
+            status: status,
+            headers: [
+                HubRequest.Header("Content-Type", "text/plain; version=0.0.4; charset=UTF-8")
+            ],
+            body: .bytes(Array(text.utf8)))
+    }
+
+    /// A request that failed as a whole.
+    static func failure(_ error: WireError) -> HubResponse {
+        var response = json(error.body(), status: error.code?.status ?? 400)
+        if let seconds = error.retryAfter {
+            let whole = String(Int(seconds.rounded(.up)))
+            response.headers.append(HubRequest.Header("Retry-After", whole))
+        }
+        return response
+    }
+}
+
+extension HubResponse {
+    /// A reply whose members a closure writes.
+    static func object<Failure: Error>(
+        numbersAsStrings: Bool = false, _ members: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) -> HubResponse {
+        var json = JSONWriter(numbersAsStrings: numbersAsStrings)
+        try json.object(members)
+        return .json(json.bytes)
+    }
+}

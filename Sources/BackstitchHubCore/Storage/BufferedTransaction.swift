@@ -1,0 +1,273 @@
+/// A transaction over a storage that is a round trip away.
+///
+/// It fetches what it is told in one round trip (``expect(_:)``), and keeps what is written until its
+/// end, when the storage sends it in one piece. Reads see what was written. What nobody told of is
+/// fetched when it is read, and counted.
+///
+/// One thread at a time works with it.
+package final class BufferedTransaction: HubWriting {
+    package typealias Entry = (key: HubKey, value: [UInt8])
+
+    /// What a query found.
+    package struct Found {
+        /// The entry of the key, or the entries of the range in their order.
+        package var entries: [Entry]
+        /// The entries that those of the range name, in any order.
+        package var named: [Entry] = []
+
+        package init(entries: [Entry], named: [Entry] = []) {
+            (self.entries, self.named) = (entries, named)
+        }
+    }
+
+    /// A part of the storage of which all entries are known.
+    private struct Part {
+        let start: HubKey
+        /// The first key after it.
+        let end: HubKey
+        /// The keys that it has, ascending.
+        let keys: [HubKey]
+
+        func holds(_ key: HubKey) -> Bool { start <= key && key < end }
+    }
+
+    package let work: RequestWork
+    package let isFar = true
+    /// What to send: the value of each key, or nil if it is removed.
+    package private(set) var writes: [HubKey: [UInt8]?] = [:]
+    /// How often something was fetched.
+    package private(set) var roundTrips = 0
+    /// The keys, and starts of ranges, that nobody told of.
+    package private(set) var misses: [HubKey] = []
+    private let partitions: Partitions
+    private let fetch: ([KeyQuery]) throws -> [Found]
+    private var known: [HubKey: [UInt8]?] = [:]
+    private var parts: [Part] = []
+    private var told: Set<KeyQuery> = []
+    /// What kept the last round trip from its end, for the read that needs it.
+    private var failure: (any Error)?
+
+    /// - Parameters:
+    ///   - partitions: Where it may write.
+    ///   - fetch: Answers queries in one round trip, each with what it finds.
+    package init(
+        _ work: RequestWork, writingTo partitions: Partitions = [],
+        fetch: @escaping ([KeyQuery]) throws -> [Found]
+    ) {
+        (self.work, self.partitions, self.fetch) = (work, partitions, fetch)
+    }
+
+    // MARK: Fetching
+
+    package func expect(_ queries: () throws -> [KeyQuery]) rethrows {
+        let new = try queries().filter { !isKnown($0) && told.insert($0).inserted }
+        guard !new.isEmpty else { return }
+        do { try learn(new) } catch { failure = error }
+    }
+
+    private func isKnown(_ query: KeyQuery) -> Bool {
+        switch query {
+        case .key(let key): isKnown(key)
+        case .entries(let range): knownKeys(of: range) != nil
+        case .named(let range, let name, let names):
+            knownKeys(of: range)?.allSatisfy { key in
+                current(key).map { isKnown(names.naming(name, (key, $0), in: range)) } ?? true
+            } ?? false
+        }
+    }
+
+    /// The keys of a range; nil if more have to be fetched to know them.
+    private func knownKeys(of range: KeyQuery.Range) -> ArraySlice<HubKey>? {
+        let (start, end) = (range.prefix, range.prefix.endOfPrefix)
+        if range.isReverse {
+            let position = range.bound ?? end
+            guard let part = parts.last(where: { $0.start < position && position <= $0.end }) else {
+                return nil
+            }
+            let keys = part.keys[..<part.keys.firstIndex(atOrAfter: position)].drop { $0 < start }
+            guard part.start <= start || keys.count >= range.countMax else { return nil }
+            return keys.suffix(range.countMax)
+        }
+        let position = range.bound ?? start
+        guard let part = parts.last(where: { $0.holds(position) }) else { return nil }
+        let keys = part.keys[part.keys.firstIndex(atOrAfter: position)...].prefix { $0 < end }
+        guard end <= part.end || keys.count >= range.countMax else { return nil }
+        return keys.prefix(range.countMax)
+    }
+
+    private func isKnown(_ key: HubKey) -> Bool {
+        writes[key] != nil || known[key] != nil || parts.contains { $0.holds(key) }
+    }
+
+    private func learn(_ queries: [KeyQuery]) throws {
+        roundTrips += 1
+        for (query, found) in zip(queries, try fetch(queries)) {
+            for entry in found.entries + found.named { known[entry.key] = .some(entry.value) }
+            switch query {
+            case .key(let key): if found.entries.isEmpty { known[key] = .some(nil) }
+            case .entries(let range): parts.append(part(range, found.entries))
+            case .named(let range, let name, let names):
+                parts.append(part(range, found.entries))
+                for entry in found.entries {
+                    let key = names.naming(name, entry, in: range)
+                    if known[key] == nil { known[key] = .some(nil) }
+                }
+            }
+        }
+    }
+
+    /// What of the storage is known by the entries of a range: as far as they go, if they are as many
+    /// as were asked for.
+    private func part(_ range: KeyQuery.Range, _ entries: [Entry]) -> Part {
+        let isCut = entries.count >= range.countMax
+        let keys = entries.map(\.key)
+        if range.isReverse {
+            return Part(
+                start: isCut ? keys.last ?? range.prefix : range.prefix,
+                end: range.bound ?? range.prefix.endOfPrefix, keys: keys.reversed())
+        }
+        return Part(
+            start: range.bound ?? range.prefix,
+            end: isCut ? keys.last?.next ?? range.prefix : range.prefix.endOfPrefix, keys: keys)
+    }
+
+    /// Fetches what nobody told of.
+    private func miss(_ key: HubKey, _ query: KeyQuery) throws {
+        if let failure {
+            self.failure = nil
+            throw failure
+        }
+        misses.append(key)
+        try learn([query])
+    }
+
+    // MARK: Reading
+
+    private func current(_ key: HubKey) -> [UInt8]? {
+        if let written = writes[key] { return written }
+        return known[key] ?? nil
+    }
+
+    package func withValue<R>(
+        _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R? {
+        if !isKnown(key) { try miss(key, .key(key)) }
+        let value = current(key)
+        try work.countKey(bytes: value?.count ?? 0)
+        return try value?.withUnsafeBytes(body)
+    }
+
+    package func scan(
+        _ prefix: HubKey, from start: HubKey?,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let end = prefix.endOfPrefix
+        var position = start ?? prefix
+        while position < end {
+            guard let part = parts.last(where: { $0.holds(position) }) else {
+                let rest = KeyQuery.Range(
+                    prefix: prefix, bound: position, countMax: KeyQuery.entriesPerPart)
+                try miss(position, .entries(rest))
+                continue
+            }
+            let stop = min(end, part.end)
+            for key in keys(of: part, from: position, to: stop) {
+                guard try visit(key, body) else { return }
+            }
+            position = stop
+        }
+    }
+
+    package func scanBackwards(
+        _ prefix: HubKey, before end: HubKey?,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        var position = min(end ?? prefix.endOfPrefix, prefix.endOfPrefix)
+        while prefix < position {
+            guard let part = parts.last(where: { $0.start < position && position <= $0.end })
+            else {
+                let rest = KeyQuery.Range(
+                    prefix: prefix, bound: position, countMax: KeyQuery.entriesPerPart,
+                    isReverse: true)
+                try miss(position, .entries(rest))
+                continue
+            }
+            let stop = max(prefix, part.start)
+            for key in keys(of: part, from: stop, to: position).reversed() {
+                guard try visit(key, body) else { return }
+            }
+            position = stop
+        }
+    }
+
+    /// The keys of a part between two, with what was written, ascending.
+    private func keys(of part: Part, from start: HubKey, to end: HubKey) -> [HubKey] {
+        let stored = part.keys[part.keys.firstIndex(atOrAfter: start)...].prefix { $0 < end }
+        let written = writes.filter { $0.value != nil && start <= $0.key && $0.key < end }.keys
+        return written.isEmpty ? Array(stored) : Set(stored).union(written).sorted()
+    }
+
+    private func visit(
+        _ key: HubKey, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Bool {
+        guard let value = current(key) else { return true }
+        try work.countKey(bytes: value.count)
+        return try key.bytes.withUnsafeBytes { key in
+            try value.withUnsafeBytes { try body(key, $0) }
+        }
+    }
+
+    // MARK: Writing
+
+    package func put(_ key: HubKey, _ value: [UInt8]) throws {
+        partitions.checkWrite(key)
+        work.countWrite(bytes: value.count)
+        writes[key] = .some(value)
+    }
+
+    package func delete(_ key: HubKey) throws {
+        partitions.checkWrite(key)
+        work.countWrite()
+        writes[key] = .some(nil)
+    }
+}
+
+extension [HubKey] {
+    /// The place of the first of ascending keys that is not before one.
+    fileprivate func firstIndex(atOrAfter key: HubKey) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < key { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
+
+extension HubKey {
+    /// The key that an entry of a range names under this prefix.
+    package func naming(
+        _ name: KeyQuery.Name, _ entry: BufferedTransaction.Entry, in range: KeyQuery.Range
+    ) -> HubKey {
+        switch name {
+        case .value: adding(entry.value)
+        case .key: adding(entry.key.bytes.dropFirst(range.prefix.bytes.count))
+        }
+    }
+
+    /// The key that follows this one.
+    fileprivate var next: HubKey { adding([0]) }
+
+    /// The first key after all that start with this one.
+    package var endOfPrefix: HubKey {
+        var end = bytes
+        while end.last == 0xFF { end.removeLast() }
+        guard let last = end.popLast() else {
+            // After all keys that there can be.
+            let filler = [UInt8](repeating: 0xFF, count: Self.byteCountMax + 1)
+            return filler.withUnsafeBytes { HubKey(bytes: $0) }
+        }
+        end.append(last + 1)
+        return end.withUnsafeBytes { HubKey(bytes: $0) }
+    }
+}

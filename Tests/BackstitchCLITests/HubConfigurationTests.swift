@@ -1,0 +1,243 @@
+import BackstitchHub
+import BackstitchHubCore
+import ChildProcess
+import Foundation
+import Testing
+
+@testable import BackstitchCLI
+
+/// The file that `backstitch hub serve --config` reads.
+@Suite struct HubConfigurationTests {
+    private let fixture: StoreFixture
+
+    init() throws { fixture = try StoreFixture() }
+
+    // MARK: The form
+
+    private func entry(_ section: String, _ key: String, _ value: String, _ line: Int)
+        -> ConfigurationFile.Entry
+    {
+        ConfigurationFile.Entry(section: section, key: key, value: value, line: line)
+    }
+
+    @Test func `lines, sections, comments and blanks are read`() {
+        let text = """
+            # listen = comment
+            ; another
+
+            [server] \r
+            \t listen  =  127.0.0.1:1 \r
+            limit = connections=5
+            [a]
+            b = # no comment
+            """
+        let file = ConfigurationFile(Array(text.utf8))
+        #expect(file.problems == [])
+        #expect(
+            file.entries == [
+                entry("server", "listen", "127.0.0.1:1", 5),
+                entry("server", "limit", "connections=5", 6), entry("a", "b", "# no comment", 8),
+            ])
+        #expect(ConfigurationFile([]).entries == [])
+    }
+
+    @Test(arguments: [
+        ("[server]\nlisten", 2, "There is no '=' in 'listen'."),
+        ("[server]\n= 5", 2, "There is no key in front"), ("a = 5", 1, "is in no section"),
+        ("[server]\nlisten =", 2, "has no value"), ("[server", 1, "is no section"),
+        ("[]", 1, "is no section"), ("[ser]ver]", 1, "is no section"),
+        ("[ a ]", 1, "is no section"), ("[a] b", 1, "is no section"),
+        ("[server]\na = \"b\"", 2, "without quotes"),
+        ("\u{FEFF}[server]", 1, "can't be seen"), ("[server]\na = b\u{0}c", 2, "can't be seen"),
+    ])
+    func `a line that is wrong is told with its number`(text: String, line: Int, message: String) {
+        let file = ConfigurationFile(Array(text.utf8))
+        #expect(file.entries == [])
+        #expect(file.problems.map(\.line) == [line], "\(file.problems)")
+        #expect(file.problems.first?.message.contains(message) == true, "\(file.problems)")
+    }
+
+    @Test func `other encodings and files that are too large are refused`() {
+        let latin = ConfigurationFile(Array("[a]\nb = ".utf8) + [0xE9])
+        #expect(latin.problems.map(\.line) == [2])
+        #expect(latin.problems.first?.message.contains("not UTF-8") == true)
+        let comment = [UInt8](repeating: UInt8(ascii: "#"), count: ConfigurationFile.bytesMax)
+        #expect(ConfigurationFile(comment).problems == [])
+        #expect(ConfigurationFile(comment + [0x23]).problems.count == 1)
+    }
+
+    // MARK: The keys
+
+    /// Options of the command that are no keys: they say what the command does now, make credentials, or
+    /// are of other actions.
+    private static let besides: Set = [
+        "config", "check-config", "json", "dev", "user", "container", "environment", "label",
+        "public-key", "secret",
+    ]
+
+    @Test func `every option of the service is a key, and every key an option`() {
+        let options = HubCommand().syntax.options.map(\.name)
+        #expect(Set(options).count == options.count)
+        let keys = HubSetting.all.map(\.option.name)
+        #expect(Set(options).subtracting(Self.besides) == Set(keys))
+        #expect(Self.besides.isSubset(of: options))
+        for setting in HubSetting.all {
+            #expect(HubSetting.sections.contains(setting.option.name))
+        }
+    }
+
+    private func settings(_ text: String, _ words: String...) throws -> HubSettings {
+        let path = fixture.root + "/hub.conf"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        let arguments = try #require(
+            try Arguments(["serve", "--config", path] + words, syntax: HubCommand().syntax))
+        return try HubSettings(arguments)
+    }
+
+    private static let whole = """
+        [server]
+        listen = [::1]:9000
+        metrics-listen = 127.0.0.1:9001
+        allow-plain-http = yes
+        trusted-proxy = 127.0.0.1
+        trusted-proxy = 10.0.0.0/8
+        public-url = https://hub.example.com
+        [tls]
+        tls-cert = /etc/cert.pem
+        tls-key = credential:tls.key
+        [storage]
+        data = /var/lib/backstitch
+        quota = 1000
+        public-quota = 2000
+        [logs]
+        access-log = /var/log/access
+        audit-log = -
+        [limits]
+        limit = connections = 77
+        limit = operationsPerRequest=5
+        """
+
+    @Test func `each key sets what its option sets`() throws {
+        let settings = try settings(Self.whole)
+        #expect(settings.listen == HubSettings.Address(host: "::1", port: 9000))
+        #expect(settings.metricsListen == HubSettings.Address(host: "127.0.0.1", port: 9001))
+        #expect(settings.accessLog == "/var/log/access" && settings.auditLog == "-")
+        #expect(settings.allowsPlainHTTP)
+        #expect(settings.trustedProxies == ["127.0.0.1", "10.0.0.0/8"])
+        #expect(settings.publicURL == "https://hub.example.com")
+        #expect(settings.certificate?.text == "/etc/cert.pem")
+        #expect(settings.key?.text == "credential:tls.key")
+        #expect(settings.data == "/var/lib/backstitch")
+        #expect(settings.quota == 1_000 && settings.publicQuota == 2_000)
+        #expect(settings.httpLimits.connections == 77)
+        #expect(settings.limits.operationsPerRequest == 5)
+    }
+
+    @Test func `options come before keys, and take the place of all lines of one`() throws {
+        let settings = try settings(
+            Self.whole, "--listen", "127.0.0.1:1", "--trusted-proxy", "::1", "--limit",
+            "connections=3", "--quota", "5")
+        #expect(settings.listen == HubSettings.Address(host: "127.0.0.1", port: 1))
+        #expect(settings.trustedProxies == ["::1"])
+        #expect(settings.httpLimits.connections == 3)
+        #expect(settings.limits.operationsPerRequest == HubLimits().operationsPerRequest)
+        #expect(settings.quota == 5 && settings.publicQuota == 2_000)
+    }
+
+    @Test(arguments: [
+        ("[server]\nlsten = 127.0.0.1:1", ":2: There is no key 'lsten'. Did you mean 'listen'?"),
+        ("[server]\nlisten = 1:1\n\nlisten = 1:2", ":4: The key 'listen' is in line 2 already."),
+        ("[tls]\nlisten = 1:1", ":2: The key 'listen' belongs into the section [server]."),
+        ("[server]\nlisten = nowhere", ":2: The key 'listen' takes HOST:PORT"),
+        ("[server]\nallow-plain-http = true", ":2: The key 'allow-plain-http' takes yes or no"),
+        ("[storage]\nquota = much", ":2: The key 'quota' takes a whole number"),
+        ("[storage]\ndata = hub", ":2: The key 'data' takes a path that begins with '/'"),
+        ("[limits]\nlimit = connectoins=1", ":2: The key 'limit' takes NAME=NUMBER. There is no"),
+        ("[limits]\nlimit = connections=0", ":2: The key 'limit' takes NAME=NUMBER. The bound"),
+        ("[server]\nlisten", ":2: There is no '='"), ("[server]\ndev = yes", ":2: There is no key"),
+    ])
+    func `a key or a value that is none is told with file and line`(text: String, message: String)
+        throws
+    {
+        let failure = #expect(throws: Refusal.self) { try settings(text) }
+        #expect(failure?.description.contains("/hub.conf" + message) == true, "\(failure as Any)")
+        // What an option gives is checked all the same.
+        #expect(throws: Refusal.self) { try settings(text, "--listen", "127.0.0.1:1") }
+    }
+
+    @Test func `all lines that are wrong are told at once, in order`() throws {
+        let failure = #expect(throws: Refusal.self) {
+            try settings("[server]\nlisten = x\nfoo\n[storage]\nquota = 0\n")
+        }
+        let lines = failure?.description.split(separator: "\n").dropFirst() ?? []
+        #expect(lines.count == 3)
+        #expect(zip(lines, [2, 3, 5]).allSatisfy { $0.contains("/hub.conf:\($1): ") })
+    }
+
+    // MARK: Credentials
+
+    @Test func `a credential is read from the folder that the service was given`() throws {
+        let file = SettingFile(text: "credential:tls.key", option: HubCommand.key)
+        try "secret".write(
+            toFile: fixture.root + "/tls.key", atomically: true, encoding: .utf8)
+        #expect(try file.read(credentials: fixture.root) == "secret")
+        let none = #expect(throws: Refusal.self) { try file.read(credentials: nil) }
+        #expect(none?.description.contains("LoadCredential=tls.key:FILE") == true)
+        #expect(throws: Refusal.self) { try file.read(credentials: fixture.root + "/none") }
+    }
+
+    // MARK: The check
+
+    private func check(_ text: String, _ words: String...) throws -> Runner.Result {
+        let path = fixture.root + "/check.conf"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return try Runner.run(["hub", "serve", "--config", path, "--check-config"] + words)
+    }
+
+    @Test func `the check says what would be, and opens nothing`() throws {
+        let folder = fixture.root + "/hub"
+        let text = "[storage]\ndata = \(folder)\n[server]\nlisten = 127.0.0.1:1\n"
+        let good = try check(text)
+        #expect(good.code == 0 && good.complaint == "")
+        #expect(good.output.contains("It would listen at http://127.0.0.1:1."))
+        #expect(good.output.contains("a new one would be made"))
+        let json = try check(text, "--json", "--listen", "[::1]:2")
+        #expect(
+            json.output
+                == #"{"data":"\#(folder)","holdsHub":false,"url":"http://[::1]:2"}"# + "\n")
+        #expect(!FileManager.default.fileExists(atPath: folder))
+        #expect(try check("[storage]\nquota = x").code == 2)
+        #expect(try check("[server]\nlisten = 127.0.0.1:1").complaint.contains("--data"))
+    }
+
+    @Test func `the check finds what a start would find`() throws {
+        let storage = "[storage]\ndata = \(fixture.root)/hub\n"
+        let open = try check(storage + "[server]\nlisten = 0.0.0.0:1\n")
+        #expect(open.code == 2 && open.complaint.contains("Give a certificate"))
+        let proxy = try check(storage + "[server]\ntrusted-proxy = me\n")
+        #expect(proxy.code == 2 && proxy.complaint.contains("no address of a proxy"))
+        let pem = fixture.root + "/bad.pem"
+        try "none".write(toFile: pem, atomically: true, encoding: .utf8)
+        let single = try check(storage + "[tls]\ntls-cert = \(pem)\n")
+        #expect(single.code == 2 && single.complaint.contains("Give both"))
+        let bad = try check(storage + "[tls]\ntls-cert = \(pem)\ntls-key = \(pem)\n")
+        #expect(bad.code == 2 && bad.complaint.contains("in PEM and belong together"))
+        let missing = try check(storage + "[tls]\ntls-cert = \(pem)\ntls-key = /nowhere.pem\n")
+        #expect(missing.code == 2 && missing.complaint.contains("'/nowhere.pem' can't be opened"))
+    }
+
+    @Test func `a service is run by its file, and other actions find the folder there`() throws {
+        let path = fixture.root + "/run.conf"
+        let folder = fixture.root + "/hub"
+        try "[server]\nlisten = 127.0.0.1:0\n[storage]\ndata = \(folder)\n"
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(try Runner.run("hub", "token", "--config", path).code == 0)
+        let child = try Runner.start(["hub", "serve", "--config", path])
+        let line = String(decoding: child.output.availableData, as: UTF8.self)
+        #expect(line.hasPrefix("Listening at http://127.0.0.1:"))
+        kill(child.identifier, SIGTERM)
+        #expect(try child.wait() == .exit(code: 0))
+        let missing = try Runner.run("hub", "--config", fixture.root + "/none.conf")
+        #expect(missing.code == 2 && missing.complaint.contains("Check --config."))
+    }
+}
