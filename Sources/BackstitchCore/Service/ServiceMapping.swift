@@ -12,7 +12,14 @@ package enum ServiceMapping {
         case .list(let elements):
             return .list(elements.map { serviceValue($0, of: attribute) })
         case .unknown(let value): return .unknown(value)
-        default: return value.traits?.serviceValue(of: value, attribute) ?? .null
+        case .reference(let key):
+            return .reference(
+                ServiceReference(
+                    recordName: key.name.description,
+                    action: action(attribute?.reference?.onDelete)))
+        default:
+            return value.traits?.serviceValue(
+                of: value, isLossless: attribute?.isLossless ?? false) ?? .null
         }
     }
 

@@ -44,12 +44,7 @@ enum DurationTraits: IntegerTraits {
     static let literalExample = "1.5s, or another number with ns, us, ms, s, min or h"
 }
 
-extension Duration: ScalarAttributeValue, SummableValue {
-    /// A sum is a `Duration`.
-    public typealias Sum = Duration
-    /// A mean is a `Duration`, in whole nanoseconds.
-    public typealias Average = Duration
-
+extension Duration: ScalarAttributeValue {
     /// `duration`.
     public static var attributeType: AttributeType { .duration }
 

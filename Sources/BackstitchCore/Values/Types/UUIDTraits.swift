@@ -45,7 +45,7 @@ enum UUIDTraits: AttributeTraits {
 
     static func isReadable(_ value: Value) -> Bool { converted(value) != nil }
 
-    static func serviceValue(_ content: UUID, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: UUID, isLossless: Bool) -> ServiceValue {
         .string(content.canonicalText)
     }
 
@@ -55,7 +55,7 @@ enum UUIDTraits: AttributeTraits {
         output.append(jsonText: content.uuidString)
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> UUID? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> UUID? {
         guard case .string(let text) = json else { return nil }
         return try TaggedJSON.required(UUID(uuidString: text), "that is no UUID.")
     }

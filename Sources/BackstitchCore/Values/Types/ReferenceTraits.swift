@@ -36,35 +36,32 @@ enum ReferenceTraits: AttributeTraits {
     static func violation(of content: RecordKey) -> String? { content.name.violation }
 
     static func serviceValue(
-        _ content: RecordKey, of attribute: AttributeSchema?
+        _ content: RecordKey, isLossless: Bool
     ) -> ServiceValue {
-        .reference(
-            ServiceReference(
-                recordName: content.name.description,
-                action: ServiceMapping.action(attribute?.reference?.onDelete)))
+        .reference(ServiceReference(recordName: content.name.description, action: .none))
     }
 
     static func text(_ content: RecordKey) -> String { "\(content)" }
 
     static func appendJSON(_ content: RecordKey, to output: inout ByteBuffer) {
-        output.append(jsonText: EntityID<Never>(key: content).text)
+        output.append(jsonText: content.text)
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> RecordKey? {
-        if case .string(let text) = json { EntityID<Never>(text: text).key } else { nil }
+    static func content(json: JSONValue) throws(ValueMisfit) -> RecordKey? {
+        if case .string(let text) = json { RecordKey(text: text) } else { nil }
     }
 
     static func encode(
         _ content: RecordKey, into container: inout KeyedEncodingContainer<ValueKey>,
         _ key: ValueKey
     ) throws {
-        try container.encode(EntityID<Never>(key: content), forKey: key)
+        try container.encode(content.text, forKey: key)
     }
 
     static func content(
         from container: KeyedDecodingContainer<ValueKey>, _ key: ValueKey
     ) throws -> RecordKey {
-        try container.decode(EntityID<Never>.self, forKey: key).key
+        RecordKey(text: try container.decode(String.self, forKey: key))
     }
 
     static func literal(_ text: String, isQuoted: Bool) -> Value? {

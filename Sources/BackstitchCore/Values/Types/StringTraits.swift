@@ -38,7 +38,7 @@ extension TextTraits {
         OrderedKey.textByteCount(in: bytes)
     }
 
-    static func serviceValue(_ content: String, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: String, isLossless: Bool) -> ServiceValue {
         .string(content)
     }
 
@@ -50,7 +50,7 @@ extension TextTraits {
         output.append(jsonText: content)
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> String? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> String? {
         if case .string(let text) = json { text } else { nil }
     }
 

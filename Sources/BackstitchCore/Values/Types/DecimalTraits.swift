@@ -53,9 +53,9 @@ enum DecimalTraits: AttributeTraits {
         content.isFinite ? nil : "the number is NaN"
     }
 
-    static func serviceValue(_ content: Decimal, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: Decimal, isLossless: Bool) -> ServiceValue {
         let text = content.description
-        if attribute?.isLossless == true { return .string(text) }
+        if isLossless { return .string(text) }
         return Double(text).map { .double($0) } ?? .string(text)
     }
 
@@ -65,7 +65,7 @@ enum DecimalTraits: AttributeTraits {
         output.append(jsonText: content.description)
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> Decimal? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> Decimal? {
         guard case .string(let text) = json else { return nil }
         return try TaggedJSON.decimal(text)
     }

@@ -35,7 +35,7 @@ enum DataTraits: AttributeTraits {
         OrderedKey.textByteCount(in: bytes)
     }
 
-    static func serviceValue(_ content: Data, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: Data, isLossless: Bool) -> ServiceValue {
         .bytes(content)
     }
 
@@ -45,7 +45,7 @@ enum DataTraits: AttributeTraits {
         output.append(jsonText: content.base64EncodedString())
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> Data? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> Data? {
         guard case .string(let text) = json else { return nil }
         return try TaggedJSON.required(Data(base64Encoded: text), "that is no Base64.")
     }

@@ -20,7 +20,7 @@ enum DateTraits: IntegerTraits {
     /// As for times of a Swift type.
     private static let millisecondsMax: UInt64 = 1_000_000_000_000_000
 
-    static func serviceValue(_ content: Int64, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: Int64, isLossless: Bool) -> ServiceValue {
         .timestamp(milliseconds: content)
     }
 

@@ -58,7 +58,7 @@ extension FloatingTraits {
         content.isFinite ? nil : "the number is NaN or infinite"
     }
 
-    static func serviceValue(_ content: Double, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: Double, isLossless: Bool) -> ServiceValue {
         .double(content)
     }
 
@@ -69,7 +69,7 @@ extension FloatingTraits {
         output.append(utf8: "\(content)")
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> Double? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> Double? {
         guard case .number(let text) = json else { return nil }
         return try TaggedJSON.double(text)
     }

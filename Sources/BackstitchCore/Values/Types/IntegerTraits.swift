@@ -29,7 +29,7 @@ extension IntegerTraits {
     package static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? { 9 }
 
     package static func serviceValue(
-        _ content: Int64, of attribute: AttributeSchema?
+        _ content: Int64, isLossless: Bool
     ) -> ServiceValue {
         .int64(content)
     }
@@ -40,7 +40,7 @@ extension IntegerTraits {
         output.append(decimal: content)
     }
 
-    package static func content(json: JSONValue) throws(RecordLine.Failure) -> Int64? {
+    package static func content(json: JSONValue) throws(ValueMisfit) -> Int64? {
         guard case .number(let text) = json else { return nil }
         return try TaggedJSON.integer(text)
     }

@@ -39,7 +39,7 @@ enum BoolTraits: AttributeTraits {
 
     static func isReadable(_ value: Value) -> Bool { converted(value) != nil }
 
-    static func serviceValue(_ content: Bool, of attribute: AttributeSchema?) -> ServiceValue {
+    static func serviceValue(_ content: Bool, isLossless: Bool) -> ServiceValue {
         .int64(content ? 1 : 0)
     }
 
@@ -49,7 +49,7 @@ enum BoolTraits: AttributeTraits {
         output.append(utf8: "\(content)")
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> Bool? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> Bool? {
         if case .bool(let bool) = json { bool } else { nil }
     }
 

@@ -54,7 +54,9 @@ package protocol AttributeTraits: Sendable {
     /// Why no attribute can have the content; nil if one can.
     static func violation(of content: Content) -> String?
     /// The value for the service.
-    static func serviceValue(_ content: Content, of attribute: AttributeSchema?) -> ServiceValue
+    ///
+    /// - Parameter isLossless: Whether the attribute goes there in a form that keeps all of it.
+    static func serviceValue(_ content: Content, isLossless: Bool) -> ServiceValue
 
     // MARK: Text
 
@@ -63,7 +65,7 @@ package protocol AttributeTraits: Sendable {
     /// Appends the content as JSON.
     static func appendJSON(_ content: Content, to output: inout ByteBuffer)
     /// Reads the content from JSON; nil if the JSON is of another kind.
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> Content?
+    static func content(json: JSONValue) throws(ValueMisfit) -> Content?
     /// Encodes the content, as `Codable` has it.
     static func encode(
         _ content: Content, into container: inout KeyedEncodingContainer<ValueKey>,
@@ -173,8 +175,8 @@ extension AttributeTraits {
         content(of: value).flatMap { violation(of: $0) }
     }
 
-    static func serviceValue(of value: Value, _ attribute: AttributeSchema?) -> ServiceValue {
-        content(of: value).map { serviceValue($0, of: attribute) } ?? .null
+    static func serviceValue(of value: Value, isLossless: Bool) -> ServiceValue {
+        content(of: value).map { serviceValue($0, isLossless: isLossless) } ?? .null
     }
 
     package static func text(of value: Value) -> String {
@@ -186,7 +188,7 @@ extension AttributeTraits {
         appendJSON(content, to: &output)
     }
 
-    static func value(json: JSONValue) throws(RecordLine.Failure) -> Value? {
+    static func value(json: JSONValue) throws(ValueMisfit) -> Value? {
         try content(json: json).map { value($0) }
     }
 

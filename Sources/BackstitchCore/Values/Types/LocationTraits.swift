@@ -41,7 +41,7 @@ enum LocationTraits: AttributeTraits {
     }
 
     static func serviceValue(
-        _ content: Location, of attribute: AttributeSchema?
+        _ content: Location, isLossless: Bool
     ) -> ServiceValue {
         .location(content)
     }
@@ -55,7 +55,7 @@ enum LocationTraits: AttributeTraits {
         output.append(utf8: "\"longitude\":\(content.longitude)}")
     }
 
-    static func content(json: JSONValue) throws(RecordLine.Failure) -> Location? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> Location? {
         guard case .object(let parts) = json else { return nil }
         var numbers: [String: Double] = [:]
         for part in parts {
@@ -65,7 +65,7 @@ enum LocationTraits: AttributeTraits {
         guard parts.count == 2, let latitude = numbers["latitude"],
             let longitude = numbers["longitude"]
         else {
-            throw RecordLine.Failure(
+            throw ValueMisfit(
                 reason: "a location has the numbers latitude and longitude.")
         }
         return Location(latitude: latitude, longitude: longitude)
