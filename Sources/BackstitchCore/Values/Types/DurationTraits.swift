@@ -1,3 +1,5 @@
+import Foundation
+
 /// `Duration`, in whole nanoseconds.
 enum DurationTraits: IntegerTraits {
     static let type = AttributeType.duration
@@ -28,17 +30,18 @@ enum DurationTraits: IntegerTraits {
 
     static func text(_ content: Int64) -> String { "\(Duration.nanoseconds(content))" }
 
-    /// A number with a unit.
+    /// A number with a unit; exact, to whole nanoseconds.
     static func literal(_ text: String, isQuoted: Bool) -> Value? {
         guard !isQuoted, let unit = units.first(where: { text.hasSuffix($0.name) }),
-            let number = Double(text.dropLast(unit.name.count)),
-            let nanoseconds = Int64(exactly: (number * unit.nanoseconds).rounded())
+            let number = try? TaggedJSON.decimal(String(text.dropLast(unit.name.count))),
+            let nanoseconds = Int64("\(number * unit.nanoseconds)")
         else { return nil }
         return .duration(nanoseconds: nanoseconds)
     }
 
-    private static let units: [(name: String, nanoseconds: Double)] = [
-        ("ns", 1), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12),
+    private static let units: [(name: String, nanoseconds: Decimal)] = [
+        ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000),
+        ("min", 60_000_000_000), ("h", 3_600_000_000_000),
     ]
 
     static let literalExample = "1.5s, or another number with ns, us, ms, s, min or h"
