@@ -130,8 +130,9 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchHub", "BackstitchRepair", "BackstitchSimulation",
-                "BackstitchTesting", "CMalloc", "CloudKitRecordService", "LMDB", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchHub", "BackstitchRepair",
+                "BackstitchSimulation", "BackstitchTesting", "CMalloc", "CloudKitRecordService",
+                "LMDB", "Threading",
             ],
             resources: [
                 .embedInCode("Demo/countries.txt"), .embedInCode("Demo/subdivisions.txt"),

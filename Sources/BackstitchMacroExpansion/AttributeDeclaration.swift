@@ -63,7 +63,7 @@ enum AttributeSpelling: Equatable {
 
     static let supportedNames: Set<String> = [
         "String", "Bool", "Int", "Int16", "Int32", "Int64", "Float", "Double", "Decimal", "Date",
-        "Data", "UUID", "URL", "Location",
+        "Data", "UUID", "URL", "Location", "Duration",
     ]
 
     private static let unsupportedNames: Set<String> = [

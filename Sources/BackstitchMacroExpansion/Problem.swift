@@ -166,7 +166,8 @@ enum Problem: DiagnosticMessage, Hashable {
     /// The types of attributes, for messages.
     static let supportedTypes =
         "String, Bool, Int, Int16, Int32, Int64, Float, Double, Decimal, Date, Data, UUID, URL, "
-        + "Location, an enum that conforms to EnumAttributeValue, a list of these, the ID of an entity"
+        + "Location, Duration, an enum that conforms to EnumAttributeValue, a list of these, the ID "
+        + "of an entity"
 }
 
 /// The title of a fix-it.

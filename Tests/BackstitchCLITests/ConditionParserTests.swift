@@ -14,6 +14,7 @@ import Testing
     var day: Date
     var code: UUID
     var bytes: Data
+    var lap: Duration
     var other: ID?
     var and: Int
 }
@@ -54,6 +55,13 @@ import Testing
             ("day > '1970-01-02'", .greater("day", than: .date(milliseconds: 86_400_000))),
             ("day = '1970-01-01T00:00:01Z'", .equal("day", .date(milliseconds: 1000))),
             ("day = '1970-01-01T00:00:01.005Z'", .equal("day", .date(milliseconds: 1005))),
+            ("lap > 1.5s", .greater("lap", than: .duration(nanoseconds: 1_500_000_000))),
+            ("lap = -20ms", .equal("lap", .duration(nanoseconds: -20_000_000))),
+            ("lap < 2h", .less("lap", than: .duration(nanoseconds: 7_200_000_000_000))),
+            (
+                "lap = 9223372036854775807ns",
+                .equal("lap", .duration(nanoseconds: .max))
+            ),
             ("bytes = 'AQI='", .equal("bytes", .bytes(Data([1, 2])))),
             ("number in (1, 2,null)", .member("number", of: [.int64(1), .int64(2), .null])),
             ("number not in (1)", .not(.member("number", of: [.int64(1)]))),

@@ -14,6 +14,7 @@ import Testing
         reader([Bool].self), reader([Int16].self), reader([Int32].self), reader([Int64].self),
         reader([Float].self), reader([Double].self), reader([Decimal].self), reader([Date].self),
         reader([Data].self), reader([UUID].self), reader([URL].self), reader([Location].self),
+        reader(Duration.self), reader([Duration].self),
     ]
 
     private static func reader<Attribute: AttributeValue>(

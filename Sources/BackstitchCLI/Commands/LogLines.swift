@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Foundation
 
 /// An operation as text: a line, and one for each thing that it carries.
@@ -43,21 +44,16 @@ enum LogLines {
     static func text(_ value: Value?) -> String {
         switch value {
         case nil, .null: "none"
-        case .bool(let bool): "\(bool)"
-        case .int64(let number): "\(number)"
-        case .double(let number): "\(number)"
         case .string(let text): "\"\(text.printable.shortened(to: valueCountMax))\""
         case .bytes(let data): "<\(data.count.counted("byte"))>"
         case .date(let milliseconds):
             Date(timeIntervalSince1970: Double(milliseconds) / 1000).utc
-        case .decimal(let decimal): "\(decimal)"
-        case .uuid(let uuid): uuid.uuidString
         case .reference(let key): "-> \(key.description.printable)"
-        case .location(let place): "\(place.latitude), \(place.longitude)"
         case .list(let values):
             "[\(values.map { text($0) }.joined(separator: ", ").shortened(to: valueCountMax))]"
         case .unknown(let value):
             "<\(value.typeName.printable)> \(value.json.printable.shortened(to: valueCountMax))"
+        case let value?: value.traits?.text(of: value) ?? "none"
         }
     }
 

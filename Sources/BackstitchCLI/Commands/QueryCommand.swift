@@ -36,10 +36,11 @@ struct QueryCommand: Command {
               stars in (1, 2)   stars not in (3)   born between 1800 and 1900   note is not null
 
             The comparisons are = != < <= > >=. Text is in single or double quotes, with the escapes
-            \\\\ \\' \\" \\n \\r \\t. Dates are text: '2025-01-31' or '2025-01-31T12:00:00Z'. References are
-            record names in quotes; recordName is the record's own. A name that is a keyword or has
-            odd characters is put between backticks. Without --sort, records are in the order of
-            their names and are not held in memory; a sorted answer is.
+            \\\\ \\' \\" \\n \\r \\t. Dates are text: '2025-01-31' or '2025-01-31T12:00:00Z'. Durations are
+            numbers with a unit: 1.5s, 20ms, or us, ns, min, h. References are record names in quotes;
+            recordName is the record's own. A name that is a keyword or has odd characters is put
+            between backticks. Without --sort, records are in the order of their names and are not
+            held in memory; a sorted answer is.
 
             JSON: one object a line.
               record, zone (where that is not 0), values as 'export' has them

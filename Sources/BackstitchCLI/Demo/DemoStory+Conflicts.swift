@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Foundation
 
 /// Which of the records something happens to: each belongs to one group, by its place.
@@ -113,11 +114,10 @@ extension DemoStory {
         switch value {
         case .null: "-"
         case .string(let text): text.printable
-        case .int64(let number): String(number)
         case .date(let milliseconds):
             Date(timeIntervalSince1970: Double(milliseconds) / 1_000).utc
         case .reference(let key): key.name.description.printable
-        default: String(describing: value).printable
+        default: value.traits?.text(of: value) ?? String(describing: value).printable
         }
     }
 }

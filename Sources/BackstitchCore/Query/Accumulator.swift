@@ -4,6 +4,9 @@ import Foundation
 final class Accumulator {
     private let function: RecordAggregate.Function
     private let attribute: AttributeBinding?
+    /// For sums of whole numbers, what is particular to their type.
+    private let integerTraits: (any IntegerTraits.Type)?
+    private let readsInt64: Bool
     private var count = 0
     private var integers: Int128 = 0
     private var doubles = 0.0
@@ -16,13 +19,15 @@ final class Accumulator {
     init(_ aggregate: RecordAggregate, in entity: EntityBinding) throws {
         function = aggregate.function
         attribute = try aggregate.attribute.map { try entity.attribute(named: $0) }
+        integerTraits = attribute?.type.traits as? any IntegerTraits.Type
+        readsInt64 = integerTraits?.tag == .int64
         guard let attribute else { return }
         if function == .minimum || function == .maximum {
             try attribute.requireOrder(to: "asks for the \(function.rawValue) of", in: entity)
         }
         guard function == .sum || function == .average else { return }
         let type = attribute.type
-        guard type.isNumber else {
+        guard type.traits?.isNumber ?? false else {
             throw QueryError(
                 .typeMismatch,
                 "A query of \(entity.name) asks for the \(function.rawValue) of "
@@ -45,7 +50,7 @@ final class Accumulator {
         case .count:
             if try attribute.value(of: fields) != .null { count += 1 }
         case .sum, .average:
-            if let stored, let number = stored.storedInt64, attribute.type.isInteger {
+            if let stored, let number = stored.storedInt64, readsInt64 {
                 integers += Int128(number)
                 count += 1
             } else {
@@ -66,7 +71,6 @@ final class Accumulator {
 
     private func add(_ value: Value, _ attribute: AttributeBinding) throws {
         switch value {
-        case .int64(let number): integers += Int128(number)
         case .double(let number):
             let sum = doubles + number
             lost +=
@@ -78,7 +82,9 @@ final class Accumulator {
             let failure = NSDecimalAdd(&sum, &decimals, &number, .plain)
             guard failure == .noError else { throw Self.inexact(attribute) }
             decimals = sum
-        default: return
+        default:
+            guard let number = integerTraits?.content(of: value) else { return }
+            integers += Int128(number)
         }
         count += 1
     }
@@ -96,7 +102,7 @@ final class Accumulator {
             switch attribute.type {
             case .decimal: return .decimal(decimals / Decimal(count))
             case .float, .double: return .double(doublesSum / Double(count))
-            default: return .double(Double(integers) / Double(count))
+            default: return integerTraits?.mean(ofSum: integers, count: count) ?? .null
             }
         }
     }
@@ -113,7 +119,7 @@ final class Accumulator {
                     "The sum of \(attribute.name) leaves the range of 64 bits. Ask for the "
                         + "average and the count, or sum up parts of the records.")
             }
-            return .int64(sum)
+            return integerTraits?.value(sum) ?? .null
         }
     }
 
@@ -125,18 +131,6 @@ final class Accumulator {
             "The sum of \(attribute.name) needs more than the 38 digits of a Decimal. Sum up parts "
                 + "of the records.")
     }
-}
-
-extension AttributeType {
-    var isInteger: Bool {
-        switch self {
-        case .int16, .int32, .int64: true
-        default: false
-        }
-    }
-
-    /// Whether values can be summed up.
-    var isNumber: Bool { isInteger || self == .double || self == .float || self == .decimal }
 }
 
 extension AttributeBinding {

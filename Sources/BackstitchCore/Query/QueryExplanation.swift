@@ -96,16 +96,8 @@ extension Value {
     fileprivate var shortText: String {
         switch self {
         case .null: "nil"
-        case .bool(let truth): "\(truth)"
-        case .int64(let number): "\(number)"
-        case .double(let number): "\(number)"
-        case .string(let text): text.count > 40 ? "\"\(text.prefix(40))…\"" : "\"\(text)\""
-        case .bytes(let data): "\(data.count) bytes"
-        case .date(let milliseconds): "\(milliseconds) ms"
-        case .decimal(let decimal): "\(decimal)"
-        case .uuid(let uuid): uuid.uuidString
-        case .reference(let key): "\(key)"
-        case .location, .list, .unknown: "\(self)"
+        case .list, .unknown: "\(self)"
+        default: traits?.text(of: self) ?? "nil"
         }
     }
 }

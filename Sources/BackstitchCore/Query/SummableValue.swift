@@ -50,6 +50,12 @@ extension Decimal: SummableValue {
     /// A mean is a `Decimal`.
     public typealias Average = Decimal
 }
+extension Duration: SummableValue {
+    /// A sum is a `Duration`.
+    public typealias Sum = Duration
+    /// A mean is a `Duration`, in whole nanoseconds.
+    public typealias Average = Duration
+}
 extension Optional: SummableValue where Wrapped: SummableValue {
     /// The sum of the values that there are.
     public typealias Sum = Wrapped.Sum

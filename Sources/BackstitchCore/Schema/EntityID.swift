@@ -38,17 +38,10 @@ extension EntityID: ExpressibleByStringLiteral {
 
 extension EntityID {
     /// Reads an id from text; ids in other zones than the store's own carry their slot.
-    package init(text: String) {
-        if let slash = text.firstIndex(of: "\u{1}"), let zone = UInt8(text[..<slash]) {
-            let name = RecordName(String(text[text.index(after: slash)...]))
-            key = RecordKey(name, zone: zone)
-        } else {
-            key = RecordKey(RecordName(text))
-        }
-    }
+    package init(text: String) { key = RecordKey(text: text) }
 
     /// The id as text.
-    package var text: String { key.zone == 0 ? "\(key.name)" : "\(key.zone)\u{1}\(key.name)" }
+    package var text: String { key.text }
 }
 
 extension EntityID: Codable {

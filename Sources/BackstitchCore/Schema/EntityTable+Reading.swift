@@ -44,18 +44,7 @@ extension ServiceColumn {
 extension AttributeType {
     /// The tag of values that the type reads whatever they are; nil if it depends on the value.
     fileprivate var plainTag: FieldTag? {
-        switch self {
-        case .string: .string
-        case .bool: .bool
-        case .int64: .int64
-        case .double: .double
-        case .date: .date
-        case .data: .bytes
-        case .uuid: .uuid
-        case .reference: .reference
-        case .decimal: .decimal
-        default: nil
-        }
+        traits.flatMap { $0.readsAll ? $0.tag : nil }
     }
 }
 
@@ -63,27 +52,12 @@ extension Value {
     /// Whether a stored value can be read as an attribute of a type; the types' own
     /// `init(field:)` does just that.
     func isReadable(as type: AttributeType) -> Bool {
-        switch (self, type) {
-        case (.string, .string), (.bool, .bool), (.bool, .int16), (.bool, .int32), (.bool, .int64),
-            (.int64, .int64), (.int64, .float), (.int64, .double), (.int64, .decimal),
-            (.double, .double), (.date, .date), (.bytes, .data), (.decimal, .decimal),
-            (.uuid, .uuid), (.reference, .reference):
-            true
-        case (.int64(let number), .bool): number == 0 || number == 1
-        case (.int64(let number), .int16): Int16(exactly: number) != nil
-        case (.int64(let number), .int32): Int32(exactly: number) != nil
-        case (.double(let number), .float): Float(number).isFinite
-        case (.double(let number), .decimal): Decimal(string: "\(number)") != nil
-        case (.string(let text), .decimal): Decimal(whole: text) != nil
-        case (.string(let text), .uuid): UUID(uuidString: text) != nil
-        case (.string(let text), .url): URL(string: text) != nil
-        case (.location(let place), .location): place.isValid
-        case (.list(let elements), _):
-            type.element.map { element in
+        if case .list(let elements) = self {
+            return type.element.map { element in
                 elements.allSatisfy { $0.isReadable(as: element) }
             } ?? false
-        default: false
         }
+        return type.traits?.isReadable(self) ?? false
     }
 
     /// The value as a reader of the type gets it, for those types that enums can have.

@@ -1,5 +1,3 @@
-import Foundation
-
 /// How stored values and the service's values become one another.
 package enum ServiceMapping {
     /// A stored value in the form that the service has for it.
@@ -8,26 +6,20 @@ package enum ServiceMapping {
     ) -> ServiceValue {
         switch value {
         case .null: return .null
-        case .bool(let bool): return .int64(bool ? 1 : 0)
         case .int64(let number): return .int64(number)
-        case .double(let number): return .double(number)
         case .string(let text): return .string(text)
-        case .bytes(let bytes): return .bytes(bytes)
         case .date(let milliseconds): return .timestamp(milliseconds: milliseconds)
-        case .decimal(let decimal):
-            let text = decimal.description
-            if attribute?.isLossless == true { return .string(text) }
-            return Double(text).map { .double($0) } ?? .string(text)
-        case .uuid(let uuid): return .string(uuid.canonicalText)
+        case .list(let elements):
+            return .list(elements.map { serviceValue($0, of: attribute) })
+        case .unknown(let value): return .unknown(value)
         case .reference(let key):
             return .reference(
                 ServiceReference(
                     recordName: key.name.description,
                     action: action(attribute?.reference?.onDelete)))
-        case .location(let location): return .location(location)
-        case .list(let elements):
-            return .list(elements.map { serviceValue($0, of: attribute) })
-        case .unknown(let value): return .unknown(value)
+        default:
+            return value.traits?.serviceValue(
+                of: value, isLossless: attribute?.isLossless ?? false) ?? .null
         }
     }
 
@@ -79,6 +71,11 @@ package enum ServiceMapping {
             try writer.write(int64: number, of: field)
         case (.timestamp(let milliseconds), .date), (.timestamp(let milliseconds), nil):
             try writer.write(milliseconds: milliseconds, of: field)
+        case (.double(let number), .double), (.double(let number), nil):
+            guard number.isFinite else { return nil }
+            try writer.write(double: number, of: field)
+        case (.bytes(let bytes), .data), (.bytes(let bytes), nil):
+            try writer.write(bytes: bytes, of: field)
         default:
             let (stored, fits) = storedValue(value, of: type)
             try writer.write(stored, of: field)
@@ -113,39 +110,12 @@ package enum ServiceMapping {
 
     /// A plain value in a declared type, or nil if it does not fit.
     private static func typedValue(_ value: Value, _ type: AttributeType) -> Value? {
-        switch (type, value) {
-        case (.string, .string), (.int64, .int64), (.double, .double), (.date, .date),
-            (.data, .bytes), (.reference, .reference):
-            return value
-        case (.location, .location(let location)):
-            return location.isValid ? value : nil
-        case (.bool, .int64(let number)):
-            return number == 0 || number == 1 ? .bool(number == 1) : nil
-        case (.int16, .int64(let number)):
-            return Int16(exactly: number) != nil ? value : nil
-        case (.int32, .int64(let number)):
-            return Int32(exactly: number) != nil ? value : nil
-        case (.double, .int64(let number)), (.float, .int64(let number)):
-            return .double(Double(number))
-        case (.float, .double(let number)):
-            return Float(number).isFinite ? .double(Double(Float(number))) : nil
-        case (.decimal, .double(let number)):
-            return Decimal(string: "\(number)").map { .decimal($0) }
-        case (.decimal, .int64(let number)):
-            return .decimal(Decimal(number))
-        case (.decimal, .string(let text)):
-            return Decimal(whole: text).map { .decimal($0) }
-        case (.uuid, .string(let text)):
-            return UUID(uuidString: text).map { .uuid($0) }
-        case (.url, .string(let text)):
-            return URL(string: text) != nil ? value : nil
-        case (_, .unknown(let value)):
+        switch value {
+        case .unknown(let value):
             // What an earlier version did not know.
-            return value.known.flatMap { typedValue(plainValue($0, zone: 0), type) }
-        case (_, .list(let elements)):
-            return type.element.flatMap { typedList(elements, $0) }
-        default:
-            return nil
+            value.known.flatMap { typedValue(plainValue($0, zone: 0), type) }
+        case .list(let elements): type.element.flatMap { typedList(elements, $0) }
+        default: type.traits?.value(service: value)
         }
     }
 

@@ -59,7 +59,7 @@ package struct RecordLine: Hashable, Sendable {
         }
         var values: [String: Value] = [:]
         for field in fields {
-            do throws(Failure) {
+            do throws(ValueMisfit) {
                 let value = try Value(tagged: field.value)
                 if value != .null { values[field.name] = value }
             } catch {

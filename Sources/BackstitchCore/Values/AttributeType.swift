@@ -30,6 +30,8 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case reference = 13
     /// ``Location``; LOCATION on the service.
     case location = 14
+    /// `Duration` in whole nanoseconds; INT64 on the service.
+    case duration = 15
 
     // Lists have the number of their elements' type and 32.
 
@@ -59,6 +61,8 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case urlList = 44
     /// `[Location]`; LOCATION_LIST on the service.
     case locationList = 46
+    /// `[Duration]`; INT64_LIST on the service.
+    case durationList = 47
 
     private static let listOffset: UInt8 = 32
 
@@ -73,5 +77,5 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     }
 
     /// Whether an index can keep values of the type in order.
-    package var isOrdered: Bool { element == nil && self != .location }
+    package var isOrdered: Bool { traits?.isOrdered ?? false }
 }

@@ -27,8 +27,13 @@ package enum FieldTag: UInt8, Sendable {
     case location = 10
     /// For each element a little-endian 32-bit byte count, then its tag and payload.
     case list = 11
+    /// Nanoseconds as a little-endian `Int64`.
+    case duration = 12
     /// A little-endian 16-bit byte count and the name of the type in UTF-8, then JSON.
     case unknown = 13
+
+    /// The name of the kind, in JSON and in messages.
+    var name: String { "\(self)" }
 
     /// Whether a newer version may have written a value with this byte: those up to 15 are reserved.
     @usableFromInline static func isReserved(_ byte: UInt8) -> Bool { byte <= 15 }
@@ -51,6 +56,7 @@ package enum FieldTag: UInt8, Sendable {
         case 9: self = .reference
         case 10: self = .location
         case 11: self = .list
+        case 12: self = .duration
         case 13: self = .unknown
         default: return nil
         }

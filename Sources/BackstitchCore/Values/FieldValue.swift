@@ -17,15 +17,11 @@ public struct FieldValue {
     package var isWellFormed: Bool {
         switch tag {
         case .null: payload.isEmpty
-        case .bool: payload.count == 1
-        case .int64, .double, .date: payload.count == 8
         case .string: String(utf8: payload) != nil
-        case .bytes: true
-        case .decimal: (try? decimal()) != nil
-        case .uuid, .location: payload.count == 16
         case .reference: RecordKey(reading: payload)?.byteCount == payload.count
         case .list: (try? decoded()) != nil
         case .unknown: (try? unknown()).map { $0.violation == nil } ?? false
+        default: (try? decoded()) != nil
         }
     }
 
@@ -135,18 +131,15 @@ public struct FieldValue {
     package func decoded() throws(FieldError) -> Value {
         switch tag {
         case .null: return .null
-        case .bool: return .bool(try bool())
         case .int64: return .int64(try int64())
         case .double: return .double(try double())
         case .string: return .string(try string())
-        case .bytes: return .bytes(try data())
         case .date: return .date(milliseconds: try milliseconds())
-        case .decimal: return .decimal(try decimal())
-        case .uuid: return .uuid(try uuid())
-        case .reference: return .reference(try reference())
-        case .location: return .location(try location())
         case .list: return .list(try elements())
         case .unknown: return .unknown(try unknown())
+        default:
+            guard let traits = AttributeTypes[tag] else { throw mismatch() }
+            return try traits.value(payload: payload)
         }
     }
 

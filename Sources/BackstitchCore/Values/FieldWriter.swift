@@ -237,46 +237,12 @@ public struct FieldWriter: ~Copyable {
 
     private mutating func appendTagged(_ value: Value) throws(FieldError) {
         switch value {
-        case .null: data.append(FieldTag.null.rawValue)
-        case .bool(let bool):
-            data.append(FieldTag.bool.rawValue)
-            data.append(bool ? 1 : 0)
         case .int64(let number):
             data.append(FieldTag.int64.rawValue)
             data.append(little: number)
-        case .double(let number):
-            guard number.isFinite else { throw FieldError(.notFinite) }
-            data.append(FieldTag.double.rawValue)
-            data.append(little: number.bitPattern)
         case .string(let text):
             data.append(FieldTag.string.rawValue)
             data.append(utf8: text)
-        case .bytes(let bytes):
-            data.append(FieldTag.bytes.rawValue)
-            bytes.withUnsafeBytes { data.append($0) }
-        case .date(let milliseconds):
-            data.append(FieldTag.date.rawValue)
-            data.append(little: milliseconds)
-        case .decimal(let decimal):
-            guard decimal.isFinite else { throw FieldError(.notFinite) }
-            data.append(FieldTag.decimal.rawValue)
-            data.append(utf8: decimal.description)
-        case .uuid(let uuid):
-            data.append(FieldTag.uuid.rawValue)
-            data.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
-        case .reference(let key):
-            if let violation = key.name.violation {
-                throw FieldError(.invalidReference(violation))
-            }
-            data.append(FieldTag.reference.rawValue)
-            data.append(key)
-        case .location(let location):
-            guard location.latitude.isFinite, location.longitude.isFinite else {
-                throw FieldError(.notFinite)
-            }
-            data.append(FieldTag.location.rawValue)
-            data.append(little: location.latitude.bitPattern)
-            data.append(little: location.longitude.bitPattern)
         case .list(let elements):
             data.append(FieldTag.list.rawValue)
             for element in elements {
@@ -294,6 +260,9 @@ public struct FieldWriter: ~Copyable {
             data.append(little: UInt16(value.typeName.utf8.count))
             data.append(utf8: value.typeName)
             data.append(utf8: value.json)
+        default:
+            data.append(value.tag.rawValue)
+            try value.traits?.appendPayload(of: value, to: &data)
         }
     }
 

@@ -15,21 +15,43 @@ public enum Value: Hashable, Sendable {
     case uuid(UUID)
     case reference(RecordKey)
     case location(Location)
+    /// A span of time in whole nanoseconds.
+    case duration(nanoseconds: Int64)
     case list([Value])
     /// A value of a type that this version does not know.
     case unknown(UnknownValue)
 }
 
 extension Value {
+    /// The tag that the value is stored under.
+    var tag: FieldTag {
+        switch self {
+        case .null: .null
+        case .bool: .bool
+        case .int64: .int64
+        case .double: .double
+        case .string: .string
+        case .bytes: .bytes
+        case .date: .date
+        case .decimal: .decimal
+        case .uuid: .uuid
+        case .reference: .reference
+        case .location: .location
+        case .duration: .duration
+        case .list: .list
+        case .unknown: .unknown
+        }
+    }
+
     /// The bytes that the value's content takes in memory besides the value itself, roughly.
     var payloadByteCount: Int {
         switch self {
-        case .null, .bool, .int64, .double, .date, .decimal, .uuid, .location: 0
         case .string(let text): text.utf8.count
         case .bytes(let bytes): bytes.count
         case .reference(let key): key.byteCount
         case .list(let elements): elements.reduce(0) { $0 + 64 + $1.payloadByteCount }
         case .unknown(let value): value.typeName.utf8.count + value.json.utf8.count
+        default: 0
         }
     }
 }

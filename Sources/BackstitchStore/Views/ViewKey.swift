@@ -1,5 +1,4 @@
 public import BackstitchCore
-import Foundation
 
 /// A key of a view. Keys sort as their bytes, and a key made of values sorts as these do, one after
 /// the other; a key made of the first values is a prefix of it.
@@ -52,17 +51,6 @@ extension ViewKey: Comparable {
 extension Value {
     /// The type in whose order the value sorts.
     package var orderedType: AttributeType {
-        switch self {
-        case .null, .string: .string
-        case .bool: .bool
-        case .int64: .int64
-        case .double: .double
-        case .bytes: .data
-        case .date: .date
-        case .decimal: .decimal
-        case .uuid: .uuid
-        case .reference: .reference
-        case .location, .list, .unknown: .location
-        }
+        traits?.type ?? .location
     }
 }

@@ -84,10 +84,11 @@ extension ProjectionView {
 extension GroupedTotals {
     fileprivate static func totals(_ bytes: [UInt8]) throws -> GroupTotals<Group, Number> {
         let stored = try StoredTotals(bytes, of: Number.attributeType)
-        let mean = stored.sum.mean(of: Int(stored.numbers))
+        let mean = stored.sum.mean(of: Int(stored.numbers), Number.attributeType)
         return GroupTotals(
             group: try Group(value: stored.group), count: Int(stored.count),
-            numbers: Int(stored.numbers), sum: try Number.Sum(value: stored.sum.total()),
+            numbers: Int(stored.numbers),
+            sum: try Number.Sum(value: stored.sum.total(of: Number.attributeType)),
             average: mean == .null ? nil : try Number.Average(value: mean))
     }
 }

@@ -23,7 +23,8 @@ enum RunningSum: Equatable {
     /// - Throws: `invalidProjection` if a sum of decimals needs more than 38 digits.
     mutating func change(by value: Value, isAdded: Bool) throws {
         switch (self, value) {
-        case (.integers(let sum), .int64(let number)):
+        case (.integers(let sum), _):
+            guard let number = value.wholeNumber else { break }
             self = .integers(isAdded ? sum + Int128(number) : sum - Int128(number))
         case (.decimals(var sum), .decimal(var number)):
             var result = Decimal()
@@ -51,10 +52,10 @@ enum RunningSum: Equatable {
         }
     }
 
-    /// The sum as a value.
+    /// The sum of numbers of a type, as a value.
     ///
     /// - Throws: `invalidQuery` if a sum of integers leaves 64 bits.
-    func total() throws -> Value {
+    func total(of type: AttributeType) throws -> Value {
         switch self {
         case .integers(let sum):
             guard let number = Int64(exactly: sum) else {
@@ -62,17 +63,17 @@ enum RunningSum: Equatable {
                     .invalidQuery,
                     "The sum of a group leaves the range of 64 bits. Ask for the average.")
             }
-            return .int64(number)
+            return type.value(wholeNumber: number)
         case .decimals(let sum): return .decimal(sum)
         case .doubles(let sum): return .double(sum.double)
         }
     }
 
     /// The mean of so many numbers; null of none.
-    func mean(of count: Int) -> Value {
+    func mean(of count: Int, _ type: AttributeType) -> Value {
         guard count > 0 else { return .null }
         return switch self {
-        case .integers(let sum): .double(Double(sum) / Double(count))
+        case .integers(let sum): type.mean(ofSum: sum, count: count)
         case .decimals(let sum): .decimal(sum / Decimal(count))
         case .doubles(let sum): .double(sum.double / Double(count))
         }

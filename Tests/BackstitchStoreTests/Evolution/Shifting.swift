@@ -84,6 +84,7 @@ struct Shifting: Entity {
         case .url: try read(URL.self)
         case .reference: try read(EntityID<Shifting>.self)
         case .location: try read(Location.self)
+        case .duration: try read(Duration.self)
         case .stringList: try read([String].self)
         case .boolList: try read([Bool].self)
         case .int16List: try read([Int16].self)
@@ -97,6 +98,7 @@ struct Shifting: Entity {
         case .uuidList: try read([UUID].self)
         case .urlList: try read([URL].self)
         case .locationList: try read([Location].self)
+        case .durationList: try read([Duration].self)
         }
     }
 }

@@ -8,16 +8,7 @@ extension OrderedKey {
     ) -> Int? {
         guard let first = bytes.first else { return nil }
         if first == null { return 1 }
-        let count: Int?
-        switch type {
-        case .bool: count = 2
-        case .int16, .int32, .int64, .date, .float, .double: count = 9
-        case .uuid: count = 17
-        case .string, .url, .data: count = textByteCount(in: bytes)
-        case .decimal: count = decimalByteCount(in: bytes)
-        case .reference: count = referenceByteCount(in: bytes)
-        default: return nil
-        }
+        let count = type.traits?.keyByteCount(in: bytes)
         guard let count, count <= bytes.count else { return nil }
         return count
     }
@@ -35,7 +26,7 @@ extension OrderedKey {
         }
     }
 
-    private static func textByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+    static func textByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
         var offset = 1
         while offset < bytes.count, offset < 1 + textBytesMax {
             if bytes[offset] == 0 {
@@ -59,7 +50,7 @@ extension OrderedKey {
         return bytes[end - 1] == 0 ? end + 1 : end + 2
     }
 
-    private static func decimalByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+    static func decimalByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
         guard bytes.count >= 2 else { return nil }
         if bytes[1] == 2 { return 2 }
         let end: UInt8 = bytes[1] == 1 ? 0xFF : 0
@@ -71,7 +62,7 @@ extension OrderedKey {
         return nil
     }
 
-    private static func referenceByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+    static func referenceByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
         guard bytes.count >= 4 else { return nil }
         let count = bytes[2] == 0 ? 18 : 3 + Int(bytes[3])
         return 1 + min(count, referenceBytesMax)

@@ -54,19 +54,15 @@ extension FieldValue {
     func stored(as type: AttributeType) -> Value {
         let value: Value?
         switch type {
-        case .string, .url:
+        case .string:
             value = tag == .string ? .string(String(decoding: payload, as: UTF8.self)) : nil
-        case .bool: value = storedBool.map { .bool($0) }
-        case .int16, .int32, .int64: value = storedInt64.map { .int64($0) }
-        case .float: value = storedFloat.map { .double($0) }
+        case .int64: value = storedInt64.map { .int64($0) }
         case .double: value = storedDouble.map { .double($0) }
-        case .decimal: value = (try? decimal()).map { .decimal($0) }
         case .date: value = storedMilliseconds.map { .date(milliseconds: $0) }
-        case .data: value = tag == .bytes ? .bytes(Data(payload)) : nil
-        case .uuid: value = storedUUID.map { .uuid($0) }
-        case .reference: value = (try? reference()).map { .reference($0) }
-        case .location: value = (try? location()).map { .location($0) }
-        default: value = type.element.flatMap { storedList(of: $0) }
+        default:
+            value =
+                type.traits.map { $0.value(stored: self) }
+                ?? type.element.flatMap { storedList(of: $0) }
         }
         return value ?? .null
     }

@@ -57,15 +57,9 @@ package enum OrderedKey {
             guard value.tag == .string else { return output.append(null) }
             output.append(present)
             appendText(value.payload, to: &output, bytesMax: textBytesMax)
-        case .data:
-            guard value.tag == .bytes else { return output.append(null) }
-            output.append(present)
-            appendBytes(value.payload, to: &output, bytesMax: textBytesMax)
         case .reference:
             guard let key = value.storedKey else { return output.append(null) }
             appendReference(key, to: &output, textBytesMax: textBytesMax)
-        case .bool:
-            appendBool(value.storedBool, to: &output)
         case .int16, .int32, .int64:
             appendInteger(value.storedInt64, to: &output)
         case .date:
@@ -74,14 +68,14 @@ package enum OrderedKey {
             appendDouble(value.storedDouble, to: &output)
         case .float:
             appendDouble(value.storedFloat, to: &output)
-        case .uuid:
-            appendUUID(value.storedUUID, to: &output)
         case .decimal:
             if value.tag == .decimal, appendDecimal(value.payload, to: &output) { return }
             appendDecimal(try? value.decimal(), to: &output)
         default:
             // Places and lists have no order.
-            output.append(null)
+            guard let traits = type.traits else { return output.append(null) }
+            traits.appendKey(
+                of: traits.value(stored: value), to: &output, textBytesMax: textBytesMax)
         }
     }
 
@@ -90,42 +84,24 @@ package enum OrderedKey {
         _ value: Value?, type: AttributeType, to output: inout ByteBuffer,
         textBytesMax: Int = textBytesMax
     ) {
-        switch (value?.converted(to: type) ?? .null, type) {
-        case (.string(var text), _):
-            output.append(present)
-            text.withUTF8 {
-                appendText(UnsafeRawBufferPointer($0), to: &output, bytesMax: textBytesMax)
-            }
-        case (.bytes(let bytes), _):
-            output.append(present)
-            bytes.withUnsafeBytes { appendBytes($0, to: &output, bytesMax: textBytesMax) }
-        case (.reference(let key), _):
-            key.bytes.withUnsafeBytes {
-                appendReference($0, to: &output, textBytesMax: textBytesMax)
-            }
-        case (.bool(let bool), _): appendBool(bool, to: &output)
-        case (.int64(let number), _): appendInteger(number, to: &output)
-        case (.date(let milliseconds), _): appendInteger(milliseconds, to: &output)
-        case (.double(let number), _): appendDouble(number, to: &output)
-        case (.uuid(let uuid), _): appendUUID(uuid, to: &output)
-        case (.decimal(let decimal), _): appendDecimal(decimal, to: &output)
-        case (.null, _), (.location, _), (.list, _), (.unknown, _): output.append(null)
-        }
+        guard let traits = type.traits else { return output.append(null) }
+        traits.appendKey(
+            of: value.flatMap { traits.converted($0) }, to: &output, textBytesMax: textBytesMax)
     }
 
-    private static func appendBool(_ bool: Bool?, to output: inout ByteBuffer) {
+    static func appendBool(_ bool: Bool?, to output: inout ByteBuffer) {
         guard let bool else { return output.append(null) }
         output.append(present)
         output.append(bool ? 1 : 0)
     }
 
-    private static func appendInteger(_ number: Int64?, to output: inout ByteBuffer) {
+    static func appendInteger(_ number: Int64?, to output: inout ByteBuffer) {
         guard let number else { return output.append(null) }
         output.append(present)
         output.append(big: UInt64(bitPattern: number) ^ (1 << 63))
     }
 
-    private static func appendDouble(_ number: Double?, to output: inout ByteBuffer) {
+    static func appendDouble(_ number: Double?, to output: inout ByteBuffer) {
         guard let number else { return output.append(null) }
         output.append(present)
         // Adding zero turns -0.0, which equals 0.0, into 0.0.
@@ -133,13 +109,13 @@ package enum OrderedKey {
         output.append(big: bits >> 63 == 0 ? bits | 1 << 63 : ~bits)
     }
 
-    private static func appendUUID(_ uuid: UUID?, to output: inout ByteBuffer) {
+    static func appendUUID(_ uuid: UUID?, to output: inout ByteBuffer) {
         guard let uuid else { return output.append(null) }
         output.append(present)
         output.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
     }
 
-    private static func appendReference(
+    static func appendReference(
         _ key: UnsafeRawBufferPointer, to output: inout ByteBuffer, textBytesMax: Int
     ) {
         output.append(present)

@@ -1,0 +1,13 @@
+/// The name of a zone within the database of one user.
+public struct ZoneID: Hashable, Sendable, Codable {
+    /// The zone's name.
+    public var zoneName: String
+    /// The record name of the zone's owner; nil for the user's own zones.
+    public var ownerName: String?
+
+    /// A zone by name, the user's own unless told otherwise.
+    public init(_ zoneName: String, ownerName: String? = nil) {
+        self.zoneName = zoneName
+        self.ownerName = ownerName
+    }
+}

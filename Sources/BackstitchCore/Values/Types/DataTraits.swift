@@ -1,0 +1,58 @@
+import Foundation
+
+/// `Data`.
+enum DataTraits: AttributeTraits {
+    static let type = AttributeType.data
+    static let tag = FieldTag.bytes
+    static let serviceType = ServiceFieldType.bytes
+
+    static func content(of value: Value) -> Data? {
+        if case .bytes(let data) = value { data } else { nil }
+    }
+
+    static func value(_ content: Data) -> Value { .bytes(content) }
+
+    static func append(_ content: Data, to output: inout ByteBuffer) throws(FieldError) {
+        content.withUnsafeBytes { output.append($0) }
+    }
+
+    static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Data {
+        Data(payload)
+    }
+
+    static func isBefore(_ left: Data, _ right: Data) -> Bool {
+        left.lexicographicallyPrecedes(right)
+    }
+
+    static func appendKey(_ content: Data, to output: inout ByteBuffer, textBytesMax: Int) {
+        output.append(OrderedKey.present)
+        content.withUnsafeBytes {
+            OrderedKey.appendBytes($0, to: &output, bytesMax: textBytesMax)
+        }
+    }
+
+    static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+        OrderedKey.textByteCount(in: bytes)
+    }
+
+    static func serviceValue(_ content: Data, isLossless: Bool) -> ServiceValue {
+        .bytes(content)
+    }
+
+    static func text(_ content: Data) -> String { "\(content.count) bytes" }
+
+    static func appendJSON(_ content: Data, to output: inout ByteBuffer) {
+        output.append(jsonText: content.base64EncodedString())
+    }
+
+    static func content(json: JSONValue) throws(ValueMisfit) -> Data? {
+        guard case .string(let text) = json else { return nil }
+        return try TaggedJSON.required(Data(base64Encoded: text), "that is no Base64.")
+    }
+
+    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+        isQuoted ? Data(base64Encoded: text).map { .bytes($0) } : nil
+    }
+
+    static let literalExample = "Base64 in quotes"
+}

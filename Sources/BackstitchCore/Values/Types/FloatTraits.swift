@@ -1,0 +1,29 @@
+/// `Float`.
+enum FloatTraits: FloatingTraits {
+    static let type = AttributeType.float
+    static let readsAll = false
+
+    static func value(stored field: FieldValue) -> Value? {
+        field.storedFloat.map { .double($0) }
+    }
+
+    static func value(service value: Value) -> Value? {
+        switch value {
+        case .double(let number):
+            Float(number).isFinite ? .double(Double(Float(number))) : nil
+        case .int64(let number): .double(Double(number))
+        default: nil
+        }
+    }
+
+    static func isReadable(_ value: Value) -> Bool { self.value(service: value) != nil }
+
+    static func saved(_ value: Value) throws(ValueMisfit) -> Value {
+        guard let number = content(of: value) else { return value }
+        let rounded = Float(number)
+        guard rounded.isFinite else {
+            throw ValueMisfit(reason: "the number is out of the range of \(type)")
+        }
+        return .double(Double(rounded))
+    }
+}

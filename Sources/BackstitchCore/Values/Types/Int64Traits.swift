@@ -1,0 +1,48 @@
+/// `Int64` and `Int`.
+enum Int64Traits: WholeNumberTraits {
+    static let type = AttributeType.int64
+    static func isInRange(_ number: Int64) -> Bool { true }
+}
+
+/// The types that keep their values as numbers of 64 bits.
+protocol WholeNumberTraits: IntegerTraits {
+    /// Whether the Swift type has the number.
+    static func isInRange(_ number: Int64) -> Bool
+}
+
+extension WholeNumberTraits {
+    static var tag: FieldTag { .int64 }
+
+    static func content(of value: Value) -> Int64? {
+        if case .int64(let number) = value { number } else { nil }
+    }
+
+    static func value(_ content: Int64) -> Value { .int64(content) }
+
+    static func value(stored field: FieldValue) -> Value? { field.storedInt64.map { .int64($0) } }
+
+    static func value(service value: Value) -> Value? {
+        content(of: value).flatMap { isInRange($0) ? value : nil }
+    }
+
+    static func isReadable(_ value: Value) -> Bool {
+        if case .bool = value { return true }
+        return content(of: value).map(isInRange) ?? false
+    }
+
+    static var readsAll: Bool { type == .int64 }
+
+    static func saved(_ value: Value) throws(ValueMisfit) -> Value {
+        if let number = content(of: value), !isInRange(number) {
+            throw ValueMisfit(reason: "the number is out of the range of \(type)")
+        }
+        return value
+    }
+
+    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+        isQuoted ? nil : Int64(text).map { .int64($0) }
+    }
+
+    static var literalExample: String { "42" }
+    static var isNumber: Bool { true }
+}
