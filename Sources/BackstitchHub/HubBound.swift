@@ -65,6 +65,9 @@ public struct HubBound: Sendable {
             "seconds for an upload, or for reading a reply", "closed"),
         HubBound(http: "idleSeconds", \.idleSeconds, "seconds without a byte", "closed"),
         HubBound(
+            http: "absenceSeconds", \.absenceSeconds,
+            "seconds that a client which closed its side is answered", "closed"),
+        HubBound(
             http: "stopSeconds", \.stopSeconds,
             "seconds that a stop waits, one half for answers and one for their reading",
             "503 TRY_AGAIN_LATER, then closed"),

@@ -90,9 +90,6 @@ final class ConnectionTable: @unchecked Sendable {
         }
     }
 
-    /// How long a client that closed its side counts as one that still waits, in seconds.
-    private static let absenceSeconds = 1
-
     /// The peer has closed its side: `POLLRDHUP` of `poll(2)`, which Swift does not import.
     private static let hangUp: Int32 = 0x2000
 
@@ -255,7 +252,7 @@ final class ConnectionTable: @unchecked Sendable {
             }
             let watched = state.entries.filter {
                 $0.value.isReceiving
-                    || $0.value.work != nil && $0.value.since + Self.absenceSeconds < now
+                    || $0.value.work != nil && $0.value.since + limits.absenceSeconds < now
             }
             var polled = watched.map {
                 pollfd(fd: $0.value.descriptor, events: Int16(Self.hangUp), revents: 0)

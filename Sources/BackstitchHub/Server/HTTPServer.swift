@@ -80,6 +80,9 @@ public struct HTTPLimits: Hashable, Sendable {
     public var stopSeconds = 20
     /// The threads that read and write.
     public var threads = 2
+    /// How long a request is answered for a client that has closed its side, in seconds: one that waits
+    /// for the answer all the same can't be told from one that has gone.
+    public var absenceSeconds = 1
 
     /// The defaults.
     public init() {}

@@ -113,6 +113,7 @@ struct ConnectionBoundTests {
         let server = try Self.server(fixture.hub) {
             $0.headSeconds = 20
             $0.idleSeconds = 60
+            $0.absenceSeconds = 3_600
         }
         let request = Self.post(fixture.target(.listZones, as: fixture.ada), "{}")
         let (isPatient, rest, statuses) = try await Self.run(server) { url in
