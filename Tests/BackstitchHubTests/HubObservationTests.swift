@@ -13,12 +13,16 @@ import Threading
         -> String
     {
         let request = "GET \(path) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\(headers)\r\n"
-        return try await withCheckedThrowingContinuation { continuation in
+        return try await send(Array(request.utf8), to: url)
+    }
+
+    private static func send(_ request: [UInt8], to url: String) async throws -> String {
+        try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(
                     with: Result {
                         let connection = try RawConnection(url: url)
-                        connection.send(Array(request.utf8))
+                        connection.send(request)
                         return String(decoding: connection.rest(), as: UTF8.self)
                     })
             }
@@ -175,6 +179,28 @@ import Threading
         let audit = audited.withLock { $0 }
         #expect(audit.count == 1)
         #expect(audit.first?.contains("\"event\":\"signInFailed\"") == true, "\(audit)")
+    }
+
+    @Test func `a head that is refused is noted with the client that a proxy tells`() async throws {
+        let fixture = try await HubFixture()
+        let (accessed, audited) = (Locked<[String]>([]), Locked<[String]>([]))
+        var configuration = HubServer.Configuration()
+        configuration.trustedProxies = ["127.0.0.1"]
+        configuration.accessLog = { line in accessed.withLock { $0.append(line) } }
+        configuration.auditLog = { line in audited.withLock { $0.append(line) } }
+        let server = try HubServer(fixture.hub, configuration: configuration)
+        let target = fixture.target(.listZones, as: fixture.ada)
+            .replacing(fixture.apiToken, with: "guess")
+        let head =
+            "POST \(target) HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.7\r\n"
+            + "Content-Length: 2\r\n\r\n{}"
+        let answer = try await Self.send(Array(head.utf8), to: server.url)
+        #expect(answer.hasPrefix("HTTP/1.1 401 "))
+        await server.stop()
+        for lines in [accessed.withLock({ $0 }), audited.withLock({ $0 })] {
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains("\"client\":\"203.0.113.7\"") == true, "\(lines)")
+        }
     }
 
     @Test(arguments: [

@@ -71,6 +71,21 @@ import Threading
         }
     }
 
+    @Test func `the deletion of what is not there is no change, and makes no commit`() throws {
+        try environment.save { access throws in try access.put([1], [1], in: one) }
+        let commit = try environment.read { $0.access.commit }
+        try environment.save { access throws in
+            #expect(try !access.delete([2], in: one))
+            #expect(access.changeCount == 0)
+        }
+        #expect(try environment.read { $0.access.commit } == commit)
+        try environment.save { access throws in
+            #expect(try access.delete([1], in: one))
+            #expect(access.changeCount == 1)
+        }
+        #expect(try environment.read { $0.access.commit } == commit + 1)
+    }
+
     @Test func `a large value takes pages of its own`() throws {
         let large = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
         try environment.save { access throws in try access.put([1], large, in: one) }

@@ -50,7 +50,7 @@ struct SettingFile {
 
 /// A row of the table of settings: an option of `hub serve`, which is a key of its file too.
 struct HubSetting: Sendable {
-    /// Why a value is none: what the setting takes.
+    /// Thrown for a value that a setting does not take; the message says what it takes.
     struct BadValue: Error {
         let message: String
     }

@@ -1,17 +1,18 @@
 import Glibc
 
-/// Tells whoever started the service how it does, as sd_notify(3) describes it.
+/// Tells systemd, or another service manager, the state of the service, as sd_notify(3) describes it.
 ///
-/// Nobody listens if `$NOTIFY_SOCKET` is not set, and nothing that goes wrong here ends the service.
+/// If `$NOTIFY_SOCKET` is not set, nothing is sent. A failure to send does not end the service.
 struct ServiceManager: Sendable {
-    /// The name of the socket, as the kernel has it; nil if nobody listens.
+    /// The name of the socket, as the kernel has it; nil if nothing is to be sent.
     private let name: [UInt8]?
-    /// How long the service may say nothing, in microseconds; nil if as long as it likes.
+    /// How long the service may be silent before it is restarted, in microseconds; nil without a
+    /// watchdog.
     let watchdogMicroseconds: UInt64?
 
     /// - Parameters:
     ///   - variables: The environment.
-    ///   - process: This process. A watchdog of another one's is none of its own.
+    ///   - process: This process. A watchdog that is set for another process is ignored.
     init(variables: [String: String], process: pid_t) {
         name = variables["NOTIFY_SOCKET"].flatMap(Self.name)
         let isOwn = variables["WATCHDOG_PID"].map { $0 == String(process) } ?? true

@@ -2,9 +2,9 @@
 public struct ServiceQuery: Hashable, Sendable {
     /// The type of the records.
     public var recordType: String
-    /// All have to hold.
+    /// The conditions, all of which a record has to meet.
     public var filters: [ServiceFilter]
-    /// The first counts most.
+    /// The order of the records; the first key counts most.
     public var sorts: [ServiceSort]
 
     /// All records of a type, unless filters say otherwise.
@@ -49,15 +49,15 @@ public struct ServiceFilter: Hashable, Sendable {
     public enum Comparator: String, Hashable, Sendable, CaseIterable {
         /// The field is equal to the value.
         case equals = "EQUALS"
-        /// It is not.
+        /// The field is not equal to the value.
         case notEquals = "NOT_EQUALS"
-        /// The field is less.
+        /// The field is less than the value.
         case lessThan = "LESS_THAN"
-        /// The field is less or equal.
+        /// The field is less than the value, or equal to it.
         case lessThanOrEquals = "LESS_THAN_OR_EQUALS"
-        /// The field is greater.
+        /// The field is greater than the value.
         case greaterThan = "GREATER_THAN"
-        /// The field is greater or equal.
+        /// The field is greater than the value, or equal to it.
         case greaterThanOrEquals = "GREATER_THAN_OR_EQUALS"
         /// The place is within the distance of the value.
         case near = "NEAR"
@@ -65,9 +65,9 @@ public struct ServiceFilter: Hashable, Sendable {
         case containsAllTokens = "CONTAINS_ALL_TOKENS"
         /// The text has a word of the value.
         case containsAnyTokens = "CONTAINS_ANY_TOKENS"
-        /// The field is one of the list.
+        /// The field is in the list.
         case isIn = "IN"
-        /// The field is none of the list.
+        /// The field is not in the list.
         case notIn = "NOT_IN"
         /// The field is a list with the value.
         case listContains = "LIST_CONTAINS"
@@ -136,7 +136,7 @@ public struct ServiceSort: Hashable, Sendable {
 public struct QueryPage: Hashable, Sendable {
     /// The records, in the order of the query.
     public var records: [ServiceRecord]
-    /// Where the next page starts; opaque. Nil if there is none.
+    /// Where the next page starts, as an opaque text; nil after the last page.
     public var cursor: String?
 
     /// A page by its parts.

@@ -6,8 +6,7 @@ import Threading
 ///
 /// A thread looks now and then, which costs less than to be told of each commit: nearly all are the
 /// hub's own.
-final class OthersWatch: @unchecked Sendable {
-    // The last commit is the writer thread's; whether it is stopped is protected by the monitor.
+final class OthersWatch: @unchecked Sendable {  // The writer thread's, or behind the monitor.
 
     /// How long it takes to notice a commit, in milliseconds.
     private static let pollMilliseconds = 100
@@ -16,7 +15,7 @@ final class OthersWatch: @unchecked Sendable {
     private let wake: @Sendable (ChangedPartitions) -> Void
     private let monitor = Monitor()
     private var isStopped = false
-    /// The last commit that was seen, or made here; nil before the first look.
+    /// The last commit that was seen, or made here; nil before the first look. The writer thread's.
     private var lastCommit: UInt64?
 
     init(_ environment: Environment, _ wake: @escaping @Sendable (ChangedPartitions) -> Void) {

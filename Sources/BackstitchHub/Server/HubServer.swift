@@ -201,7 +201,8 @@ public final class HubServer: Sendable {
             },
             respond: { request, work in await admission.respond(to: request, work) },
             noteRefusal: { observer.noteRefusal($0, $1) },
-            noteAnswer: { observer.noteAnswer($0, $1, $2) },
+            // A head that was refused still has the address of its connection.
+            noteAnswer: { observer.noteAnswer(proxies.behind($0), $1, $2) },
             countsConnections: { !proxies.isTrusted($0) },
             tick: { hub.tick() },
             willStop: { hub.releaseWaiters() },

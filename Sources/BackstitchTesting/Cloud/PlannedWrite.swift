@@ -50,7 +50,7 @@ extension ZoneState {
         var hasNull = false
         for (key, value) in fields {
             try rules.check(value, of: key, declared: declared)
-            let bytes = key.utf8.count + value.byteCount
+            let bytes = key.utf8.count + value.countedBytes
             plan.requestBytes += bytes
             if case .null = value { hasNull = true } else { plan.bytes += bytes }
             value.collectLinks(into: &plan.links)
@@ -82,7 +82,7 @@ extension ZoneState {
         var touchesLinks = false
         for (key, value) in fields {
             try rules.check(value, of: key, declared: declared)
-            let bytes = key.utf8.count + value.byteCount
+            let bytes = key.utf8.count + value.countedBytes
             plan.requestBytes += bytes
             let old: ServiceValue?
             if case .null = value {
@@ -92,7 +92,7 @@ extension ZoneState {
                 plan.bytes += bytes
             }
             if let old {
-                plan.bytes -= key.utf8.count + old.byteCount
+                plan.bytes -= key.utf8.count + old.countedBytes
                 touchesLinks = touchesLinks || old.holdsReferences
             }
             touchesLinks = touchesLinks || value.holdsReferences

@@ -58,20 +58,6 @@ extension ServiceValue {
         }
     }
 
-    /// The size that the limits count.
-    var byteCount: Int {
-        switch self {
-        case .null: 0
-        case .string(let text): text.utf8.count
-        case .int64, .double, .timestamp: 8
-        case .bytes(let data): data.count
-        case .reference(let reference): reference.recordName.utf8.count
-        case .asset, .location: 64
-        case .list(let elements, _): elements.reduce(0) { $0 + $1.byteCount }
-        case .unknown(let value): value.json.utf8.count
-        }
-    }
-
     /// Adds the references of this value that the service acts upon.
     func collectLinks(into links: inout [RecordLink]) {
         switch self {

@@ -136,11 +136,11 @@ extension RecordModification {
         switch self {
         case .create(let name, let recordType, let fields):
             fields.reduce(name.utf8.count + recordType.utf8.count) {
-                $0 + $1.key.utf8.count + $1.value.byteCount
+                $0 + $1.key.utf8.count + $1.value.countedBytes
             }
         case .update(let name, let recordType, let changeTag, let fields):
             fields.reduce(name.utf8.count + recordType.utf8.count + changeTag.utf8.count) {
-                $0 + $1.key.utf8.count + $1.value.byteCount
+                $0 + $1.key.utf8.count + $1.value.countedBytes
             }
         case .delete(let name, let changeTag): name.utf8.count + changeTag.utf8.count
         }

@@ -1,21 +1,4 @@
-package import BackstitchCore
-import Foundation
-
-extension ServiceValue {
-    /// The size that the limits of the protocol count, in bytes.
-    package var countedBytes: Int {
-        switch self {
-        case .null: 0
-        case .string(let text): text.utf8.count
-        case .int64, .double, .timestamp: 8
-        case .bytes(let data): data.count
-        case .reference(let reference): reference.recordName.utf8.count
-        case .asset, .location: 64
-        case .list(let elements, _): elements.reduce(0) { $0 + $1.countedBytes }
-        case .unknown(let value): value.json.utf8.count
-        }
-    }
-}
+import BackstitchCore
 
 extension WireFields {
     /// The size that the limits count, in bytes.
