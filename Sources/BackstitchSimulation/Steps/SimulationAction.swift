@@ -98,6 +98,18 @@ public struct EngineTrouble: Hashable, Sendable, Codable {
     }
 }
 
+extension EngineTrouble.Kind {
+    var fault: SimulationFault {
+        switch self {
+        case .replace: .engineReplaced
+        case .double: .engineDoubled
+        case .move: .engineMoved
+        case .cancel: .cancelledSync
+        case .hang: .hangingService
+        }
+    }
+}
+
 /// What an application can ask an engine for besides rounds.
 public enum SimulatedReset: String, Hashable, Sendable, Codable, CaseIterable {
     /// What is here goes, but for edits, and is fetched again.

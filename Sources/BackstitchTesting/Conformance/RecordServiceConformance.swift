@@ -95,12 +95,12 @@ public struct RecordServiceConformance: Sendable {
     ///
     /// - Returns: What is wrong; empty if nothing is.
     public func run(_ check: Check) async -> [String] {
-        var probe = ConformanceProbe(service: service, zone: freshZone(), check: check)
+        let probe = ConformanceProbe(service, in: freshZone(), for: check)
         do throws(ServiceError) {
             if check != .unknownZone { try await service.createZone(probe.zone) }
-            try await run(check, &probe)
+            try await run(check, probe)
         } catch {
-            probe.failures.append("\(check.rawValue): a call failed with \(error)")
+            probe.note("a call failed with \(error)")
         }
         return probe.failures
     }

@@ -17,7 +17,7 @@ package import BackstitchStore
 ///   stale answer to a full fetch from a backup that was restored, so that this is not asked if
 ///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
 package struct LogAccount {
-    private(set) var entries: [Place: Entry] = [:]
+    private(set) var entries: [RecordPlace: RecordAccount] = [:]
     package private(set) var problems: [String] = []
     /// The names of the records that the problems are of.
     package internal(set) var doubtful: [String] = []
@@ -38,14 +38,9 @@ package struct LogAccount {
     /// What is due before the transaction ends.
     var merging = Merging()
 
-    private(set) var catalog: CatalogSnapshot
-    private var version: (String) -> ServiceRecord?
-    private(set) var mayGoBack: Bool
-    private(set) var expectation: Expectation
+    private var rules: LogRules
     /// The last operation that was read.
     private var through: UInt64 = 0
-    /// The first operation that the log is sure to have.
-    private(set) var firstLogged: UInt64 = 0
 
     /// Reads a log.
     ///
@@ -62,12 +57,12 @@ package struct LogAccount {
         expectation: Expectation = Expectation(),
         version: @escaping (String) -> ServiceRecord?
     ) throws {
-        catalog = reader.catalog
-        self.version = version
-        self.mayGoBack = mayGoBack
-        self.expectation = expectation
-        if let earlier { goOn(from: earlier) }
-        firstLogged = try reader.compaction.through + 1
+        let rules = LogRules(
+            catalog: reader.catalog, expectation: expectation, mayGoBack: mayGoBack,
+            firstLogged: try reader.compaction.through + 1, version: version)
+        self.rules = rules
+        if let earlier { self = earlier }
+        self.rules = rules
         try reader.visitOperations(from: through + 1) { operation in
             try add(operation)
             through = operation.sequence
@@ -81,25 +76,39 @@ package struct LogAccount {
         }
     }
 
-    private mutating func goOn(from earlier: LogAccount) {
-        let (catalog, version, mayGoBack) = (catalog, version, mayGoBack)
-        let expectation = expectation
-        self = earlier
-        (self.catalog, self.version, self.mayGoBack) = (catalog, version, mayGoBack)
-        self.expectation = expectation
+    /// What else a log is held to, if it is known.
+    package struct Expectation {
+        /// The policy of the device's engine.
+        package var policy: ConflictPolicy?
+        /// What the device's engine does if one side deleted a record.
+        package var deletePolicy = DeletePolicy.followPolicy
+        /// Whether the device erased its records after the loss of a zone.
+        package var mayErase = true
+        /// Whether edits are given up on purpose, for the version that is known.
+        package var mayRevert = true
+        /// Whether the version with a change tag was written by the device itself.
+        package var isOwn: (String) -> Bool = { _ in false }
+        /// Whether the service's record began, or began anew, with the version of a change tag.
+        package var isFirst: (String) -> Bool = { _ in false }
+
+        /// Nothing more.
+        package init() {}
     }
 
+    var catalog: CatalogSnapshot { rules.catalog }
+
     /// The records that exist, sorted by name.
-    package var records: [Entry] {
+    package var records: [RecordAccount] {
         entries.values.filter { $0.fields != nil }.sorted {
             ($0.recordName, $0.entity.rawValue) < ($1.recordName, $1.entity.rawValue)
         }
     }
 
     /// The records with operations that wait.
-    package var dirty: [Entry] { entries.values.filter(\.isDirty) }
+    package var dirty: [RecordAccount] { entries.values.filter(\.isDirty) }
 
-    mutating func note(_ sequence: UInt64, _ entry: Entry, _ problem: String) {
+    mutating func note(_ sequence: UInt64, _ entry: RecordAccount, _ problem: String?) {
+        guard let problem else { return }
         let name = catalog.table(entry.entity)?.name ?? "?"
         doubtful.append(entry.recordName)
         problems.append("operation \(sequence) of \(name) \(entry.recordName): \(problem)")
@@ -117,19 +126,20 @@ package struct LogAccount {
         for byte in operation.keyBytes { mix(UInt64(byte)) }
         try payOwed(before: operation)
         if operation.transaction != merging.transaction { endMerging() }
-        let place = Place(entity: operation.entity, key: try operation.key)
+        let place = RecordPlace(entity: operation.entity, key: try operation.key)
         var entry =
             entries[place]
-            ?? Entry(entity: operation.entity, recordName: place.key.name.description)
-        let before = Standing(entry)
+            ?? RecordAccount(entity: operation.entity, recordName: place.key.name.description)
+        let before = LogRules.Standing(entry)
         let fields = entry.fields
         if operation.kind.changesContent { try change(operation, &entry) }
         if operation.conflictBytes != nil { conflicts += 1 }
         try end(duplicate: place, entry, with: fields, operation)
-        try checkLocal(operation, entry)
+        note(operation.sequence, entry, try rules.problem(ofLocal: operation, entry))
         if let stamp = operation.stamp {
             for byte in stamp.changeTag.utf8 { mix(UInt64(byte)) }
-            checkEnd(operation, entry, after: before)
+            note(
+                operation.sequence, entry, rules.problem(ofEnd: operation, entry, after: before))
             try settle(operation, stamp, &entry, after: before)
         }
         switch operation.kind {
@@ -149,7 +159,7 @@ package struct LogAccount {
     }
 
     /// The record that owes a rebase; each rebase directly follows what it stands on.
-    private var owing: Place?
+    private var owing: RecordPlace?
 
     private mutating func payOwed(before operation: OperationView) throws {
         guard let place = owing, var entry = entries[place], let owed = entry.owed else { return }
@@ -175,7 +185,7 @@ package struct LogAccount {
     }
 
     /// Whether a record has fields that may be due, as far as the service can tell.
-    private func areSame(_ candidates: [Fields?], _ entry: Entry) -> Bool {
+    private func areSame(_ candidates: [Fields?], _ entry: RecordAccount) -> Bool {
         guard let own = entry.fields, let table = catalog.table(entry.entity) else {
             return candidates.contains { ($0 == nil) == (entry.fields == nil) }
         }
@@ -183,7 +193,7 @@ package struct LogAccount {
         return candidates.contains { $0.map { WireForm.fields($0, table) == form } ?? false }
     }
 
-    private mutating func change(_ operation: OperationView, _ entry: inout Entry) throws {
+    private mutating func change(_ operation: OperationView, _ entry: inout RecordAccount) throws {
         let step = try OperationStep(operation)
         var fields = entry.fields
         switch step.change {
@@ -221,7 +231,7 @@ package struct LogAccount {
     }
 
     /// Takes in what stays on this device; what waits for the service forbids it.
-    private mutating func keep(_ step: OperationStep, _ entry: inout Entry) {
+    private mutating func keep(_ step: OperationStep, _ entry: inout RecordAccount) {
         localOnlyOperations += 1
         if !entry.waiting.isEmpty {
             note(step.sequence, entry, "stays on this device in front of what is to be pushed")
@@ -239,7 +249,7 @@ package struct LogAccount {
     }
 
     /// Notes values that may be on the service from now on.
-    mutating func noteWritten(_ entry: Entry, _ fields: Fields) {
+    mutating func noteWritten(_ entry: RecordAccount, _ fields: Fields) {
         guard let table = catalog.table(entry.entity) else { return }
         for (name, value) in WireForm.fields(fields, table) {
             written["\(entry.recordName).\(name)", default: []].insert(value)
@@ -248,7 +258,7 @@ package struct LogAccount {
 
     /// What a record may be once the edits that wait are brought back on what the service said.
     private func due(
-        _ operation: OperationView, _ entry: Entry, before: [UInt64],
+        _ operation: OperationView, _ entry: RecordAccount, before: [UInt64],
         acknowledgedThrough: UInt64
     ) -> [Fields?] {
         var bases = [(entry.synced, before), (acknowledgedThrough, entry.waiting)]
@@ -263,8 +273,8 @@ package struct LogAccount {
 
     /// Takes in what the service said of a record.
     private mutating func settle(
-        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout Entry,
-        after standing: Standing
+        _ operation: OperationView, _ stamp: SyncStamp, _ entry: inout RecordAccount,
+        after standing: LogRules.Standing
     ) throws {
         let isContent = operation.kind.changesContent
         let before = entry.waiting
@@ -277,9 +287,9 @@ package struct LogAccount {
                 let due = due(
                     operation, entry, before: before, acknowledgedThrough: acknowledgedThrough)
                 if !areSame(due, entry) {
-                    entry.owed = Owed(
+                    entry.owed = RecordAccount.Owed(
                         sequences: entry.waiting, transaction: operation.transaction, fields: due)
-                    owing = Place(entity: entry.entity, key: try operation.key)
+                    owing = RecordPlace(entity: entry.entity, key: try operation.key)
                 }
             }
             superseded += entry.waiting.count
@@ -299,69 +309,18 @@ package struct LogAccount {
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
         if entry.changeTag.isEmpty { entry.isEvicted = false }
-        try checkBase(operation, &entry, before: tagBefore, after: standing)
+        let report = try operation.conflictBytes.map { try ConflictReport(reading: $0) }
+        // What wins as a whole brings all of the record.
+        if let outcome = report?.outcome { noteWritten(entry, outcome) }
+        for problem in rules.problems(
+            ofBase: operation, report, entry, tagBefore: tagBefore, after: standing)
+        {
+            note(operation.sequence, entry, problem)
+        }
         if entry.fields == nil, !(entry.lastSequence > entry.synced) {
             entry.isThere = false
             entry.isParked = false
         }
         if entry.lastSequence <= entry.synced { entry.isParked = false }
-    }
-
-    private mutating func checkBase(
-        _ operation: OperationView, _ entry: inout Entry, before: String,
-        after standing: Standing
-    ) throws {
-        guard let table = catalog.table(entry.entity) else { return }
-        let base = entry.fields(at: entry.synced)
-        let hidden = Set(
-            table.attributes.map(\.field).filter {
-                entry.kept.contains($0) || table.unsentFields.contains($0)
-                    || table.unreadFields.contains($0)
-            }.compactMap { table.attribute($0)?.name })
-        let local = base.map { WireForm.fields($0, table).filter { !hidden.contains($0.key) } }
-        if entry.changeTag.isEmpty {
-            // What began here to stay, and was edited to what it was, still does.
-            if local != nil, entry.synced > 0, entry.kept.isEmpty {
-                note(operation.sequence, entry, "exists as synced, but for the service it does not")
-            }
-        } else if let version = version(entry.changeTag) {
-            let server = WireForm.fields(version, table).filter { !hidden.contains($0.key) }
-            if version.recordName != entry.recordName {
-                note(operation.sequence, entry, "has the tag of \(version.recordName)")
-            } else if let difference = WireForm.difference(local ?? [:], server) {
-                note(
-                    operation.sequence, entry,
-                    "its base is not the service's version \(entry.changeTag): \(difference)")
-            } else if local == nil {
-                note(operation.sequence, entry, "is gone here, and has the tag \(entry.changeTag)")
-            }
-        } else {
-            note(operation.sequence, entry, "has the tag \(entry.changeTag) that nobody gave")
-        }
-        if !mayGoBack, let old = UInt64(before, radix: 36),
-            let new = UInt64(entry.changeTag, radix: 36), new < old
-        {
-            note(
-                operation.sequence, entry, "goes back from version \(before) to \(entry.changeTag)")
-        }
-        guard let bytes = operation.conflictBytes else { return }
-        let report = try ConflictReport(reading: bytes)
-        // What wins as a whole brings all of the record.
-        if let outcome = report.outcome { noteWritten(entry, outcome) }
-        checkConflict(operation, report, entry, after: standing)
-        let states = entry.states.filter { $0.sequence < operation.sequence }
-        let mine = states.last?.fields.map { WireForm.fields($0, table) }
-        if let difference = WireForm.difference(
-            report.local.map { WireForm.fields($0, table) } ?? [:], mine ?? [:])
-        {
-            note(operation.sequence, entry, "its report has another local version: \(difference)")
-        }
-        if !entry.changeTag.isEmpty, let version = version(entry.changeTag),
-            let difference = WireForm.difference(
-                report.server.map { WireForm.fields($0, table) } ?? [:],
-                WireForm.fields(version, table), without: hidden)
-        {
-            note(operation.sequence, entry, "its report has another version: \(difference)")
-        }
     }
 }

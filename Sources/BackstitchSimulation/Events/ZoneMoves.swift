@@ -4,15 +4,19 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 
-extension SimulationWorld {
-    /// The zone that devices go to and come back from.
-    static let otherZone = ZoneID("Other")
+/// Stores that go to another zone, and applications that name a wrong one.
+struct ZoneMoves {
+    let devices: SimulatedDevices
+    let cloud: SimulatedCloud
+    let choices: StepChoices
+    let setting: SimulationSetting
+    let story: SimulationStory
+    let checks: StoreChecks
+    let routine: DeviceRoutine
 
     /// The device's application starts with another name of the zone.
-    func renameZone(_ index: Int, moves: Bool) async throws {
-        guard !exchanging.contains(index), !devices[index].isCrashed,
-            devices[index].offlineUntil <= step
-        else { return }
+    func rename(_ index: Int, moves: Bool) async throws {
+        guard devices.mayExchange(index) else { return }
         if moves {
             try await move(index)
         } else {
@@ -24,7 +28,7 @@ extension SimulationWorld {
     private func mistakeZone(_ index: Int) async throws {
         let device = devices[index]
         let claims = try device.store.read { try $0.reader.zoneClaims() }
-        let wrong = [Self.zone, Self.otherZone].first { zone in
+        let wrong = [SimulatedZone.usual, SimulatedZone.other].first { zone in
             claims.target.map { $0 != zone.zoneName }
                 ?? (!claims.bound.isEmpty && claims.bound != [zone.zoneName])
         }
@@ -34,12 +38,12 @@ extension SimulationWorld {
         let engine = device.engine(of: wrong)
         do {
             _ = try await engine.sync()
-            throw failure(
+            throw story.failure(
                 "\(device.name) exchanged with a zone that is not its own",
                 ["\(wrong.zoneName), and the store belongs to \(claims)"])
         } catch let error as SyncError {
             guard error.code == .invalidConfiguration else {
-                throw failure("\(device.name) does not refuse another zone", ["\(error)"])
+                throw story.failure("\(device.name) does not refuse another zone", ["\(error)"])
             }
         }
         await engine.stop()
@@ -47,12 +51,12 @@ extension SimulationWorld {
             (try $0.reader.zoneClaims(), try $0.reader.head)
         }
         guard cloud.requestCounts == requests, after == claims, head == before else {
-            throw failure(
+            throw story.failure(
                 "\(device.name) refuses another zone and does something all the same",
                 ["\(claims) and \(after)", "operations \(before) and \(head)"])
         }
-        note("\(device.name) refuses the zone \(wrong.zoneName)")
-        count(.zoneRenamed)
+        story.note("\(device.name) refuses the zone \(wrong.zoneName)")
+        story.count(.zoneRenamed)
     }
 
     /// The device's application takes the store to the other of two zones. Other processes on the store
@@ -61,36 +65,37 @@ extension SimulationWorld {
         let device = devices[index]
         let claims = try device.store.read { try $0.reader.zoneClaims() }
         let here = claims.target ?? claims.bound.first
-        let target = here == Self.otherZone.zoneName ? Self.zone : Self.otherZone
+        let target =
+            here == SimulatedZone.other.zoneName ? SimulatedZone.usual : SimulatedZone.other
         // What was done so far is judged without leniency.
-        try check(index)
+        try checks.check(index)
         let before = try device.store.read { try $0.reader.head }
-        exchanging.insert(index)
-        devices[home(of: index)].hasPreferredLocal = true
-        let knowsName = generator.chance(0.7)
-        let commits = generator.below(16)
-        if generator.chance(0.4), setting.events.contains(.crashBeforeCommit) {
+        devices.exchanging.insert(index)
+        devices[index].home.hasPreferredLocal = true
+        let knowsName = choices.generator.chance(0.7)
+        let commits = choices.generator.below(16)
+        if choices.generator.chance(0.4), setting.events.contains(.crashBeforeCommit) {
             devices[index].crashBeforeCommit(after: commits)
-            count(.crashBeforeCommit)
+            story.count(.crashBeforeCommit)
         }
         do {
             try await device.engine.move(to: target.zoneName)
-            note("\(device.name) moves to \(target.zoneName)")
-            count(.zoneMove)
+            story.note("\(device.name) moves to \(target.zoneName)")
+            story.count(.zoneMove)
         } catch let error as SyncError {
-            note("\(device.name) moves to \(target.zoneName): \(error)")
+            story.note("\(device.name) moves to \(target.zoneName): \(error)")
             if error.code == .store, !devices[index].isCrashed {
-                throw failure("A store failed in a move", ["\(error)"])
+                throw story.failure("A store failed in a move", ["\(error)"])
             }
         } catch {
             guard devices[index].isCrashed else { throw error }
         }
-        exchanging.remove(index)
+        devices.exchanging.remove(index)
         // Whatever came of it, its application is started again, with the one name or the other.
-        try await reopen(index, zone: knowsName ? target : nil)
-        try await restartCrashed()
+        try await routine.reopen(index, zone: knowsName ? target : nil)
+        try await routine.restartCrashed()
         try checkMove(of: index, after: before)
-        try check(index)
+        try checks.check(index)
     }
 
     /// What was forgotten with a zone ends only if the new one had it: no zone can tell the end of a
@@ -112,27 +117,28 @@ extension SimulationWorld {
             }
         }
         guard lost.isEmpty else {
-            throw failure("\(devices[index].name) lost records in a move", lost)
+            throw story.failure("\(devices[index].name) lost records in a move", lost)
         }
     }
 
     /// Brings all stores back to the zone of the others, so that they can be compared.
     func moveBack() async throws {
-        for index in devices.indices where home(of: index) == index {
+        for index in devices.owners {
             let claims = try devices[index].store.read { try $0.reader.zoneClaims() }
             let isAway =
-                claims != ZoneClaims(bound: [Self.zone.zoneName]) && claims != ZoneClaims()
-            for process in processes(on: index)
-            where isAway || devices[process].zoneName != Self.zone.zoneName {
-                try await reopen(process, zone: Self.zone)
+                claims != ZoneClaims(bound: [SimulatedZone.usual.zoneName])
+                && claims != ZoneClaims()
+            for process in devices.processes(on: index)
+            where isAway || devices[process].zoneName != SimulatedZone.usual.zoneName {
+                try await routine.reopen(process, zone: SimulatedZone.usual)
             }
             guard isAway else { continue }
-            devices[index].hasPreferredLocal = true
+            devices[index].home.hasPreferredLocal = true
             do {
-                try await devices[index].engine.move(to: Self.zone.zoneName)
-                note("\(SimulatedDevice.name(index)) comes back to \(Self.zone.zoneName)")
+                try await devices[index].engine.move(to: SimulatedZone.usual.zoneName)
+                story.note("\(devices[index].name) comes back to \(SimulatedZone.usual.zoneName)")
             } catch let error as SyncError where error.code != .store {
-                note("\(SimulatedDevice.name(index)) comes back: \(error)")
+                story.note("\(devices[index].name) comes back: \(error)")
             }
         }
     }

@@ -2,7 +2,10 @@ import BackstitchCore
 import BackstitchSync
 import Foundation
 
-extension ConformanceProbe {
+/// Values there and back.
+struct ValueConformance {
+    let probe: ConformanceProbe
+
     /// Values that come back as they were sent.
     private static let values: [(name: String, value: ServiceValue)] = [
         ("empty", .string("")), ("plain", .string("text")),
@@ -52,38 +55,38 @@ extension ConformanceProbe {
         ("a reference to a reserved name", .reference(ServiceReference(recordName: "_a"))),
     ]
 
-    mutating func checkValues() async throws(ServiceError) {
+    func values() async throws(ServiceError) {
         var fields: [String: ServiceValue] = [:]
         for (name, value) in Self.values { fields[name] = value }
-        let tag = try await create("a", fields)
-        expectValues(try await record("a"), "created")
-        expectValues(try await page(since: nil).records.first, "in the feed")
-        _ = try await create("b")
-        let other = try Self.tag(
-            of: try await modify(
+        let tag = try await probe.create("a", fields)
+        expectValues(try await probe.record("a"), "created")
+        expectValues(try await probe.page(since: nil).records.first, "in the feed")
+        _ = try await probe.create("b")
+        let other = try probe.tag(
+            of: try await probe.modify(
                 .update(
                     recordName: "b", recordType: "T",
-                    changeTag: try await record("b")?.changeTag ?? "",
+                    changeTag: try await probe.record("b")?.changeTag ?? "",
                     fields: fields)))
-        expectValues(try await record("b"), "updated")
-        expect(!other.isEmpty && other != tag, "each record has a tag of its own")
+        expectValues(try await probe.record("b"), "updated")
+        probe.expect(!other.isEmpty && other != tag, "each record has a tag of its own")
         let names = ["x", "X", "x1", "x_", String(repeating: "n", count: 255)]
         var numbered: [String: ServiceValue] = [:]
         for (index, name) in names.enumerated() { numbered[name] = .int64(Int64(index)) }
-        _ = try await create("c", numbered)
-        expect(
-            try await record("c")?.fields == numbered,
+        _ = try await probe.create("c", numbered)
+        probe.expect(
+            try await probe.record("c")?.fields == numbered,
             "names of fields are told apart by case, and may be long")
     }
 
-    private mutating func expectValues(_ record: ServiceRecord?, _ place: String) {
-        guard let record else { return expect(false, "a record with all values, \(place)") }
+    private func expectValues(_ record: ServiceRecord?, _ place: String) {
+        guard let record else { return probe.expect(false, "a record with all values, \(place)") }
         for (name, value) in Self.values {
-            expect(
+            probe.expect(
                 record.fields[name].map { Self.isSame($0, value) } ?? false,
                 "the value '\(name)' comes back as it was, \(place)")
         }
-        expect(record.fields.count == Self.values.count, "no field is added, \(place)")
+        probe.expect(record.fields.count == Self.values.count, "no field is added, \(place)")
     }
 
     /// Whether two values are the same to the byte: Swift takes é in one and in two scalars as equal.
@@ -96,26 +99,28 @@ extension ConformanceProbe {
         }
     }
 
-    mutating func checkRefusedValues() async throws(ServiceError) {
+    func refusedValues() async throws(ServiceError) {
         for (index, (name, value)) in Self.refusedValues.enumerated() {
             let operations: [RecordModification] = [
                 .create(recordName: "bad", recordType: "T", fields: ["f": value]),
                 .create(recordName: "good\(index)", recordType: "T", fields: [:]),
             ]
-            let atomic = try await modify(operations, atomic: true)
-            expect(atomic.first, failed: .invalidRequest, "\(name), in an atomic batch")
-            expect(atomic.last, failed: .batchFailed, "what is beside \(name)")
-            let loose = try await modify(operations)
-            expect(loose.first, failed: .invalidRequest, name)
-            expect(try await record("good\(index)") != nil, "what is beside \(name) is written")
-            let tag = try await record("good\(index)")?.changeTag ?? ""
-            expect(
-                try await modify(
+            let atomic = try await probe.modify(operations, atomic: true)
+            probe.expect(atomic.first, failed: .invalidRequest, "\(name), in an atomic batch")
+            probe.expect(atomic.last, failed: .batchFailed, "what is beside \(name)")
+            let loose = try await probe.modify(operations)
+            probe.expect(loose.first, failed: .invalidRequest, name)
+            probe.expect(
+                try await probe.record("good\(index)") != nil, "what is beside \(name) is written")
+            let tag = try await probe.record("good\(index)")?.changeTag ?? ""
+            probe.expect(
+                try await probe.modify(
                     .update(
                         recordName: "good\(index)", recordType: "T", changeTag: tag,
                         fields: ["f": value])),
                 failed: .invalidRequest, "an update with \(name)")
         }
-        expect(try await record("bad") == nil, "a record with a bad value is not written")
+        probe.expect(
+            try await probe.record("bad") == nil, "a record with a bad value is not written")
     }
 }

@@ -3,68 +3,55 @@ import BackstitchStore
 import BackstitchSync
 import Threading
 
-/// A reply that an engine still gets after it was stopped.
-struct LateReply: Sendable {
-    let held: HeldRequest
-    let engine: SyncEngine
-    /// Before which step it comes.
-    var step = 0
+/// Engines that are stopped, replaced, doubled and cancelled while a request is under way.
+final class EngineTroubles {
+    private let devices: SimulatedDevices
+    private let choices: StepChoices
+    private let setting: SimulationSetting
+    private let story: SimulationStory
+    private let routine: DeviceRoutine
+    private let renewing: Renewing
+    /// Requests of engines that were stopped, whose replies are still to come.
+    private var lateReplies: [LateReply] = []
 
-    /// Lets the request through, and waits until the engine has taken what came of it.
-    func deliver() async {
-        held.open()
-        await engine.untilEnded()
-    }
-}
-
-/// A call for a round.
-typealias RoundCall = Task<Result<SyncReport, any Error>, Never>
-
-extension Result {
-    fileprivate var error: Failure? {
-        if case .failure(let error) = self { error } else { nil }
-    }
-}
-
-extension EngineTrouble.Kind {
-    var fault: SimulationFault {
-        switch self {
-        case .replace: .engineReplaced
-        case .double: .engineDoubled
-        case .move: .engineMoved
-        case .cancel: .cancelledSync
-        case .hang: .hangingService
-        }
-    }
-}
-
-extension SimulationWorld {
     /// How long a call may take to be let go, by the machine's clock; only one that hangs takes it.
     private static let hangMilliseconds: Int64 = 60_000
 
+    init(_ setting: SimulationSetting, _ routine: DeviceRoutine, _ renewing: Renewing) {
+        (devices, choices, story) = (routine.devices, routine.choices, routine.story)
+        self.setting = setting
+        self.routine = routine
+        self.renewing = renewing
+    }
+
     /// Delivers the replies that are due.
     func deliverReplies(all: Bool = false) async throws {
-        let due = lateReplies.filter { all || $0.step <= step }
+        let due = lateReplies.filter { all || $0.step <= story.step }
         guard !due.isEmpty else { return }
-        lateReplies.removeAll { all || $0.step <= step }
+        lateReplies.removeAll { all || $0.step <= story.step }
         for reply in due {
-            note("a late reply comes")
+            story.note("a late reply comes")
             await reply.deliver()
         }
-        try throwPending()
-        try await restartCrashed()
+        try story.throwPending()
+        try await routine.restartCrashed()
+    }
+
+    /// Delivers what is left at the end of a run, so that no request stays.
+    func end() async {
+        for reply in lateReplies { await reply.deliver() }
     }
 
     /// Runs a round, and has something happen to its engine in a request.
     func disturb(_ trouble: EngineTrouble, _ index: Int) async throws {
         var index = index
-        if trouble.kind == .move, processes(on: index).count == 1 {
+        if trouble.kind == .move, devices.processes(on: index).count == 1 {
             // Only a device with several processes has another one to go on.
-            index = devices.indices.first { processes(on: $0).count > 1 } ?? index
+            index = devices.indices.first { devices.processes(on: $0).count > 1 } ?? index
         }
-        guard mayExchange(index) else { return }
-        exchanging.insert(index)
-        result.rounds += 1
+        guard devices.mayExchange(index) else { return }
+        devices.exchanging.insert(index)
+        story.result.rounds += 1
         let device = devices[index]
         let held = HeldRequest()
         device.connection.hold(held, at: trouble.request, isDone: trouble.isDone)
@@ -76,9 +63,10 @@ extension SimulationWorld {
         guard await held.arrival() else {
             // There was no such request; a later one goes through.
             held.open()
-            return try await endExchange(of: device, await call.value)
+            return try await routine.endExchange(of: device, await call.value)
         }
-        let late = LateReply(held: held, engine: device.engine, step: step + trouble.replySteps)
+        let late = LateReply(
+            held: held, engine: device.engine, step: story.step + trouble.replySteps)
         defer { if !lateReplies.contains(where: { $0.held === held }) { held.open() } }
         switch trouble.kind {
         case .replace, .hang:
@@ -86,34 +74,33 @@ extension SimulationWorld {
         case .double:
             try await double(device, call, late)
         case .move:
-            let others = processes(on: index).filter {
-                $0 != index && !exchanging.contains($0) && !devices[$0].isCrashed
+            let others = devices.processes(on: index).filter {
+                $0 != index && !devices.exchanging.contains($0) && !devices[$0].isCrashed
             }
             if others.isEmpty {
                 try await replace(device, call, late, trouble)
             } else {
-                try await move(device, call, late, to: generator.pick(others))
+                try await move(device, call, late, to: choices.generator.pick(others))
             }
         case .cancel:
             try await cancel(device, call, late)
         }
-        try await restartCrashed()
+        try await routine.restartCrashed()
     }
 
     // MARK: Stopping
 
     /// Stops the engine and goes on with another one on the same store.
     private func replace(
-        _ device: SimulatedDevice, _ call: RoundCall,
-        _ late: LateReply, _ trouble: EngineTrouble
+        _ device: SimulatedDevice, _ call: RoundCall, _ late: LateReply, _ trouble: EngineTrouble
     ) async throws {
         let index = device.index
-        note("\(device.name) goes on with another engine in request \(trouble.request)")
-        count(trouble.kind == .hang ? .hangingService : .engineReplaced)
+        story.note("\(device.name) goes on with another engine in request \(trouble.request)")
+        story.count(trouble.kind == .hang ? .hangingService : .engineReplaced)
         let others = trouble.kind == .hang ? waitingCalls(for: device.engine) : []
         try await stop(device, call, late, others)
         devices[index].take(device.anotherEngine())
-        exchanging.remove(index)
+        devices.exchanging.remove(index)
         let connection = devices[index].connection
         let comesNow = trouble.replySteps == 0
         if comesNow {
@@ -121,10 +108,10 @@ extension SimulationWorld {
         } else {
             lateReplies.append(late)
         }
-        if setting.events.contains(.reset), generator.chance(0.5) {
-            try await reset(.fromServer, index)
+        if setting.events.contains(.reset), choices.generator.chance(0.5) {
+            try await renewing.reset(.fromServer, index)
         } else {
-            try await exchange(index)
+            try await routine.exchange(index)
         }
         connection.setInterlude(at: 0, nil)
         if comesNow { await late.deliver() }
@@ -152,7 +139,7 @@ extension SimulationWorld {
         ]
     }
 
-    /// Stops an engine. Everybody who waits for it is let go, though the service does not answer.
+    /// Stops an engine. All calls that wait for it are let go, though the service does not answer.
     private func stop(
         _ device: SimulatedDevice, _ call: RoundCall, _ late: LateReply,
         _ others: [Task<(any Error)?, Never>] = []
@@ -176,7 +163,7 @@ extension SimulationWorld {
     ) async throws {
         let hangs = Locked(false)
         let watchdog = Task {
-            try await SystemSyncClock().sleep(milliseconds: Self.hangMilliseconds)
+            try await SystemSyncClock().sleep(milliseconds: EngineTroubles.hangMilliseconds)
             hangs.withLock { $0 = true }
             late.held.open()
         }
@@ -184,7 +171,7 @@ extension SimulationWorld {
         watchdog.cancel()
         guard !hangs.withLock({ $0 }), wrong.isEmpty else {
             late.held.open()
-            throw failure(problem, wrong)
+            throw story.failure(problem, wrong)
         }
     }
 
@@ -192,48 +179,45 @@ extension SimulationWorld {
 
     /// Has a second engine want to exchange; it gets its turn when the first has ended.
     private func double(
-        _ device: SimulatedDevice, _ call: RoundCall,
-        _ late: LateReply
+        _ device: SimulatedDevice, _ call: RoundCall, _ late: LateReply
     ) async throws {
         let index = device.index
-        note("\(device.name) has a second engine")
-        count(.engineDoubled)
+        story.note("\(device.name) has a second engine")
+        story.count(.engineDoubled)
         let (second, connection) = device.anotherEngine()
         try await expectStandby(second, on: [index], late)
         late.held.open()
-        try await endExchange(of: device, await call.value)
+        try await routine.endExchange(of: device, await call.value)
         guard devices[index].engine === device.engine, !devices[index].isCrashed else { return }
         device.connection.letGo()
         await device.engine.stop()
         devices[index].take((second, connection))
-        try await exchange(index)
+        try await routine.exchange(index)
         guard devices[index].engine === second, await standsBy(second) else { return }
-        throw failure("\(device.name)'s second engine does not take over", [])
+        throw story.failure("\(device.name)'s second engine does not take over")
     }
 
     /// Stops the engine, and has another process on the store want to exchange: it gets its turn when
     /// the request has ended.
     private func move(
-        _ device: SimulatedDevice, _ call: RoundCall,
-        _ late: LateReply, to other: Int
+        _ device: SimulatedDevice, _ call: RoundCall, _ late: LateReply, to other: Int
     ) async throws {
-        let index = device.index
-        note("\(device.name) leaves its store to \(SimulatedDevice.name(other))")
-        count(.engineMoved)
+        let (index, name) = (device.index, SimulatedDevice.name(other))
+        story.note("\(device.name) leaves its store to \(name)")
+        story.count(.engineMoved)
         try await stop(device, call, late)
         devices[index].take(device.anotherEngine())
         try await expectStandby(devices[other].engine, on: [index, other], late)
         await late.deliver()
-        exchanging.remove(index)
-        guard devices[other].store.directory == device.store.directory, mayExchange(other) else {
-            return
-        }
+        devices.exchanging.remove(index)
+        guard devices[other].store.directory == device.store.directory, devices.mayExchange(other)
+        else { return }
         let engine = devices[other].engine
-        try await exchange(other)
+        try await routine.exchange(other)
         // A request of an engine that was replaced before keeps the other process waiting too.
         let isHeld = lateReplies.contains { $0.engine.store === device.store }
         guard devices[other].engine === engine, !isHeld, await standsBy(engine) else { return }
-        throw failure("\(SimulatedDevice.name(other)) does not take over", [])
+        throw story.failure("\(name) does not take over")
     }
 
     /// Whether an engine says that another one has the turn; its status may be of an earlier round.
@@ -272,23 +256,31 @@ extension SimulationWorld {
 
     /// Cancels the call. It returns at once; the engine stays with its request, and goes on after it.
     private func cancel(
-        _ device: SimulatedDevice, _ call: RoundCall,
-        _ late: LateReply
+        _ device: SimulatedDevice, _ call: RoundCall, _ late: LateReply
     ) async throws {
         let index = device.index
-        note("\(device.name)'s round is cancelled")
-        count(.cancelledSync)
+        story.note("\(device.name)'s round is cancelled")
+        story.count(.cancelledSync)
         try await whileHeld(late, "\(device.name)'s call is not let go when it is cancelled") {
             call.cancel()
             let error = await call.value.error
             return error is CancellationError ? [] : [String(describing: error)]
         }
-        try await edit(index, isNested: true)
-        let other = generator.below(devices.count)
-        if other != index { try await exchange(other, depth: 1) }
+        try await routine.edit(index, isNested: true)
+        let other = choices.generator.below(devices.all.count)
+        if other != index { try await routine.exchange(other, depth: 1) }
         await late.deliver()
-        exchanging.remove(index)
-        try await restartCrashed()
-        try await exchange(index)
+        devices.exchanging.remove(index)
+        try await routine.restartCrashed()
+        try await routine.exchange(index)
+    }
+}
+
+/// A call for a round.
+typealias RoundCall = Task<Result<SyncReport, any Error>, Never>
+
+extension Result {
+    fileprivate var error: Failure? {
+        if case .failure(let error) = self { error } else { nil }
     }
 }
