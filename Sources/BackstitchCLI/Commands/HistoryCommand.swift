@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Shows the history of one record.
 struct HistoryCommand: Command {

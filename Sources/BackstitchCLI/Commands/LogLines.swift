@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import Terminal
 
 /// An operation as text: a line, and one for each thing that it carries.
 enum LogLines {

@@ -1,8 +1,8 @@
-import Foundation
+package import Foundation
 
 extension StringProtocol {
     /// The text with control characters escaped, so that stored data can't steer a terminal.
-    var printable: String {
+    package var printable: String {
         var result = ""
         for scalar in unicodeScalars {
             switch scalar {
@@ -22,14 +22,14 @@ extension StringProtocol {
     }
 
     /// The text cut to a number of characters.
-    func shortened(to count: Int) -> String {
+    package func shortened(to count: Int) -> String {
         self.count > count ? prefix(count - 1) + "…" : String(self)
     }
 }
 
 extension BinaryInteger {
     /// The number with a comma at every third digit.
-    var grouped: String {
+    package var grouped: String {
         let digits = Array(String(magnitude))
         var result = ""
         for (index, digit) in digits.enumerated() {
@@ -40,14 +40,14 @@ extension BinaryInteger {
     }
 
     /// The number as a count of a thing.
-    func counted(_ one: String, _ many: String? = nil) -> String {
+    package func counted(_ one: String, _ many: String? = nil) -> String {
         "\(grouped) \(self == 1 ? one : many ?? one + "s")"
     }
 }
 
 extension Int {
     /// The number of bytes in a unit that suits it, with 1024 bytes to the KiB.
-    var asBytes: String {
+    package var asBytes: String {
         var value = Double(self)
         var unit = 0
         let units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
@@ -61,7 +61,7 @@ extension Int {
 
 extension Date {
     /// The time in UTC, to the millisecond.
-    var utc: String {
+    package var utc: String {
         // The style cuts what is below a millisecond, if rounding may have put it.
         addingTimeInterval(0.0005).formatted(
             Date.ISO8601FormatStyle(includingFractionalSeconds: true))

@@ -3,7 +3,7 @@ import Threading
 /// A bar on standard error for work that takes longer than a moment; none if that is piped.
 ///
 /// Call ``update(done:total:)`` as often as you like, from any thread, and ``finish()`` at the end.
-final class Progress: Sendable {
+package final class Progress: Sendable {
     private struct State {
         var shown = ""
         var last: ContinuousClock.Instant?
@@ -31,13 +31,13 @@ final class Progress: Sendable {
     }
 
     /// Tells how much is done.
-    func update(done: Int, total: Int) {
+    package func update(done: Int, total: Int) {
         guard total > 0 else { return }
         show { Self.line(title, done: done, total: total) }
     }
 
     /// Shows how many things are done, for work whose total is not known.
-    func update(count: Int, of thing: String) {
+    package func update(count: Int, of thing: String) {
         show { "\(title): \(count.counted(thing)) so far" }
     }
 
@@ -58,7 +58,7 @@ final class Progress: Sendable {
     }
 
     /// Takes the bar away.
-    func finish() {
+    package func finish() {
         state.withLock { state in
             state.isFinished = true
             guard !state.shown.isEmpty else { return }
@@ -68,7 +68,7 @@ final class Progress: Sendable {
     }
 
     /// The bar as text.
-    static func line(_ title: String, done: Int, total: Int) -> String {
+    package static func line(_ title: String, done: Int, total: Int) -> String {
         let done = min(max(done, 0), total)
         let share = total > 0 ? Double(done) / Double(total) : 1
         let filled = Int(share * Double(width))

@@ -33,28 +33,35 @@ struct SimulatedDemoCloud: DemoCloud {
     }
 }
 
+/// What this program is started with to be a device of the demo, with a name and a store.
+package typealias DemoDeviceStart =
+    @Sendable (
+        _ name: String, _ store: String, _ input: DemoInput, _ hub: StartedHub
+    ) throws -> (arguments: [String], variables: [String: String])
+
 /// A hub, over HTTP; it and each device are processes of their own.
 struct HubDemoCloud: DemoCloud {
     let process: HubProcess
     let input: DemoInput
+    let start: DemoDeviceStart
 
-    var title: String { "a hub, process \(process.id), at \(process.document.url)" }
+    var title: String { "a hub, process \(process.id), at \(process.hub.url)" }
 
     func connection(device: String) throws -> any RecordService {
-        let document = process.document
-        guard let user = document.users.first else { throw DemoFailure("The hub has no user.") }
+        let hub = process.hub
         return try CloudKitRecordService(
             CloudKitConfiguration(
-                url: document.url, container: document.container,
-                environment: document.environment,
+                url: hub.url, container: hub.container, environment: hub.environment,
                 credentials: .user(
-                    apiToken: document.apiToken,
-                    webAuthToken: WebAuthToken(user.webAuthToken))))
+                    apiToken: hub.apiToken, webAuthToken: WebAuthToken(try hub.webAuthToken))))
     }
 
     func device<Record: DemoRecord>(
         _ name: String, at path: String, data: DemoData<Record>
     ) throws -> any DemoDevice {
-        try DemoDeviceProcess(name, at: path, hub: process.document, input: input)
+        let (arguments, variables) = try start(name, path, input, process.hub)
+        return try DemoDeviceProcess(name, at: path) {
+            try ChildPipe(arguments, variables: variables)
+        }
     }
 }

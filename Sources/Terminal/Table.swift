@@ -1,9 +1,9 @@
 /// Columns of text.
-enum Table {
+package enum Table {
     /// The rows as lines, every column as wide as its widest cell and the last one as it is.
     ///
     /// - Parameter rightAligned: The columns whose cells stand at the right, such as numbers.
-    static func lines(
+    package static func lines(
         _ rows: [[String]], indent: Int = 0, rightAligned: Set<Int> = []
     ) -> [String] {
         var widths: [Int] = []

@@ -1,5 +1,7 @@
+import Terminal
+
 /// Where the data of the demo comes from.
-enum DemoInput {
+package enum DemoInput {
     /// A package index: of a file, or of this machine.
     case packages(path: String?)
     /// The list of countries.

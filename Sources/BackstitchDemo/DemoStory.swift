@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 
 /// Two devices and a service, and what happens to them.
 struct DemoStory<Record: DemoRecord> {

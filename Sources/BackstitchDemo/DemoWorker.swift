@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchTesting
 import Foundation
+import Terminal
 
 /// Does what the story asks of a device, with a store on disk and a connection to the service.
 final class DemoWorker<Record: DemoRecord> {

@@ -2,7 +2,7 @@ import Glibc
 import Threading
 
 /// Buffered writing to a descriptor, which notices when nobody reads any more.
-final class Output: Sendable {
+package final class Output: Sendable {
     private struct State {
         var buffer: [UInt8] = []
         var isClosed = false
@@ -12,24 +12,24 @@ final class Output: Sendable {
     /// The buffer is written when it has this many bytes.
     static let bufferBytes = 1 << 16
 
-    let descriptor: Int32
+    package let descriptor: Int32
     private let state = Locked(State())
 
-    init(descriptor: Int32) { self.descriptor = descriptor }
+    package init(descriptor: Int32) { self.descriptor = descriptor }
 
     /// Whether the reader went away or writing failed; what is written from then on is dropped.
-    var isClosed: Bool { state.withLock { $0.isClosed } }
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Why writing failed; nil if it did not, or where only the reader went away.
-    var failure: String? { state.withLock { $0.failure } }
+    package var failure: String? { state.withLock { $0.failure } }
 
     /// Writes text and ends the line.
-    func line(_ text: String = "") {
+    package func line(_ text: String = "") {
         write(text + "\n")
     }
 
     /// Writes text.
-    func write(_ text: String) {
+    package func write(_ text: String) {
         state.withLock { state in
             guard !state.isClosed else { return }
             state.buffer.append(contentsOf: text.utf8)
@@ -38,7 +38,7 @@ final class Output: Sendable {
     }
 
     /// Writes what is in the buffer.
-    func flush() {
+    package func flush() {
         state.withLock { flush(&$0) }
     }
 
@@ -63,7 +63,7 @@ final class Output: Sendable {
     }
 
     /// Whether the other end of a pipe is closed, without writing anything.
-    var hasNoReader: Bool {
+    package var hasNoReader: Bool {
         var status = pollfd(fd: descriptor, events: 0, revents: 0)
         return poll(&status, 1, 0) > 0 && status.revents & Int16(POLLERR) != 0
     }

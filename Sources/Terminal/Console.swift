@@ -1,22 +1,22 @@
 import Glibc
 
 /// Where the program writes.
-struct Console: Sendable {
+package struct Console: Sendable {
     /// What was asked for: standard output.
-    let output: Output
+    package let output: Output
     /// What is said about it: standard error.
     private let complaints: Output
 
-    init(output: Int32 = STDOUT_FILENO, complaints: Int32 = STDERR_FILENO) {
+    package init(output: Int32 = STDOUT_FILENO, complaints: Int32 = STDERR_FILENO) {
         self.output = Output(descriptor: output)
         self.complaints = Output(descriptor: complaints)
     }
 
     /// Whether standard error is a terminal.
-    var isTerminal: Bool { isatty(complaints.descriptor) == 1 }
+    package var isTerminal: Bool { isatty(complaints.descriptor) == 1 }
 
     /// The width of the terminal in columns; nil if standard output is not a terminal.
-    var columns: Int? {
+    package var columns: Int? {
         var size = winsize()
         guard ioctl(output.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
             return nil
@@ -25,13 +25,13 @@ struct Console: Sendable {
     }
 
     /// Writes to standard error at once.
-    func complain(_ text: String) {
+    package func complain(_ text: String) {
         complaints.line(text)
         complaints.flush()
     }
 
     /// A bar on standard error for work that takes long.
-    func progress(_ title: String) -> Progress {
+    package func progress(_ title: String) -> Progress {
         Progress(title, output: complaints, isShown: isTerminal)
     }
 }

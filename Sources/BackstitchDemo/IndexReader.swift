@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Terminal
 
 /// Reads a package index, from a file or from what `apt-cache dumpavail` prints.
 struct IndexReader {

@@ -1,6 +1,29 @@
+import Terminal
+
+/// What a hub says of itself once it listens.
+package struct StartedHub: Decodable {
+    struct User: Decodable {
+        let webAuthToken: String
+    }
+
+    package let url: String
+    package let container: String
+    package let environment: String
+    package let apiToken: String
+    let users: [User]
+
+    /// The token of its user.
+    package var webAuthToken: String {
+        get throws {
+            guard let user = users.first else { throw DemoFailure("The hub has no user.") }
+            return user.webAuthToken
+        }
+    }
+}
+
 /// A hub that this program started.
 final class HubProcess {
-    let document: HubDocument
+    let hub: StartedHub
     private let child: ChildPipe
 
     /// The number of the process.
@@ -12,12 +35,12 @@ final class HubProcess {
             "hub", "--dev", "--user", "demo", "--listen", "127.0.0.1:0", "--data", folder,
         ])
         guard let line = await child.readLine(),
-            let document = try? JSON.value(HubDocument.self, line)
+            let hub = try? JSON.value(StartedHub.self, line)
         else {
             child.terminate()
             throw DemoFailure("The hub can't be started. Its messages are above.")
         }
-        self.document = document
+        self.hub = hub
     }
 
     /// Asks the hub to end, and waits until it did.

@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 
 extension DemoStory {
     /// A store, and the device that left it.

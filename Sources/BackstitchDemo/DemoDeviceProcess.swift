@@ -1,37 +1,19 @@
 import Glibc
+import Terminal
 
 /// A device in a process of its own, which is told what to do through a pipe.
 final class DemoDeviceProcess: DemoDevice {
     let name: String
     let path: String
-    private let hub: HubDocument
-    private let input: DemoInput
+    private let start: () throws -> ChildPipe
     private var child: ChildPipe
 
     var place: String? { "process \(child.id)" }
 
-    /// Starts a device that synchronises with a hub.
-    init(_ name: String, at path: String, hub: HubDocument, input: DemoInput) throws {
-        (self.name, self.path, self.hub, self.input) = (name, path, hub, input)
-        child = try Self.start(name, path, hub, input)
-    }
-
-    private static func start(
-        _ name: String, _ path: String, _ hub: HubDocument, _ input: DemoInput
-    ) throws -> ChildPipe {
-        guard let user = hub.users.first else { throw DemoFailure("The hub has no user.") }
-        return try ChildPipe(
-            [DemoDeviceCommand.commandName, path]
-                + DemoDeviceCommand.arguments(name: name, input)
-                + [
-                    "--url", hub.url, "--container", hub.container,
-                    "--environment", hub.environment,
-                ],
-            // So that no list of processes shows them.
-            variables: [
-                ServiceOptions.apiTokenVariable: hub.apiToken,
-                ServiceOptions.webTokenVariable: user.webAuthToken,
-            ])
+    /// Starts a device.
+    init(_ name: String, at path: String, start: @escaping () throws -> ChildPipe) throws {
+        (self.name, self.path, self.start) = (name, path, start)
+        child = try start()
     }
 
     func perform(
@@ -54,7 +36,7 @@ final class DemoDeviceProcess: DemoDevice {
         guard child.waitForEnd() == SIGKILL else {
             throw DemoFailure("The process of device \(name) was to be killed.")
         }
-        child = try Self.start(name, path, hub, input)
+        child = try start()
         return answer.waiting
     }
 

@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// The records that the story is about.
 ///

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import Terminal
 
 /// Which of the records something happens to: each belongs to one group, by its place.
 private enum DemoGroup: Int {

@@ -3,13 +3,13 @@ import Glibc
 import Threading
 
 /// Notices signals, by default those that ask the program to end, which then no longer end it.
-final class Interruption: Sendable {
+package final class Interruption: Sendable {
     private let signals: [Int32]
     private let state = Locked(false)
     private let sources = Locked<[any DispatchSourceSignal]>([])
 
     /// - Parameter happened: Called with the signal, on a thread of its own.
-    init(
+    package init(
         signals: [Int32] = [SIGINT, SIGTERM],
         _ happened: @escaping @Sendable (Int32) -> Void = { _ in }
     ) {
@@ -34,7 +34,7 @@ final class Interruption: Sendable {
     }
 
     /// Says what stays when the program is interrupted, and lets it end by the signal all the same.
-    convenience init(saying text: String, _ console: Console) {
+    package convenience init(saying text: String, _ console: Console) {
         self.init { number in
             console.complain(console.isTerminal ? "\r\u{1B}[K" + text : text)
             signal(number, SIG_DFL)
@@ -43,10 +43,10 @@ final class Interruption: Sendable {
     }
 
     /// Whether it was asked.
-    var hasHappened: Bool { state.withLock { $0 } }
+    package var hasHappened: Bool { state.withLock { $0 } }
 
     /// Whether it was asked since this was called last.
-    func takeHasHappened() -> Bool {
+    package func takeHasHappened() -> Bool {
         state.withLock { hasHappened in
             defer { hasHappened = false }
             return hasHappened
@@ -54,7 +54,7 @@ final class Interruption: Sendable {
     }
 
     /// Lets the signals end the program again.
-    func cancel() {
+    package func cancel() {
         sources.withLock { for source in $0 { source.cancel() } }
         for number in signals { signal(number, SIG_DFL) }
     }

@@ -1,5 +1,5 @@
 /// What the demo found, as its JSON output has it.
-struct DemoReport: Encodable {
+package struct DemoReport: Encodable {
     struct Conflicts: Encodable {
         var serverWins = 0
         var clientWins = 0
