@@ -39,6 +39,15 @@ package struct ChangeToken: Hashable, Sendable {
         guard self.text == text else { return nil }
     }
 
+    /// The token that a client sent to go on in the feed that this one begins; nil unless it is of the
+    /// same life of it, and from where the feed has been and nothing is forgotten since.
+    func continued(at text: String, floor: Int) -> ChangeToken? {
+        guard let sent = ChangeToken(text), sent.kind == kind, sent.epoch == epoch,
+            sent.owner == owner, sent.sequence <= origin, max(sent.origin, sent.sequence) >= floor
+        else { return nil }
+        return sent
+    }
+
     /// The token as clients carry it.
     var text: String {
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
