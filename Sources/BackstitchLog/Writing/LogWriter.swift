@@ -80,6 +80,8 @@ package final class LogWriter {
     package var beforeWriter = FieldWriter()
     package var afterWriter = FieldWriter()
     package var rowCopy = ByteBuffer(capacity: 1024)
+    /// The row that was read last, and the changes of the transaction before.
+    private var lastRead: (place: RecordPlace, row: RowView?, changeCount: Int)?
     /// Called with each operation once the tables have it.
     package var onAppend: ((OperationView) throws -> Void)?
 
@@ -106,6 +108,20 @@ package final class LogWriter {
 
     package var reader: TableReader {
         TableReader(access: access, databases: databases, catalog: catalog, checksRows: true)
+    }
+
+    /// The row of a record; nil if there is none.
+    ///
+    /// The row that was read last is not looked up again until something changes, so that an operation
+    /// is applied to the row for which it was made.
+    package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
+        let place = RecordPlace(entity: entity, key: key)
+        if let lastRead, lastRead.changeCount == access.changeCount, lastRead.place == place {
+            return lastRead.row
+        }
+        let row = try reader.row(entity, key)
+        lastRead = (place, row, access.changeCount)
+        return row
     }
 
     /// Starts the next write of the commit.
@@ -153,7 +169,7 @@ package final class LogWriter {
     /// Refuses what stays on this device for a record whose changes are still to be pushed: what the
     /// service lacks of it could not be told from what it is not to have.
     private func checkSynced(_ entity: EntityNumber, _ key: RecordKey) throws {
-        guard let row = try reader.row(entity, key), row.isDirty else { return }
+        guard let row = try row(entity, key), row.isDirty else { return }
         throw StoreError(
             .unsynced,
             "The record \(key) has changes that the service does not have yet. Synchronise or "
@@ -183,11 +199,13 @@ package final class LogWriter {
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
         byteCount += operationBuffer.count
         if isBounded { try checkSize() }
+        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
+        let headers = try projector.apply(
+            view, to: try row(header.entity, header.key), catalog: catalog)
         try TableKey.withSequence(sequence) {
             try access.append($0, operationBuffer.bytes, in: databases.log)
         }
-        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
-        try projector.apply(view, catalog: catalog)
+        try projector.count(view, headers, catalog: catalog)
         try onAppend?(view)
         head = sequence
         operationCount += 1
