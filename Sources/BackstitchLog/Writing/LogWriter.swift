@@ -142,6 +142,69 @@ package final class LogWriter {
         changesBefore = access.changeCount
     }
 
+    // MARK: Savepoints
+
+    /// Runs a part of the running write; if it throws, the write goes on as if the part had not run.
+    ///
+    /// - Throws: what the part throws, or what the database does, which spoils the commit.
+    package func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+        let outer = changes
+        // The part has changes of its own: to copy all of them for each part would be quadratic.
+        changes = ChangeSet(author: author, context: purpose)
+        let before = Savepoint(self)
+        do {
+            let result = try access.savepoint(body)
+            let inner = changes
+            changes = outer
+            changes.add(inner)
+            return result
+        } catch {
+            changes = outer
+            before.restore(self)
+            throw error
+        }
+    }
+
+    /// What the running write has come to, but for the database and the changes.
+    private struct Savepoint {
+        private let catalog: CatalogSnapshot
+        private let catalogHasChanged: Bool
+        private let head: UInt64
+        private let clock: UInt64
+        private let counting: OutboxCounting?
+        private let haveNotes: [RecordNotes: Bool]
+        private let transaction: UInt64
+        private let operationCount: Int
+        private let byteCount: Int
+        private let failure: (any Error)?
+
+        init(_ log: LogWriter) {
+            catalog = log.catalog
+            catalogHasChanged = log.catalogHasChanged
+            head = log.head
+            clock = log.clock
+            counting = log.projector.counting
+            haveNotes = log.haveNotes
+            transaction = log.transaction
+            operationCount = log.operationCount
+            byteCount = log.byteCount
+            failure = log.failure
+        }
+
+        func restore(_ log: LogWriter) {
+            log.catalog = catalog
+            log.catalogHasChanged = catalogHasChanged
+            log.head = head
+            log.clock = clock
+            log.projector.counting = counting
+            log.haveNotes = haveNotes
+            log.transaction = transaction
+            log.operationCount = operationCount
+            log.byteCount = byteCount
+            log.failure = failure
+        }
+    }
+
     // MARK: Operations
 
     /// Appends an operation to the log and applies it to the tables.
