@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Calculates aggregates over the records that a query asks for, in one pass.
     ///
     /// ```swift

@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Some attributes of the records that a query asks for, in its order; nothing else is decoded.
     ///
     /// ```swift

@@ -50,7 +50,7 @@ package struct RecordMerger {
         let table = try log.table(named: record.recordType)
         let version = ServerVersion(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
-        guard let row = try reader.row(table.number, key) else {
+        guard let row = try log.row(table.number, key) else {
             // Names are unique across types: a record of another type ended unseen.
             for other in catalog.tables where other.number != table.number {
                 if try reader.row(other.number, key) != nil {
@@ -88,7 +88,7 @@ package struct RecordMerger {
         var result = MergeResult.unchanged
         try log.forgetNote(.incomplete, key.name)
         for table in catalog.tables where recordType == nil || table.name == recordType {
-            if try reader.row(table.number, key) != nil {
+            if try log.row(table.number, key) != nil {
                 result = try mergeAbsent(table, key)
             }
         }
@@ -96,7 +96,7 @@ package struct RecordMerger {
     }
 
     func mergeAbsent(_ table: EntityTable, _ key: RecordKey) throws -> MergeResult {
-        guard let row = try reader.row(table.number, key) else { return .unchanged }
+        guard let row = try log.row(table.number, key) else { return .unchanged }
         if try log.endEviction(of: key) { return .applied }
         // What stays on this device is no record of the service.
         guard row.hasChangeTag || row.isDirty else { return .unchanged }

@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// The history of a record, newest first: each operation that changed its content, with the record
     /// as it was after it.
     ///
@@ -32,7 +32,7 @@ extension ReadTransaction {
 }
 
 extension Store {
-    /// The history of a record, newest first; as ``ReadTransaction/history(of:limit:)``.
+    /// The history of a record, newest first; as ``RecordReading/history(of:limit:)``.
     public func history<Model: Entity>(
         of id: EntityID<Model>, limit: Int = .max
     ) throws -> [HistoryEntry] {
@@ -40,7 +40,7 @@ extension Store {
     }
 
     /// The history of a record by its key and the name of its entity; as
-    /// ``ReadTransaction/history(of:limit:)``.
+    /// ``RecordReading/history(of:limit:)``.
     public func history(
         of key: RecordKey, entity: String, limit: Int = .max
     ) throws -> [HistoryEntry] {

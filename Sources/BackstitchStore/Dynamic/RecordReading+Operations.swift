@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 import LMDB
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Reads operations in the order of the log.
     ///
     /// - Parameters:
@@ -63,14 +63,14 @@ extension ReadTransaction {
 }
 
 extension Store {
-    /// Reads operations in the order of the log; as ``ReadTransaction/operations(from:limit:matching:)``.
+    /// Reads operations in the order of the log; as ``RecordReading/operations(from:limit:matching:)``.
     public func operations(
         from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
         try read { try $0.operations(from: first, limit: limit, matching: filter) }
     }
 
-    /// Reads the history of a record, newest first; as ``ReadTransaction/operations(of:entity:limit:)``.
+    /// Reads the history of a record, newest first; as ``RecordReading/operations(of:entity:limit:)``.
     public func operations(
         of key: RecordKey, entity: String, limit: Int = .max
     ) throws -> [LoggedOperation] {

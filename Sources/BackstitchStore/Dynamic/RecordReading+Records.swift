@@ -1,7 +1,7 @@
 public import BackstitchCore
 package import BackstitchLog
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Reads a record without its Swift type; nil if there is none.
     ///
     /// - Parameter includesDeleted: Whether a record counts that was deleted here and whose delete

@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Reads the conflict journal, newest first.
     ///
     /// - Parameters:
