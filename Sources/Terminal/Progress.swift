@@ -23,7 +23,7 @@ package final class Progress: Sendable {
     private let start: ContinuousClock.Instant
     private let state = Locked(State())
 
-    init(_ title: String, output: Output, isShown: Bool) {
+    package init(_ title: String, output: Output, isShown: Bool) {
         self.title = title
         self.output = output
         self.isShown = isShown
