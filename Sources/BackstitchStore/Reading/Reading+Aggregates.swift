@@ -65,6 +65,18 @@ extension RecordReading where Self: ~Copyable {
             of: query, by: attributes, aggregates, reader.table(named: query.entity).number)
     }
 
+    /// The different values of an attribute among the records that a query asks for, in their order.
+    ///
+    /// - Throws: `invalidQuery` if the query can't be answered.
+    public func distinct<Model: Entity, Attribute: AttributeValue>(
+        _ query: Query<Model>, _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) throws -> [Attribute] {
+        try reader.groups(
+            of: query.lowered(), by: GroupKeys<Model, Attribute>(keyPath).names(), [],
+            types.binding(of: Model.self).number
+        ).map { try Attribute(value: $0.keys.first ?? .null) }
+    }
+
     /// The different values of attributes among the records that a query asks for, in their order;
     /// attributes of any type, as those of ``GroupKeys``.
     ///

@@ -18,14 +18,14 @@ extension RecordReading where Self: ~Copyable {
     /// - Throws: as ``fetch(_:)``.
     @inlinable
     public func first<Model: Entity>(_ query: Query<Model>) throws -> Model? {
-        try fetch(query.limit(min(query.limitCount ?? 1, 1))).first
+        try fetch(query.onlyFirst).first
     }
 
     /// Whether a query asks for any record; stops at the first one.
     ///
     /// - Throws: as ``fetch(_:)``.
     public func exists<Model: Entity>(_ query: Query<Model>) throws -> Bool {
-        try count(query.limit(min(query.limitCount ?? 1, 1))) > 0
+        try count(query.onlyFirst) > 0
     }
 
     /// The records that refer to one record.
