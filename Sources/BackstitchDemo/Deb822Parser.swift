@@ -4,7 +4,7 @@ import Backstitch
 ///
 /// A stanza is a run of `Name: value` lines; lines that start with a space or a tab continue the
 /// value above, and a blank line ends the stanza. Lines that start with `#` are left out, and lines
-/// may end with CR LF. A stanza with a line that is none of that is dropped as a whole.
+/// may end with CR LF. A stanza with any other line is dropped as a whole.
 struct Deb822Parser {
     /// What was read.
     enum Item: Equatable {

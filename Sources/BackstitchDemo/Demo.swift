@@ -1,7 +1,7 @@
 import Backstitch
 package import Terminal
 
-/// Two devices that edit real data offline, synchronise and survive a crash, and what is told of it.
+/// A story of two devices that edit real data offline, synchronise and survive a crash.
 package struct Demo {
     private let path: String?
     /// The package index; nil if the machine has none.

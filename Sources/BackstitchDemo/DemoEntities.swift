@@ -7,7 +7,7 @@ protocol DemoRecord: Entity {
     var text: String { get set }
     /// Its place in some order.
     var rank: String { get set }
-    /// When somebody last looked at it.
+    /// When it was last reviewed.
     var reviewedAt: Date? { get set }
 }
 

@@ -1,7 +1,7 @@
 import Glibc
 import Threading
 
-/// Buffered writing to a descriptor, which notices when nobody reads any more.
+/// Buffered writing to a descriptor. It notices when the reader goes away.
 package final class Output: Sendable {
     private struct State {
         var buffer: [UInt8] = []
@@ -20,7 +20,7 @@ package final class Output: Sendable {
     /// Whether the reader went away or writing failed; what is written from then on is dropped.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Why writing failed; nil if it did not, or where only the reader went away.
+    /// Why writing failed; nil if it did not, or if only the reader went away.
     package var failure: String? { state.withLock { $0.failure } }
 
     /// Writes text and ends the line.

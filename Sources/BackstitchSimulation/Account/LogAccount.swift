@@ -24,7 +24,7 @@ package struct LogAccount {
     /// The local operations, by what became of them.
     package private(set) var localOperations = 0
     package private(set) var acknowledged = 0
-    /// The operations that the service is never to hear of; they are none of the local ones.
+    /// The operations that the service never gets. They do not count as local ones.
     package private(set) var localOnlyOperations = 0
     package private(set) var superseded = 0
     package private(set) var conflicts = 0

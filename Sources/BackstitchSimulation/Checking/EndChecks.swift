@@ -12,6 +12,9 @@ struct EndChecks {
 
     /// Checks everything once the devices have settled.
     func run() async throws {
+        guard service.cloud.violations.isEmpty else {
+            throw story.failure("The service contradicts itself", service.cloud.violations)
+        }
         let records = service.cloud.records(in: SimulatedZone.usual)
         var digest: UInt64 = 0
         var written = service.foreignValues

@@ -79,7 +79,7 @@ struct SimulatedDevice {
         store.setCommitFault { throw Crashed() }
     }
 
-    /// Lets so many commits through, and crashes before the next.
+    /// Lets a number of commits through, and crashes before the next.
     func crashBeforeCommit(after count: Int) {
         let left = Locked(count)
         let life = life
@@ -130,7 +130,7 @@ struct SimulatedDevice {
         )
     }
 
-    /// Goes on with another engine. What the last one has under way is answered to nobody.
+    /// Goes on with another engine. Replies to the last one are dropped.
     mutating func take(_ other: (engine: SyncEngine, connection: DeviceConnection)) {
         life.add(other.connection)
         (engine, connection) = other

@@ -14,7 +14,7 @@ struct RequestEvents {
     /// Whether anything ever happens while a request is in flight.
     var isNeeded: Bool { setting.events.contains(where: \.isDuringRequest) }
 
-    /// Whether a request is worth a race with somebody else, because a fault waits for a conflict.
+    /// Whether a request is worth a race with another client, because a fault waits for a conflict.
     private func contends(_ info: RequestInfo) -> Bool {
         let hasCreate = info.modifications.contains { modification in
             if case .create = modification { true } else { false }

@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchTesting
 import Foundation
 
-/// What somebody else does on the service, with another version of the application.
+/// What another client does on the service, with another version of the application.
 struct ForeignEdit: Sendable {
     enum Change: Sendable {
         case write(type: String, fields: [String: ServiceValue])

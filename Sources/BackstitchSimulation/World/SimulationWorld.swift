@@ -93,7 +93,7 @@ actor SimulationWorld {
         return story.result
     }
 
-    /// What is told of a run that is given up since it does not end.
+    /// The result of a run that is given up because it does not end.
     var endless: SimulationResult {
         var result = story.result
         result.failure = story.failure("The run ends", ["It had not after \(options.patience)."])
@@ -102,13 +102,11 @@ actor SimulationWorld {
 
     /// Lets things happen while the requests of a device are in flight.
     private func setHooks(of index: Int) {
-        let service = devices[index].service
-        service.beforeRequest = { [weak self] info throws(ServiceError) in
+        let hook: SimulatedRecordService.Hook = { [weak self] info in
             await self?.happen(during: info, of: index)
         }
-        service.beforeReply = { [weak self] info throws(ServiceError) in
-            await self?.happen(during: info, of: index)
-        }
+        devices[index].service.beforeRequest = hook
+        devices[index].service.beforeReply = hook
     }
 
     private func happen(during info: RequestInfo, of index: Int) async {

@@ -39,8 +39,10 @@ package struct ChangeToken: Hashable, Sendable {
         guard self.text == text else { return nil }
     }
 
-    /// The token that a client sent to go on in the feed that this one begins; nil unless it is of the
-    /// same life of it, and from where the feed has been and nothing is forgotten since.
+    /// Reads the token that a client goes on from, in the feed that this token begins.
+    ///
+    /// - Returns: nil if the token is of another feed or of another life of this one, or if the feed
+    ///   was not there yet or has forgotten what came since.
     func continued(at text: String, floor: Int) -> ChangeToken? {
         guard let sent = ChangeToken(text), sent.kind == kind, sent.epoch == epoch,
             sent.owner == owner, sent.sequence <= origin, max(sent.origin, sent.sequence) >= floor

@@ -63,7 +63,7 @@ struct ReferenceConformance {
         probe.expect(try await probe.delete("p") == .deleted, "delete of a former parent")
         probe.expect(try await probe.record("mover") != nil, "a record that moved away stays")
 
-        // A cascade that would take away what somebody else holds is refused as a whole.
+        // A cascade that would take away what another record holds is refused as a whole.
         _ = try await probe.create("holder", Self.parent("mover", .validate))
         let token = try await probe.pages(since: nil, limit: 100).last?.token
         probe.expect(
