@@ -1,5 +1,5 @@
 import BackstitchCore
-public import BackstitchLog
+import BackstitchLog
 
 /// A transaction that reads and writes. Valid inside the closure of `write` only.
 ///

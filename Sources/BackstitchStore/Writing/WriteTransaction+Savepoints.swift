@@ -1,5 +1,3 @@
-public import BackstitchCore
-
 extension WriteTransaction {
     /// The number of this transaction, by which ``undo(transaction:_:)`` and the log name
     /// it: the sequence of its first operation. Nil as long as it has none.
