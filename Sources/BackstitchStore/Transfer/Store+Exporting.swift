@@ -1,4 +1,4 @@
-import BackstitchCore
+public import BackstitchCore
 
 extension Store {
     /// Writes records as JSON Lines, one record a line, in a form that is read back exactly.
