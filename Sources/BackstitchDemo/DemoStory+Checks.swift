@@ -67,7 +67,7 @@ extension DemoStory {
                 try transaction.forEachRecord(of: entity.name) { record in
                     count += 1
                     if count % 1_000 == 0 { bar.update(done: count, total: records.count) }
-                    let name = record.key.name.description
+                    let name = record.id.name
                     let fields = records[name].flatMap {
                         $0.recordType == entity.name ? $0.fields : nil
                     }

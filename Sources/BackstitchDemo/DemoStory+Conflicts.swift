@@ -98,7 +98,7 @@ extension DemoStory {
                 $0.base != nil && $0.local != nil && $0.server != nil && $0.outcome != nil
             })
         else { return }
-        tell("   One of them, \(conflict.entity) \(conflict.record.name.description.printable):")
+        tell("   One of them, \(conflict.record.entity) \(conflict.record.name.printable):")
         let sides = [conflict.base, conflict.local, conflict.server, conflict.outcome]
         let names = Set(sides.flatMap { $0.map { Array($0.keys) } ?? [] }).sorted()
         var rows = [["attribute", "base", "local (B)", "server (A's)", "outcome"]]

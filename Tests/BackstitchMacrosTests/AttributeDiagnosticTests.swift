@@ -56,7 +56,9 @@ import Testing
         #expect(member.fixes == ["replace '\(type)' with '\(by)'": "var value: \(by)"])
     }
 
-    @Test(arguments: ["1st", "with space", "größe", "_hidden", "a-b", String(repeating: "a", count: 256)])
+    @Test(arguments: [
+        "1st", "with space", "größe", "_hidden", "a-b", String(repeating: "a", count: 256),
+    ])
     func `a name that the service does not allow is refused`(name: String) {
         for label in ["originalName", "serviceName"] {
             let member = Member("@Attribute(\(label): \"\(name)\") var value: Int")

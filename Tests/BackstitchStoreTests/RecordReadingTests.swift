@@ -17,7 +17,7 @@ import Testing
         lines += try tx.distinct(query, \.age).map { "\($0 ?? -1)" }
         lines += try tx.history(of: Employee.ID("a")).map { "\($0.kind)" }
         lines.append(
-            try tx.record(.init("a"), of: "Employee")?.values["name"].map { "\($0)" } ?? "")
+            try tx.record("a", of: "Employee")?.values["name"].map { "\($0)" } ?? "")
         return lines
     }
 
@@ -42,14 +42,14 @@ import Testing
 
     @Test func `nothing is found where there is nothing`() throws {
         let store = try Store.inMemory(schema: .all)
-        try store.read { tx in
+        try store.read { tx throws in
             #expect(try tx.first(Query<Employee>()) == nil)
             #expect(try !tx.exists(Query<Employee>()))
             #expect(try !tx.exists(Employee.ID("a")))
             #expect(try tx.first(Query<Employee>().limit(0)) == nil)
         }
         try store.save(employee("A", 1))
-        try store.read { tx in
+        try store.read { tx throws in
             #expect(try tx.first(Query<Employee>().limit(0)) == nil)
             #expect(try !tx.exists(Query<Employee>().limit(0)))
             #expect(try tx.first(Query<Employee>().offset(1)) == nil)

@@ -13,7 +13,9 @@ enum LogLines {
             pad("\(operation.sequence)", to: 8, atEnd: false), operation.date.utc,
             pad("\(operation.origin)", to: 6), pad("\(operation.kind)", to: 11),
         ]
-        title += [operation.entity.printable, operation.record.description.printable]
+        title += [
+            operation.record.entity.printable, operation.record.key.description.printable,
+        ]
         if !operation.author.isEmpty { title.append("by \(operation.author.printable)") }
         var details = operation.changes.map { change -> [String] in
             [change.attribute.printable, text(change, of: operation.kind)]
@@ -26,7 +28,7 @@ enum LogLines {
         }
         if let reason = operation.parkReason { details.append(["reason", reason.printable]) }
         if let conflict = operation.conflict {
-            details.append(["conflict", "settled by \(conflict.policy)"])
+            details.append(["conflict", "settled by \(conflict.policyName)"])
         }
         return [title.joined(separator: "  ")] + Table.lines(details, indent: 10)
     }

@@ -84,10 +84,10 @@ struct Settling {
             for record in try devices[index].engine.parked() {
                 count += 1
                 if round % 2 == 0 {
-                    story.note("\(name) retries \(record.recordName): \(record.reason)")
+                    story.note("\(name) retries \(record.record.name): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
                 } else {
-                    story.note("\(name) discards \(record.recordName): \(record.reason)")
+                    story.note("\(name) discards \(record.record.name): \(record.reason)")
                     try await devices[index].engine.discardParked([record])
                 }
             }

@@ -40,12 +40,12 @@ extension RecordReading where Self: ~Copyable {
     ///
     /// - Throws: `unknownEntity`, `invalidName`; `damaged` if an operation can't be read.
     public func operations(
-        of key: RecordKey, entity: String, limit: Int = .max
+        of record: RecordID, limit: Int = .max
     ) throws -> [LoggedOperation] {
-        let filter = OperationFilter(entity: entity, record: key)
+        let filter = OperationFilter(entity: record.entity, record: record.key)
         var operations: [LoggedOperation] = []
         let log = OperationReader(reader: reader)
-        var sequence = try log.lastContentOperation(of: key, entity: entity, filter)
+        var sequence = try log.lastContentOperation(of: record.key, entity: record.entity, filter)
         while sequence > 0, operations.count < limit {
             let found = try StoreError.describingDamage(at: sequence) {
                 try reader.withOperation(sequence) { try log.logged($0) }
@@ -70,10 +70,10 @@ extension Store {
         try read { try $0.operations(from: first, limit: limit, matching: filter) }
     }
 
-    /// Reads the history of a record, newest first; as ``RecordReading/operations(of:entity:limit:)``.
+    /// Reads the history of a record, newest first; as ``RecordReading/operations(of:limit:)``.
     public func operations(
-        of key: RecordKey, entity: String, limit: Int = .max
+        of record: RecordID, limit: Int = .max
     ) throws -> [LoggedOperation] {
-        try read { try $0.operations(of: key, entity: entity, limit: limit) }
+        try read { try $0.operations(of: record, limit: limit) }
     }
 }

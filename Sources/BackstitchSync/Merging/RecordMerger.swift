@@ -150,7 +150,8 @@ package struct RecordMerger {
             try MissedVersions.note(key, server, in: log)
             return .parked(
                 ParkedRecord(
-                    entity: table.name, recordName: key.name, sequence: log.head, reason: reason))
+                    record: RecordID(entity: table.name, key: key), sequence: log.head,
+                    reason: reason))
         }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
@@ -160,13 +161,16 @@ package struct RecordMerger {
             try log.forgetNote(.unheard, key.name)
         }
         plan = masked.whole(plan, local)
-        try perform(plan, key, table)
-        if let conflict = plan.conflict { return .conflict(conflict) }
+        let settled = try perform(plan, key, table)
+        if plan.conflict != nil { return .conflict(sequence: settled) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
     /// Appends what a merge decided.
-    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+    ///
+    /// - Returns: the last operation but for a rebase: the one that settled a conflict, if there was one.
+    @discardableResult
+    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws -> UInt64 {
         // Before the record changes: the copy is of what it was.
         if let copy = plan.copy, let name = plan.conflict?.copy {
             try insertCopy(copy, RecordKey(name), table)
@@ -182,6 +186,7 @@ package struct RecordMerger {
                 key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: through), conflict: plan.conflict)
         }
+        let settled = log.head
         switch plan.rebase {
         case .nothing:
             break
@@ -190,6 +195,7 @@ package struct RecordMerger {
         case .delete:
             try log.replace(key, table, with: nil, origin: .rebase)
         }
+        return settled
     }
 
     /// Makes the local version a record of its own, as a local edit. One that is there already is
