@@ -140,15 +140,15 @@ enum HubAction: String, CaseIterable {
         switch self {
         case .serve, .migrate: break
         case .token:
-            try await hub.makeContainer(container, environment: environment)
-            let token = try await hub.makeAPIToken(
+            try await hub.accounts.makeContainer(container, environment: environment)
+            let token = try await hub.accounts.makeAPIToken(
                 container, environment: environment, label: label)
             note(.tokenMade)
             try Self.tell(token, as: "apiToken", arguments, console)
         case .user:
-            try await hub.makeContainer(container, environment: environment)
+            try await hub.accounts.makeContainer(container, environment: environment)
             for name in try Self.names(arguments) {
-                let user = try await hub.signIn(
+                let user = try await hub.accounts.signIn(
                     name, container: container, environment: environment)
                 note(.userSignedIn, user: user.userRecordName)
                 console.output.line(try JSON.line(HubDocument.User(user)))
@@ -157,9 +157,9 @@ enum HubAction: String, CaseIterable {
             guard let path = arguments.text(HubCommand.publicKey) else {
                 throw UsageError("The option --public-key is missing.")
             }
-            try await hub.makeContainer(container, environment: environment)
+            try await hub.accounts.makeContainer(container, environment: environment)
             let pem = try InputFile.text(path, of: HubCommand.publicKey)
-            let id = try await hub.addServerKey(
+            let id = try await hub.accounts.addServerKey(
                 pem, container: container, environment: environment, label: label)
             note(.keyAdded)
             try Self.tell(id, as: "keyID", arguments, console)
@@ -167,7 +167,8 @@ enum HubAction: String, CaseIterable {
             guard let secret = arguments.text(HubCommand.secret) else {
                 throw UsageError("The option --secret is missing.")
             }
-            let isRevoked = try await hub.revoke(secret == "-" ? Self.readSecret() : secret)
+            let isRevoked = try await hub.accounts.revoke(
+                secret == "-" ? Self.readSecret() : secret)
             if isRevoked { audit?.add(AuditEntry(.credentialRevoked).line) }
             if !isRevoked { console.complain("backstitch hub: There is no such credential.") }
             return isRevoked ? .success : .negative

@@ -368,7 +368,7 @@ struct EndpointCostTests {
     ) async throws -> RequestWork.Meter {
         let hub = try await MeteredHub()
         for number in 0..<size {
-            _ = try await hub.fixture.hub.signIn(
+            _ = try await hub.fixture.hub.accounts.signIn(
                 "u\(number)", container: HubFixture.container, environment: "development",
                 emailAddress: "u\(number)@example.com")
         }
