@@ -13,8 +13,6 @@ package struct Endpoint: RawRepresentable, ExpressibleByStringLiteral, Hashable,
     package static let lookupRecords: Self = "records/lookup"
     package static let modifyRecords: Self = "records/modify"
     package static let recordChanges: Self = "records/changes"
-    package static let resolveRecords: Self = "records/resolve"
-    package static let acceptRecords: Self = "records/accept"
     package static let databaseChanges: Self = "changes/database"
     package static let zoneChanges: Self = "changes/zone"
     package static let listZones: Self = "zones/list"

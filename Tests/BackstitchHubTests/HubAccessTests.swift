@@ -77,7 +77,7 @@ struct HubAccessTests {
         }
         let anonymous = await fixture.send(.lookupRecords, body: Self.lookup.body())
         #expect(anonymous.status == 421)
-        fixture.advance(milliseconds: HubAccounts.webTokenMilliseconds)
+        fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
         let late = await fixture.send(.lookupRecords, as: fixture.ada, body: Self.lookup.body())
         #expect(late.status == 421)
     }

@@ -159,7 +159,7 @@ struct HubExpiryTests {
             await fixture.send(.listZones, as: fixture.ada, body: []).status
         }
         #expect(await status() == 200)
-        fixture.advance(milliseconds: HubAccounts.webTokenMilliseconds)
+        fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
         #expect(await status() == 421)
         let again = try await fixture.hub.accounts.signIn(
             "Ada", container: HubFixture.container, environment: "development")

@@ -47,6 +47,15 @@ struct HubCommand: Command {
     static let publicKey = Syntax.Option("public-key", "FILE", "A server's public key in PEM.")
     static let secret = Syntax.Option(
         "secret", "TEXT", "The credential to revoke; - reads it from standard input.")
+    static let id = Syntax.Option(
+        "id", "ID", "A session, API token or server key, by the id that its list has.")
+    static let newName = Syntax.Option("to", "NAME", "The new name of a user or container.")
+    static let email = Syntax.Option(
+        "email", "ADDRESS", "By what others find a user who is discoverable; empty for none.")
+    static let discoverable = Syntax.Option(
+        "discoverable", "yes|no", "Whether others get a user's name and find the user.")
+    static let sessionDays = Syntax.Option(
+        "session-days", "DAYS", "How long a session goes on that is not used; 14 unless given.")
 
     let name = "hub"
     let summary = "Serves records to devices, by the protocol of CloudKit Web Services."
@@ -54,11 +63,15 @@ struct HubCommand: Command {
         optionalOperands: [
             Syntax.Operand(
                 name: "ACTION",
-                summary: "serve (default), token, user, key, revoke, epoch or migrate.",
-                choices: HubAction.allCases.map(\.rawValue))
+                summary: "What to do, as below; serve unless given.",
+                choices: HubAction.allCases.map(\.rawValue)),
+            Syntax.Operand(
+                name: "VERB", summary: "list, add, rename, change or remove, behind a plural.",
+                choices: HubManaging.Verb.allCases.map(\.rawValue)),
         ],
         options: [config, checkConfig] + HubSetting.all.map(\.option)
-            + [container, environment, dev, user, label, publicKey, secret, .json],
+            + [container, environment, dev, user, newName, email, discoverable, label, publicKey]
+            + [secret, id, .json],
         notes: """
             Actions:
               serve   listens until SIGTERM or SIGINT, then answers what is under way and ends; SIGHUP
@@ -66,8 +79,13 @@ struct HubCommand: Command {
               token   makes an API token for the container and writes it
               user    makes the user named by --user if missing, signs in, and writes JSON
               key     takes a server's public key (--public-key) and writes the key's id
-              revoke  makes the credential given by --secret stop working
+              revoke  makes the credential given by --secret or --id stop working
               epoch   makes all change tokens invalid, after the folder was restored from a backup
+              users, sessions, tokens, keys, containers
+                      with a VERB: list (of all containers, or of --container), add, rename, remove;
+                      users rename --user NAME --to NAME, users change --email or --discoverable,
+                      tokens or keys rename --id ID --label TEXT, sessions remove --id or --user;
+                      to remove a user or a container erases all that it has, with its files
               migrate brings a folder of an older version to this one's format; back it up before, and
                       run it again if it was ended
             A file (--config) has sections, and a line 'KEY = VALUE' for an option without its dashes:
@@ -88,6 +106,11 @@ struct HubCommand: Command {
               token   apiToken
               user    name, userRecordName, webAuthToken; with --json or without
               key     keyID
+              users, sessions, tokens, keys, containers
+                      list: an array by that name; a user has name, userRecordName, emailAddress,
+                      discoverable, erased; a credential id, label, user, userRecordName, created,
+                      used, ends; all have container and environment; to remove a user or container:
+                      userRecordName, sessions, databases, entries
               migrate data, migrated (false: it was not needed), entries, databases, records, files,
                       missingFiles (held by records, and missing before)
             """)
@@ -111,7 +134,9 @@ struct HubCommand: Command {
         }
         if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
         let audit = try settings.openAuditLog(console)
-        let hub = try await Hub(at: folder)
+        var configuration = HubConfiguration()
+        configuration.limits = settings.limits
+        let hub = try await Hub(at: folder, configuration: configuration)
         defer { hub.close() }
         return try await action.run(hub, arguments, audit, console)
     }
@@ -126,6 +151,11 @@ enum HubAction: String, CaseIterable {
     case revoke
     case epoch
     case migrate
+    case users
+    case sessions
+    case tokens
+    case keys
+    case containers
 
     func run(
         _ hub: Hub, _ arguments: Arguments, _ audit: LogFile?, _ console: Console
@@ -137,8 +167,15 @@ enum HubAction: String, CaseIterable {
             audit?.add(
                 AuditEntry(event, container: container, environment: environment, user: user).line)
         }
+        let managing = HubManaging(
+            hub: hub, arguments: arguments, audit: audit, console: console)
         switch self {
         case .serve, .migrate: break
+        case .users: return try await managing.users()
+        case .sessions: return try await managing.sessions()
+        case .tokens: return try await managing.credentials(.apiToken)
+        case .keys: return try await managing.credentials(.serverKey)
+        case .containers: return try await managing.containers()
         case .token:
             try await hub.accounts.makeContainer(container, environment: environment)
             let token = try await hub.accounts.makeAPIToken(
@@ -165,7 +202,11 @@ enum HubAction: String, CaseIterable {
             try Self.tell(id, as: "keyID", arguments, console)
         case .revoke:
             guard let secret = arguments.text(HubCommand.secret) else {
-                throw UsageError("The option --secret is missing.")
+                guard let id = arguments.text(HubCommand.id) else {
+                    throw UsageError("The option --secret is missing, or --id.")
+                }
+                return try await managing.revoke(
+                    id: id, of: HubAccounts.Credential.Kind.allCases)
             }
             let isRevoked = try await hub.accounts.revoke(
                 secret == "-" ? Self.readSecret() : secret)

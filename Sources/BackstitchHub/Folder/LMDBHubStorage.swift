@@ -3,7 +3,7 @@ import LMDB
 import Threading
 
 /// A hub's storage in one LMDB file.
-package final class LMDBHubStorage: HubStorage {
+package final class LMDBHubStorage: SnapshotStorage {
     /// The most writes that share a commit.
     static let writesPerCommitMax = 256
 
@@ -14,7 +14,7 @@ package final class LMDBHubStorage: HubStorage {
     private let environment: Environment
     private let database: Database
     private let writes = GroupCommit(WriteQueue())
-    private let readers: WorkPool
+    package let readers: WorkPool
     private let others = Locked<OthersWatch?>(nil)
 
     private struct WriteQueue: JobQueue {
@@ -114,32 +114,13 @@ package final class LMDBHubStorage: HubStorage {
         environment.close()
     }
 
-    package func read<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R
-    ) async throws -> R {
-        try await readers.run(lane, work) { [self] in try snapshot(work, body) }
-    }
-
-    package func submitRead<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R,
-        answer: @escaping @Sendable (Result<R, any Error>) -> Void
-    ) {
-        readers.submit(lane, work) { [self] in
-            answer(Result { try snapshot(work, body) })
-        } refuse: {
-            answer(.failure(WorkGivenUp()))
-        }
-    }
-
     package func readAtHand<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R? {
         try snapshot(work, body)
     }
 
-    private func snapshot<R>(
+    package func snapshot<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         try environment.read {

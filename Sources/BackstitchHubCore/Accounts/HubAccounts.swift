@@ -5,47 +5,92 @@ import WireCrypto
 
 /// What whoever runs a hub does: containers, users and credentials. Secrets are told once, when they
 /// are made; the hub keeps their SHA-256.
+///
+/// Other processes may do this beside the one that serves, which takes notice at once.
 public struct HubAccounts: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let sweeper: Sweeper
+    let eraser: Eraser
 
-    /// A user and the token that the user signs in with.
-    public struct SignedInUser: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
-        public var name: String
-        /// The name in records: an underscore and 32 hexadecimal digits.
-        public var userRecordName: String
-        /// The secret.
-        public var webAuthToken: String
+    /// An environment of a container.
+    public struct Realm: Hashable, Sendable {
+        /// The name of the container, such as `iCloud.com.example`.
+        public var container: String
+        /// `development` or `production`.
+        public var environment: String
+
+        /// An environment by its parts.
+        public init(_ container: String, environment: String) {
+            self.container = container
+            self.environment = environment
+        }
+
+        var key: HubKey { RealmRow.key(container: container, environment: environment) }
     }
 
-    /// Two weeks, as when somebody stays signed in with Apple, in milliseconds.
-    public static let webTokenMilliseconds: Int64 = 14 * 24 * 3_600 * 1_000
+    /// Writes to what the hub shares, with what it reads told before.
+    func write<R: Sendable>(
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
+        _ body: @escaping @Sendable (any HubWriting) throws -> R
+    ) async throws -> R {
+        try await storage.write(to: [.global], expecting: queries, body)
+    }
+
+    // MARK: Containers
 
     /// Makes an environment of a container; nothing happens if it is there.
     ///
     /// - Throws: A failure whose message says what is wrong with the names.
     public func makeContainer(_ container: String, environment: String) async throws {
-        guard ServiceNames.isRecordName(container), !container.contains("/") else {
-            throw HubFailure(
-                "'\(container)' is no name of a container, such as iCloud.com.example.")
-        }
-        guard environment == "development" || environment == "production" else {
-            throw HubFailure("The environment is development or production.")
-        }
-        try await storage.write(to: [.global]) { transaction in
-            let key = RealmRow.key(container: container, environment: environment)
-            guard try transaction.value(key) == nil else { return }
+        let realm = Realm(container, environment: environment)
+        try Self.check(realm)
+        try await write(expecting: { [.key(realm.key), .key(StateRow.key)] }) { transaction in
+            guard try transaction.value(realm.key) == nil else { return }
             var state = try transaction.state()
             state.lastRealm += 1
             try transaction.put(StateRow.key, state)
             try transaction.put(
-                key,
+                realm.key,
                 RealmRow(
                     number: state.lastRealm, container: container, environment: environment))
         }
     }
+
+    private static func check(_ realm: Realm) throws {
+        guard ServiceNames.isRecordName(realm.container), !realm.container.contains("/") else {
+            throw HubFailure(
+                "'\(realm.container)' is no name of a container, such as iCloud.com.example.")
+        }
+        guard ["development", "production"].contains(realm.environment) else {
+            throw HubFailure("The environment is development or production.")
+        }
+    }
+
+    /// The environments of containers, in order.
+    public func containers() async throws -> [Realm] {
+        try await storage.read { transaction in
+            try transaction.list(HubKey(.global, .realm), as: RealmRow.self)
+                .map { Realm($0.row.container, environment: $0.row.environment) }
+        }
+    }
+
+    /// Gives a container another name, which its clients have to use from then on.
+    public func renameContainer(_ realm: Realm, to container: String) async throws {
+        let new = Realm(container, environment: realm.environment)
+        try Self.check(new)
+        try await write(expecting: { [.key(realm.key), .key(new.key)] }) { transaction in
+            var row = try transaction.realm(realm)
+            guard try transaction.value(new.key) == nil else {
+                throw HubFailure("There is a container '\(container)' already.")
+            }
+            row.container = container
+            try transaction.delete(realm.key)
+            try transaction.put(new.key, row)
+        }
+    }
+
+    // MARK: API tokens
 
     /// Makes an API token: 64 hexadecimal digits.
     ///
@@ -54,46 +99,15 @@ public struct HubAccounts: Sendable {
         _ container: String, environment: String, label: String = ""
     ) async throws -> String {
         let token = configuration.clock.secret(32).hexadecimal
-        try await storage.write(to: [.global]) { transaction in
-            let realm = try transaction.realm(container, environment)
-            try transaction.put(
-                APITokenRow.key(token), APITokenRow(realm: realm.number, label: label))
+        let realm = Realm(container, environment: environment)
+        try await write(expecting: { [.key(realm.key)] }) { transaction in
+            let row = APITokenRow(realm: try transaction.realm(realm).number, label: label)
+            try transaction.put(APITokenRow.key(token), row)
         }
         return token
     }
 
-    /// Makes a user, or finds the one of that name, and signs the user in.
-    ///
-    /// - Parameter lifetimeMilliseconds: How long the token is good.
-    public func signIn(
-        _ name: String, container: String, environment: String, emailAddress: String? = nil,
-        lifetimeMilliseconds: Int64 = HubAccounts.webTokenMilliseconds
-    ) async throws -> SignedInUser {
-        guard !name.isEmpty, name.utf8.count <= 255 else {
-            throw HubFailure("A user has a name of 1 to 255 bytes.")
-        }
-        let token = Data(configuration.clock.secret(32)).base64EncodedString()
-        let newName = "_" + configuration.clock.secret(16).hexadecimal
-        let expires = configuration.now + lifetimeMilliseconds
-        let sweep = sweeper.sweep(of: .global)
-        let forgotten = expires + configuration.limits.endedSessionMilliseconds
-        let userRecordName = try await storage.write(to: [.global]) { transaction in
-            let realm = try transaction.realm(container, environment)
-            var user =
-                try transaction.user(named: name, realm)
-                ?? UserRow(userRecordName: newName, name: name, firstName: name)
-            user.emailAddress = emailAddress ?? user.emailAddress
-            try transaction.put(UserRow.key(realm: realm.number, user.userRecordName), user)
-            try transaction.put(
-                WebTokenRow.key(token),
-                WebTokenRow(
-                    realm: realm.number, userRecordName: user.userRecordName, expires: expires))
-            try transaction.noteExpiry(of: WebTokenRow.key(token), at: forgotten)
-            try sweep(transaction)
-            return user.userRecordName
-        }
-        return SignedInUser(name: name, userRecordName: userRecordName, webAuthToken: token)
-    }
+    // MARK: Server keys
 
     /// Takes a public key whose owner signs requests.
     ///
@@ -113,69 +127,42 @@ public struct HubAccounts: Sendable {
         }
         let id = configuration.clock.secret(32).hexadecimal
         let userRecordName = "_" + configuration.clock.secret(16).hexadecimal
-        try await storage.write(to: [.global]) { transaction in
-            let realm = try transaction.realm(container, environment)
+        let realm = Realm(container, environment: environment)
+        try await write(expecting: { [.key(realm.key)] }) { transaction in
+            let number = try transaction.realm(realm).number
             try transaction.put(
                 ServerKeyRow.key(id: id),
                 ServerKeyRow(
-                    realm: realm.number, publicPEM: key.publicPEM, userRecordName: userRecordName,
+                    realm: number, publicPEM: key.publicPEM, userRecordName: userRecordName,
                     label: label))
             try transaction.put(
-                UserRow.key(realm: realm.number, userRecordName),
+                UserRow.key(realm: number, userRecordName),
                 UserRow(userRecordName: userRecordName, name: "key \(id.prefix(8))"))
         }
         return id
-    }
-
-    /// Makes a credential stop working.
-    ///
-    /// - Parameter secret: An API token, a web token or the id of a server key.
-    /// - Returns: Whether there was one.
-    public func revoke(_ secret: String) async throws -> Bool {
-        let keys = [
-            APITokenRow.key(secret), WebTokenRow.key(secret),
-            ServerKeyRow.key(id: String(secret.prefix(128))),
-        ]
-        return try await storage.write(to: [.global]) { transaction in
-            var wasThere = false
-            for key in keys where try transaction.value(key) != nil {
-                try transaction.delete(key)
-                wasThere = true
-            }
-            return wasThere
-        }
-    }
-
-    /// The names of the users of an environment, in order, each with the name in records.
-    public func users(
-        _ container: String, environment: String
-    ) async throws -> [(name: String, userRecordName: String)] {
-        try await storage.read { transaction in
-            let realm = try transaction.realm(container, environment)
-            return try transaction.rows(
-                under: UserRow.prefix(realm: realm.number), as: UserRow.self
-            )
-            .map { ($0.row.name, $0.row.userRecordName) }
-            .sorted { $0.name < $1.name }
-        }
     }
 }
 
 extension HubReading {
     /// An environment of a container.
-    func realm(_ container: String, _ environment: String) throws -> RealmRow {
-        let key = RealmRow.key(container: container, environment: environment)
-        guard let realm: RealmRow = try row(key) else {
+    func realm(_ realm: HubAccounts.Realm) throws -> RealmRow {
+        guard let row: RealmRow = try row(realm.key) else {
             throw HubFailure(
-                "The hub has no container '\(container)' with the environment '\(environment)'. "
-                    + "Make it first.")
+                "The hub has no container '\(realm.container)' with the environment "
+                    + "'\(realm.environment)'. Make it first.")
         }
-        return realm
+        return row
     }
 
-    /// The user whom whoever runs the hub knows by a name.
-    func user(named name: String, _ realm: RealmRow) throws -> UserRow? {
-        try rows(under: UserRow.prefix(realm: realm.number), as: UserRow.self)
-            .map(\.row).first { $0.name == name }
+    /// The rows under a prefix, however many, with their keys.
+    func list<Row: HubRow>(
+        _ prefix: HubKey, as type: Row.Type = Row.self
+    ) throws -> [(key: HubKey, row: Row)] {
+        var rows: [(key: HubKey, row: Row)] = []
+        try scanInParts(prefix) { key, value in
+            rows.append((HubKey(bytes: key), try Row(stored: Array(value))))
+            return true
+        }
+        return rows
     }
 }

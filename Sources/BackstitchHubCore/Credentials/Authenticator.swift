@@ -38,13 +38,13 @@ struct Authenticator: Sendable {
             return id.utf8.count <= 128 ? [ServerKeyRow.key(id: id)] : []
         }
         return (target.query["ckAPIToken"].map { [APITokenRow.key($0)] } ?? [])
-            + (webToken(of: target).map { [WebTokenRow.key($0)] } ?? [])
+            + (webToken(of: target).map { [WebTokenRow.key($0.secret), StateRow.key] } ?? [])
     }
 
-    private static func webToken(of target: RequestTarget) -> String? {
+    private static func webToken(of target: RequestTarget) -> WebToken? {
         let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"]
         // Clients often leave the plus signs of a token as they are, which then read as blanks.
-        return text?.replacing(" ", with: "+")
+        return text.map { WebToken($0.replacing(" ", with: "+")) }
     }
 
     /// Whom the credentials of a request prove; nil if they don't count.
@@ -73,15 +73,21 @@ struct Authenticator: Sendable {
         guard let webToken = Self.webToken(of: target) else {
             return Authentication(realm: realm, principal: .anonymous)
         }
-        guard let row: WebTokenRow = try transaction.row(WebTokenRow.key(webToken)),
-            row.realm == realm.number
+        func tokenKey() throws -> [UInt8] { try transaction.state().tokenKey }
+        guard let row: WebTokenRow = try transaction.row(WebTokenRow.key(webToken.secret)),
+            row.realm == realm.number, try webToken.isGenuine(key: tokenKey)
         else { return nil }
-        guard row.expires > configuration.now else {
+        let now = configuration.now
+        let life = SessionLife(webToken, of: row, configuration.limits, now: now)
+        guard life.end > now else {
             // Who has a token that counted may know that it did; nobody guesses one.
             throw WireError(.authenticationRequired, "The session has ended. Sign in again.")
         }
         return Authentication(
-            realm: realm, principal: .user(row.userRecordName), session: Digest.sha256(webToken))
+            realm: realm, principal: .user(row.userRecordName),
+            session: Digest.sha256(webToken.secret),
+            renewedToken: life.isDue ? webToken.renewed(at: now, key: try tokenKey()) : nil,
+            isUseNews: life.isDue && row.isUseNews(configuration.limits, now: now))
     }
 
     /// The user of the key that signed a request, and what was signed; nil if the signature does not

@@ -63,7 +63,7 @@ extension Hub {
             }
             let arrived = self.call(request, target, path, authentication, work)
             return try await inTurn(arrived) {
-                try await self.respond(to: arrived, by: endpoint)
+                try await renewing(authentication, in: self.respond(to: arrived, by: endpoint))
             }
         } catch {
             return replies.failure(error, of: call)
@@ -215,14 +215,14 @@ extension Hub {
         switch endpoint.handler {
         case .readsUsers(let answer):
             try endpoint.right.check(call.principal, scope)
-            return try answer(self, call, transaction)
+            return try renewing(authentication, in: answer(self, call, transaction))
         case .reads(let answer):
             guard let access = try call.access ?? authentication.access(to: scope, transaction)
             else {
                 return nil
             }
             try endpoint.right.check(call.principal, scope)
-            return try answer(self, call, access, transaction)
+            return try renewing(authentication, in: answer(self, call, access, transaction))
         case .writes, .writesDevices: return nil
         }
     }
@@ -270,9 +270,15 @@ extension Hub {
                 work, to: [.global, new.partition],
                 expecting: {
                     [.key(StateRow.key), .key(new.name.key)]
+                        + (new.userKey.map { [.key($0)] } ?? [])
                         + [.first(1, of: HubKey(new.partition))]
                 }
             ) { transaction in
+                if let user = new.userKey {
+                    guard let row: UserRow = try transaction.row(user), !row.isErased else {
+                        throw WireError(.authenticationFailed, "Authentication failed")
+                    }
+                }
                 // Another one may have made it, or may have taken the number: then it is tried again.
                 guard try transaction.state().lastDatabase == last,
                     try transaction.partition(of: new.name) == nil
@@ -298,6 +304,19 @@ extension Hub {
         var response = replies.failure(WireError(.badRequest, "This address takes \(names)."))
         response.status = 405
         response.headers.append(HubRequest.Header("Allow", names))
+        return response
+    }
+
+    /// A response with the token that takes the place of that of the request, if it is time.
+    private func renewing(
+        _ authentication: Authentication, in response: HubResponse
+    ) -> HubResponse {
+        guard let token = authentication.renewedToken else { return response }
+        if authentication.isUseNews, let session = authentication.session {
+            sessions.noteUse(of: session)
+        }
+        var response = response
+        response.headers.append(HubRequest.Header(WireHeader.webAuthToken, token))
         return response
     }
 }

@@ -20,6 +20,7 @@ public final class Hub: Sendable {
     let readiness: Readiness
     let metrics: HubMetrics
     let authenticator: Authenticator
+    let sessions: SessionNotes
     let replies: Replies
     let notifier: Notifier
     let records: RecordCalls
@@ -56,7 +57,9 @@ public final class Hub: Sendable {
             configuration: configuration, metrics: metrics, readiness: readiness)
         let authenticator = Authenticator(
             configuration: configuration, keys: memory.keys, signIns: memory.signIns)
-        let sweeper = Sweeper(configuration: configuration, storage: storage, assets: files)
+        let eraser = Eraser(configuration: configuration, storage: storage, assets: files)
+        let sweeper = Sweeper(
+            configuration: configuration, storage: storage, assets: files, eraser: eraser)
         let once = OnceWriter(
             configuration: configuration, storage: storage, book: LedgerBook(), metrics: metrics)
         let notifier = Notifier(
@@ -71,9 +74,10 @@ public final class Hub: Sendable {
         (self.pool, self.metrics, self.readiness) = (pool, metrics, readiness)
         (self.address, self.replies, self.authenticator) = (address, replies, authenticator)
         self.notifier = notifier
+        sessions = SessionNotes(configuration, storage, pool)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
         accounts = HubAccounts(
-            configuration: configuration, storage: storage, sweeper: sweeper)
+            configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser)
         admissions = Admissions(
             configuration: configuration, storage: storage, authenticator: authenticator,
             uploadedFiles: uploadedFiles, replies: replies)

@@ -19,8 +19,8 @@ extension HubEndpoint {
             .recordChanges, right: .feeds, .body(ZoneFeedRequest.self), reply: "RecordChangesReply",
             .page
         ) { $0.changes.recordChanges },
-        .refused(.resolveRecords, "This hub does not support sharing."),
-        .refused(.acceptRecords, "This hub does not support sharing."),
+        .refused("records/resolve", "This hub does not support sharing."),
+        .refused("records/accept", "This hub does not support sharing."),
         .read(
             .databaseChanges, right: .feeds, .body(DatabaseChangesRequest.self),
             reply: "DatabaseChangesReply", .page

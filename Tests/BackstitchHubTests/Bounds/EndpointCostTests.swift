@@ -46,7 +46,7 @@ struct EndpointCostTests {
         #expect(reply.meter.keysRead + reply.meter.keysWritten < 8)
     }
 
-    private static let refused: [Endpoint] = [.resolveRecords, .acceptRecords]
+    private static let refused: [Endpoint] = ["records/resolve", "records/accept"]
 
     private static let parts: [(String, any KeyPath<RequestWork.Meter, Int> & Sendable)] = [
         ("records", \.records), ("keys read", \.keysRead), ("bytes read", \.bytesRead),

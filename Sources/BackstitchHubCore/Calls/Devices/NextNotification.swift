@@ -24,7 +24,7 @@ extension DeviceCalls {
     ///
     /// - Returns: Who listens there.
     private func checkCourier(_ hash: [UInt8]) async throws -> CourierListener {
-        let now = configuration.now
+        let (now, limits) = (configuration.now, configuration.limits)
         let listener: CourierListener? = try await storage.readSoon { transaction in
             transaction.expect { [.key(PushTokenRow.key(hash: hash))] }
             guard let row: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)) else {
@@ -35,7 +35,7 @@ extension DeviceCalls {
             }
             transaction.expect { [.key(WebTokenRow.key(hash: session))] }
             let token: WebTokenRow? = try transaction.row(WebTokenRow.key(hash: session))
-            return token.map { $0.expires > now } == true ? row.listener : nil
+            return token.map { $0.idleEnd(limits) > now } == true ? row.listener : nil
         }
         guard let listener else { throw WireError.nothing }
         return listener

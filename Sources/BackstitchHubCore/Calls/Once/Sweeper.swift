@@ -3,6 +3,7 @@ struct Sweeper: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let assets: any HubFiles
+    let eraser: Eraser
     let sweepRound = SweepRound()
 
     /// Removes what is due of a partition at this time, in a transaction that writes something else.
@@ -23,6 +24,7 @@ struct Sweeper: Sendable {
     func sweepOthers() async {
         guard let start = sweepRound.nextLook() else { return }
         do {
+            _ = try await eraser.eraseSome()
             let (due, next) = try await nextDue(from: start)
             guard let (name, partition) = due else { return sweepRound.goOn(at: next) }
             // Past it, in case it is damaged.
