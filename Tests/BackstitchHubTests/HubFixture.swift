@@ -165,7 +165,9 @@ final class HubFixture: Sendable {
     /// Where the private database of a user is, which was used before.
     func partition(of user: HubAccounts.SignedInUser) throws -> Partition {
         try hub.storage.readNow { transaction in
-            let realm = try transaction.realm(HubAccounts.Realm(Self.container, environment: "development")).number
+            let realm = try transaction.realm(
+                HubAccounts.Realm(Self.container, environment: "development")
+            ).number
             let name = DatabaseName(realm: realm, scope: .private, user: user.userRecordName)
             return try #require(try transaction.partition(of: name))
         }
