@@ -54,6 +54,7 @@ struct HubCommand: Command {
         "email", "ADDRESS", "By what others find a user who is discoverable; empty for none.")
     static let discoverable = Syntax.Option(
         "discoverable", "yes|no", "Whether others get a user's name and find the user.")
+    static let backup = Syntax.Option("backup", "DIR", "The folder of a backup.")
     static let sessionDays = Syntax.Option(
         "session-days", "DAYS", "How long a session goes on that is not used; 14 unless given.")
 
@@ -71,7 +72,7 @@ struct HubCommand: Command {
         ],
         options: [config, checkConfig] + HubSetting.all.map(\.option)
             + [container, environment, dev, user, newName, email, discoverable, label, publicKey]
-            + [secret, id, .json],
+            + [secret, id, backup, .json],
         notes: """
             Actions:
               serve   listens until SIGTERM or SIGINT, then answers what is under way and ends; SIGHUP
@@ -86,6 +87,12 @@ struct HubCommand: Command {
                       users rename --user NAME --to NAME, users change --email or --discoverable,
                       tokens or keys rename --id ID --label TEXT, sessions remove --id or --user;
                       to remove a user or a container erases all that it has, with its files
+              backup  copies the hub's folder (--data) with its files to --backup, where nothing is,
+                      while a hub serves it; the copy appears when it is verified and on disk
+              restore makes the folder --data, where nothing is, of --backup, and begins an epoch
+              doctor, verify
+                      look at all rows of --data, or of --backup, and whether its files are there;
+                      verify reads the files too; exit code 1 if something is wrong
               migrate brings a folder of an older version to this one's format; back it up before, and
                       run it again if it was ended
             A file (--config) has sections, and a line 'KEY = VALUE' for an option without its dashes:
@@ -111,6 +118,10 @@ struct HubCommand: Command {
                       discoverable, erased; a credential id, label, user, userRecordName, created,
                       used, ends; all have container and environment; to remove a user or container:
                       userRecordName, sessions, databases, entries
+              backup, restore
+                      data, backup, rows, records, files, bytes
+              doctor, verify
+                      as of the command doctor
               migrate data, migrated (false: it was not needed), entries, databases, records, files,
                       missingFiles (held by records, and missing before)
             """)
@@ -122,7 +133,15 @@ struct HubCommand: Command {
         }
         let settings = try HubSettings(arguments)
         if action == .serve { return try await HubService(settings, arguments, console).run() }
+        if action == .doctor || action == .verify {
+            guard let folder = arguments.text(Self.backup) ?? settings.data else {
+                throw UsageError("The option --data is missing, or --backup.")
+            }
+            return try HubDoctor.run(
+                folder, readsFiles: action == .verify, arguments, console)
+        }
         guard let folder = settings.data else { throw UsageError("The option --data is missing.") }
+        if action == .restore { return try HubCopying.copy(folder, action, arguments, console) }
         if !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
             guard action.makesCredentials else {
@@ -132,6 +151,7 @@ struct HubCommand: Command {
                 "There was no hub in '\(folder.printable)'; a new one is made. Check --data if this "
                     + "is a surprise.")
         }
+        if action == .backup { return try HubCopying.copy(folder, action, arguments, console) }
         if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
         let audit = try settings.openAuditLog(console)
         var configuration = HubConfiguration()
@@ -156,6 +176,10 @@ enum HubAction: String, CaseIterable {
     case tokens
     case keys
     case containers
+    case backup
+    case restore
+    case verify
+    case doctor
 
     func run(
         _ hub: Hub, _ arguments: Arguments, _ audit: LogFile?, _ console: Console
@@ -170,7 +194,7 @@ enum HubAction: String, CaseIterable {
         let managing = HubManaging(
             hub: hub, arguments: arguments, audit: audit, console: console)
         switch self {
-        case .serve, .migrate: break
+        case .serve, .migrate, .backup, .restore, .verify, .doctor: break
         case .users: return try await managing.users()
         case .sessions: return try await managing.sessions()
         case .tokens: return try await managing.credentials(.apiToken)

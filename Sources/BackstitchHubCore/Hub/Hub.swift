@@ -138,9 +138,7 @@ public final class Hub: Sendable {
     public func beginEpoch() async throws {
         let secret = configuration.clock.secret
         try await storage.write(to: [.global]) { transaction in
-            var state = try transaction.state()
-            state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            try transaction.put(StateRow.key, state)
+            try transaction.beginEpoch(secret)
         }
     }
 
