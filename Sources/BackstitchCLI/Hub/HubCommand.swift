@@ -144,7 +144,7 @@ struct HubCommand: Command {
         if action == .restore { return try HubCopying.copy(folder, action, arguments, console) }
         if !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
-            guard action.makesCredentials else {
+            guard action.makesCredentials || HubManaging.adds(arguments) else {
                 throw UsageError("There is no hub in '\(folder.printable)'. Check --data.")
             }
             console.complain(

@@ -24,6 +24,11 @@ struct HubManaging {
             environment: arguments.text(HubCommand.environment) ?? "development")
     }
 
+    /// Whether something is to be added, which a new hub can have too.
+    static func adds(_ arguments: Arguments) -> Bool {
+        arguments.operands.dropFirst().first == Verb.add.rawValue
+    }
+
     /// The verb behind an action.
     ///
     /// - Parameter verbs: Those that the action takes.

@@ -92,12 +92,16 @@ extension FeedCalls {
             return try FeedToken(
                 text, kind, partition, zone: zone, position: position, floor: floor, state)
         } catch {
-            let reason =
-                switch error {
-                case .invalidFormat: "Invalid continuation format"
-                case .unknown: "Unknown sync continuation type"
-                }
-            throw WireError(.badRequest, reason)
+            switch error {
+            case .invalidFormat: throw WireError(.badRequest, "Invalid continuation format")
+            case .otherEpoch where kind == .zone:
+                // The zone that the client knows is lost, and another one is there by its name. So a
+                // client sends what it has; of an expired token it would take what is missing for
+                // deleted, and a restore would take it from all devices.
+                throw WireError(.zoneNotFound, "Zone does not exist")
+            case .unknown, .otherEpoch:
+                throw WireError(.badRequest, "Unknown sync continuation type")
+            }
         }
     }
 }
