@@ -154,19 +154,6 @@ extension HubAccounts {
         return credential
     }
 
-    /// Ends sessions.
-    ///
-    /// - Returns: How many there were.
-    func endSessions(
-        where isMeant: @escaping @Sendable (WebTokenRow) -> Bool
-    ) async throws -> Int {
-        let keys = try await storage.read { transaction in
-            try transaction.list(HubKey(.global, .webToken), as: WebTokenRow.self)
-                .filter { isMeant($0.row) }.map(\.key)
-        }
-        return keys.isEmpty ? 0 : try await revoke(keys)
-    }
-
     private func revoke(_ keys: [HubKey]) async throws -> Int {
         try await write(expecting: { keys.map { .key($0) } }) { transaction in
             var count = 0

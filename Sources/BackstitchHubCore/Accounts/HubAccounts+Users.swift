@@ -187,21 +187,8 @@ extension HubAccounts {
         _ name: String, container: String, environment: String
     ) async throws -> Erasure {
         let realm = Realm(container, environment: environment)
-        let (user, number) = try await write(expecting: { [.key(realm.key)] }) { transaction in
-            let number = try transaction.realm(realm).number
-            guard var user = try transaction.user(named: name, realm) else {
-                throw HubFailure("There is no user '\(name)'. 'users list' has their names.")
-            }
-            user.isErased = true
-            try transaction.put(UserRow.key(realm: number, user.userRecordName), user)
-            return (user.userRecordName, number)
-        }
-        var erasure = Erasure(userRecordName: user)
-        erasure.sessions = try await endSessions { $0.realm == number && $0.userRecordName == user }
-        try await removeSubscriptions(of: user, realm: number)
-        erasure.databases = try await takeNames(of: user, realm: number)
-        while case let count = try await eraser.eraseSome(), count > 0 { erasure.entries += count }
-        return erasure
+        return try await UserRemoval(configuration: configuration, storage: storage, eraser: eraser)
+            .remove(name, realm)
     }
 
     /// Ends the sessions of a user, with the couriers of the devices.
@@ -218,7 +205,9 @@ extension HubAccounts {
             }
             return (try transaction.realm(realm).number, user.userRecordName)
         }
-        return try await endSessions { $0.realm == number && $0.userRecordName == user }
+        return try await UserRemoval(
+            configuration: configuration, storage: storage, eraser: eraser
+        ).endSessions(of: user, realm: number)
     }
 
     /// Removes an environment of a container with all that it has: users, credentials, databases and
@@ -252,56 +241,6 @@ extension HubAccounts {
         }
         while case let count = try await eraser.eraseSome(), count > 0 { erasure.entries += count }
         return erasure
-    }
-
-    private func removeSubscriptions(of user: String, realm: UInt32) async throws {
-        let name = DatabaseName(realm: realm, scope: .public, user: "")
-        let partition = try await storage.read { transaction in
-            transaction.expect { [.key(name.key)] }
-            return try transaction.partition(of: name)
-        }
-        guard let partition else { return }
-        let prefix = SubscriptionRow.prefix(partition, user: user)
-        let countMax = configuration.limits.subscriptionsPerUser + 1
-        try await storage.write(
-            to: [partition], expecting: { [.first(countMax, of: prefix)] }
-        ) { transaction in
-            for (key, row) in try transaction.list(prefix, as: SubscriptionRow.self)
-            where row.userRecordName == user {
-                try transaction.delete(key)
-            }
-        }
-    }
-
-    /// Takes the names of a user's databases away, and all else that the hub knows of the user.
-    ///
-    /// - Returns: How many databases there were.
-    private func takeNames(of user: String, realm: UInt32) async throws -> Int {
-        let names = [WireDatabase.private, .shared]
-            .map { DatabaseName(realm: realm, scope: $0, user: user) }
-        let devices = PushTokenRow.prefix(realm: realm, user: user)
-        let devicesMax = configuration.limits.devicesPerUser
-        let now = configuration.now
-        return try await write(expecting: {
-            names.map { .key($0.key) } + [
-                .first(
-                    devicesMax + 1, of: devices, naming: .key, under: HubKey(.global, .pushToken))
-            ]
-        }) { transaction in
-            for hash in try transaction.pushTokens(of: user, realm: realm) {
-                try transaction.delete(PushTokenRow.key(hash: hash))
-                try transaction.delete(devices.adding(hash))
-            }
-            var count = 0
-            for name in names {
-                guard let partition = try transaction.partition(of: name) else { continue }
-                try transaction.delete(name.key)
-                try transaction.put(DoomedRow.key(partition), DoomedRow(since: now))
-                count += 1
-            }
-            try transaction.delete(UserRow.key(realm: realm, user))
-            return count
-        }
     }
 }
 

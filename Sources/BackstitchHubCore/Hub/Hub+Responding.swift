@@ -52,16 +52,17 @@ extension Hub {
             }
             let (path, endpoint) = try Self.call(of: address)
             call = path.endpoint.rawValue
-            if request.method == "OPTIONS" { return Self.preflight(endpoint.methods) }
+            if request.method == "OPTIONS" { return Replies.preflight(endpoint.methods) }
             guard endpoint.methods.contains(request.method) else {
-                return notAllowed(endpoint.methods)
+                return replies.notAllowed(endpoint.methods)
             }
             work.limit(milliseconds: configuration.limits.requestMilliseconds)
             let authentication = try await authentication(of: request, target, path, work)
             guard request.bytes.count <= configuration.limits.bodyBytes else {
                 throw WireError(.quotaExceeded, "The body is too large.")
             }
-            let arrived = self.call(request, target, path, authentication, work)
+            let arrived = HubCall(
+                request, target, path, authentication, work, configuration.limits)
             return try await inTurn(arrived) {
                 try await renewing(authentication, in: self.respond(to: arrived, by: endpoint))
             }
@@ -73,8 +74,10 @@ extension Hub {
     private func respond(
         to request: HubRequest, _ target: RequestTarget, _ page: HubPage, _ work: RequestWork
     ) async throws -> HubResponse {
-        if request.method == "OPTIONS", !page.isForOperators { return Self.preflight(page.methods) }
-        guard page.methods.contains(request.method) else { return notAllowed(page.methods) }
+        if request.method == "OPTIONS", !page.isForOperators {
+            return Replies.preflight(page.methods)
+        }
+        guard page.methods.contains(request.method) else { return replies.notAllowed(page.methods) }
         return try await page.answer(self, target, request, work)
     }
 
@@ -107,20 +110,6 @@ extension Hub {
             await storage.readSoon(work) {
                 try self.authenticator.authentication(request, target, path, $0)
             }, request)
-    }
-
-    private func call(
-        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
-        _ authentication: Authentication, _ work: RequestWork
-    ) -> HubCall {
-        HubCall(
-            path: path, authentication: authentication, access: request.access,
-            body: request.bytes,
-            extensions: WireExtension.parse(request.header(WireHeader.extensions)),
-            requestID: request.header(WireHeader.requestID),
-            pushToken: request.header(WireHeader.pushToken),
-            wantsSyncToken: target.query["getCurrentSyncToken"] == "true", work: work,
-            valuesMax: configuration.limits.valuesPerBody)
     }
 
     // MARK: Reading
@@ -209,7 +198,8 @@ extension Hub {
             try request.authentication
             ?? authenticator.admitted(
                 authenticator.authentication(request, target, path, transaction), request)
-        let call = self.call(request, target, path, authentication, work)
+        let call = HubCall(
+            request, target, path, authentication, work, configuration.limits)
         guard let database = path.database else { return nil }
         let scope = try authentication.scope(of: database)
         switch endpoint.handler {
@@ -233,7 +223,7 @@ extension Hub {
         let (target, (path, _)) = (address.target, try Self.call(of: address))
         guard let database = path.database else { return }
         let authentication = try await authentication(of: request, target, path, work)
-        _ = try await openDatabase(authentication, authentication.scope(of: database), work)
+        _ = try await databases.open(authentication, authentication.scope(of: database), work)
     }
 
     /// Answers a call that writes.
@@ -246,65 +236,13 @@ extension Hub {
             if let known = call.access {
                 access = known
             } else {
-                access = try await openDatabase(call.authentication, scope, call.work)
+                access = try await databases.open(call.authentication, scope, call.work)
             }
             try endpoint.right.check(call.principal, scope)
             return try await answer(self, call, access)
         case .writesDevices(let answer): return try await answer(self, call)
         case .reads, .readsUsers: throw HubFailure("A call that reads came to those that write.")
         }
-    }
-
-    /// The right to use a database, which is made with its default zone on first use.
-    private func openDatabase(
-        _ authentication: Authentication, _ scope: DatabaseAccess.Scope, _ work: RequestWork
-    ) async throws -> DatabaseAccess {
-        while true {
-            let known = try await storage.readSoon(work) {
-                try authentication.access(to: scope, $0)
-            }
-            if let known { return known }
-            let last = try await storage.readSoon { try $0.state() }.lastDatabase
-            let new = authentication.access(to: scope, in: Partition(number: last + 1))
-            try await storage.write(
-                work, to: [.global, new.partition],
-                expecting: {
-                    [.key(StateRow.key), .key(new.name.key)]
-                        + (new.userKey.map { [.key($0)] } ?? [])
-                        + [.first(1, of: HubKey(new.partition))]
-                }
-            ) { transaction in
-                if let user = new.userKey {
-                    guard let row: UserRow = try transaction.row(user), !row.isErased else {
-                        throw WireError(.authenticationFailed, "Authentication failed")
-                    }
-                }
-                // Another one may have made it, or may have taken the number: then it is tried again.
-                guard try transaction.state().lastDatabase == last,
-                    try transaction.partition(of: new.name) == nil
-                else { return }
-                try transaction.makeDatabase(new)
-            }
-        }
-    }
-
-    private static func preflight(_ methods: [String]) -> HubResponse {
-        HubResponse(
-            status: 200,
-            headers: [
-                HubRequest.Header(
-                    "Access-Control-Allow-Methods", methods.joined(separator: ", ")),
-                HubRequest.Header("Access-Control-Allow-Headers", "Content-Type, Range"),
-                HubRequest.Header("Access-Control-Max-Age", "600"),
-            ])
-    }
-
-    private func notAllowed(_ methods: [String]) -> HubResponse {
-        let names = methods.joined(separator: ", ")
-        var response = replies.failure(WireError(.badRequest, "This address takes \(names)."))
-        response.status = 405
-        response.headers.append(HubRequest.Header("Allow", names))
-        return response
     }
 
     /// A response with the token that takes the place of that of the request, if it is time.

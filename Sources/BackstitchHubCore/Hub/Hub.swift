@@ -20,6 +20,7 @@ public final class Hub: Sendable {
     let readiness: Readiness
     let metrics: HubMetrics
     let authenticator: Authenticator
+    let databases: DatabaseMaker
     let sessions: SessionNotes
     let replies: Replies
     let notifier: Notifier
@@ -74,6 +75,7 @@ public final class Hub: Sendable {
         (self.pool, self.metrics, self.readiness) = (pool, metrics, readiness)
         (self.address, self.replies, self.authenticator) = (address, replies, authenticator)
         self.notifier = notifier
+        databases = DatabaseMaker(storage: storage)
         sessions = SessionNotes(configuration, storage, pool)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
         accounts = HubAccounts(

@@ -77,4 +77,25 @@ struct Replies: Sendable {
     ) -> HubResponse {
         finished(failure(error, of: call), of: call, request)
     }
+
+    /// What other web pages are told they may send.
+    static func preflight(_ methods: [String]) -> HubResponse {
+        HubResponse(
+            status: 200,
+            headers: [
+                HubRequest.Header(
+                    "Access-Control-Allow-Methods", methods.joined(separator: ", ")),
+                HubRequest.Header("Access-Control-Allow-Headers", "Content-Type, Range"),
+                HubRequest.Header("Access-Control-Max-Age", "600"),
+            ])
+    }
+
+    /// The answer to a method that an address does not take.
+    func notAllowed(_ methods: [String]) -> HubResponse {
+        let names = methods.joined(separator: ", ")
+        var response = failure(WireError(.badRequest, "This address takes \(names)."))
+        response.status = 405
+        response.headers.append(HubRequest.Header("Allow", names))
+        return response
+    }
 }
