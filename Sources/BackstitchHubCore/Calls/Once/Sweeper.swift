@@ -24,8 +24,8 @@ struct Sweeper: Sendable {
     func sweepOthers() async {
         guard let start = sweepRound.nextLook() else { return }
         do {
-            _ = try await eraser.eraseSome()
-            let (due, next) = try await nextDue(from: start)
+            let (due, next, hasDoomed) = try await nextDue(from: start)
+            if hasDoomed { _ = try await eraser.eraseSome() }
             guard let (name, partition) = due else { return sweepRound.goOn(at: next) }
             // Past it, in case it is damaged.
             sweepRound.goOn(at: name.adding([0]))
@@ -51,15 +51,26 @@ struct Sweeper: Sendable {
         }
     }
 
-    /// The first database that has something due, of some from a name on, and the name after those.
+    /// The first database that has something due, of some from a name on, and the name after those; and
+    /// whether databases are to be erased.
     private func nextDue(
         from start: HubKey
-    ) async throws -> (due: (name: HubKey, partition: Partition)?, next: HubKey?) {
+    ) async throws -> (
+        due: (name: HubKey, partition: Partition)?, next: HubKey?, hasDoomed: Bool
+    ) {
         let now = configuration.now
         return try await storage.read { transaction in
             let names = HubKey(.global, .databaseName)
             let count = SweepRound.writesPerLook
-            transaction.expect { [.first(count + 1, of: names, from: start)] }
+            let doomed = HubKey(.global, .doomed)
+            transaction.expect {
+                [.first(count + 1, of: names, from: start), .first(1, of: doomed)]
+            }
+            var hasDoomed = false
+            try transaction.scan(doomed, from: nil) { _, _ in
+                hasDoomed = true
+                return false
+            }
             var databases: [(name: HubKey, partition: Partition)] = []
             try transaction.scan(names, from: start) { key, value in
                 let row = try DatabaseNameRow(stored: Array(value))
@@ -73,7 +84,7 @@ struct Sweeper: Sendable {
                 }
             }
             let due = try looked.first { try transaction.hasDue($0.partition, now: now) }
-            return (due, databases.dropFirst(count).first?.name)
+            return (due, databases.dropFirst(count).first?.name, hasDoomed)
         }
     }
 }
