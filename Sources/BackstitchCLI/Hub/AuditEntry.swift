@@ -12,8 +12,15 @@ struct AuditEntry: Encodable {
         case certificateRefused
         case tokenMade
         case userSignedIn
+        case userMade
+        case userChanged
+        case userErased
         case keyAdded
         case credentialRevoked
+        case credentialRelabelled
+        case containerMade
+        case containerRenamed
+        case containerErased
         case epochBegun
     }
 
