@@ -91,7 +91,7 @@ import Testing
         "BackstitchCore/Log", "BackstitchCore/Merge", "BackstitchCore/Query",
         "BackstitchCore/Salvage", "BackstitchCore/Schema", "BackstitchCore/Service",
         "BackstitchCore/Values", "BackstitchDemo", "BackstitchHub/Folder", "BackstitchHub/Server",
-        "BackstitchHubCore/Hub", "BackstitchHubCore/Records", "BackstitchHubCore/Requests",
+        "BackstitchHubCore/Calls", "BackstitchHubCore/Records", "BackstitchHubCore/Requests",
         "BackstitchHubCore/Rows", "BackstitchHubCore/Storage", "BackstitchHubCore/Upkeep",
         "BackstitchLog", "BackstitchLog/Compaction", "BackstitchLog/Counts",
         "BackstitchLog/Reading", "BackstitchLog/Tables", "BackstitchLog/Writing",
