@@ -75,7 +75,7 @@ import Testing
             "@Attribute(serviceName: \"f\") var a: Int; @Attribute(originalName: \"f\") var b: Int")
         #expect(
             member.reports == [
-                "3:77 'b' has the same field as 'a'. Give one of them another 'serviceName' or "
+                "3:80 'b' has the same field as 'a'. Give one of them another 'serviceName' or "
                     + "'originalName'."
             ])
     }

@@ -12,13 +12,15 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("Mistakes.swift")
         try Data(source.utf8).write(to: file)
+        let modules = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Sources/CLMDB/module.modulemap").standardizedFileURL
         let compiler = Process()
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         compiler.arguments = [
             "swiftc", "-typecheck", "-swift-version", "6", "-I",
             products.appendingPathComponent("Modules").path, "-load-plugin-executable",
             products.appendingPathComponent("BackstitchMacros-tool").path + "#BackstitchMacros",
-            file.path,
+            "-Xcc", "-fmodule-map-file=" + modules.path, file.path,
         ]
         let output = Pipe()
         compiler.standardError = output

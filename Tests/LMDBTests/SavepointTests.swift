@@ -11,14 +11,18 @@ import Testing
         try environment.save { access throws in
             try access.put("a", "1", in: one)
             try access.put("b", "1", in: one)
-            #expect(throws: Planned.self) {
+            var isCaught = false
+            do {
                 try access.savepoint {
                     try access.put("a", "2", in: one)
                     try access.put("c", "2", in: one)
                     #expect(try access.delete(Array("b".utf8), in: one))
                     throw Planned()
                 }
+            } catch is Planned {
+                isCaught = true
             }
+            #expect(isCaught)
             #expect(try access.entries(in: one) == ["a": "1", "b": "1"])
             try access.savepoint { try access.put("a", "3", in: one) }
         }
