@@ -12,14 +12,18 @@ extension EnvironmentCore {
 
     /// Runs a closure in a write transaction, again after the map had to grow, and once more if the
     /// disk is full and the redo file has something to give.
-    func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+    ///
+    /// - Parameter directly: Whether the commit has to go into the data file.
+    func write<R>(
+        directly: Bool = false, _ body: (borrowing WriteTransaction) throws -> R
+    ) throws -> R {
         try checkProcess()
         try checkWriter()
         isWriting = true
         defer { isWriting = false }
         var mayMakeRoom = true
         while true {
-            switch try attempt(body) {
+            switch try attempt(body, directly: directly) {
             case .committed(let result):
                 checkReadersSometimes()
                 releaseMemoryAfterGrowth()
@@ -50,18 +54,93 @@ extension EnvironmentCore {
     }
 
     private func attempt<R>(
-        _ body: (borrowing WriteTransaction) throws -> R
+        _ body: (borrowing WriteTransaction) throws -> R, directly: Bool
     ) throws -> Attempt<R> {
         try gate.enterWriting()
         defer { gate.leaveWriting() }
         try checkFiles()
+        guard let journal else { return try attemptInDataFile(body) }
+        try journal.file.lock()
+        defer { journal.file.unlock() }
+        try adoptingMapSize { () throws(LMDBError) in try journal.settle() }
+        if directly {
+            if let attempt: Attempt<R> = try applyNow(journal) { return attempt }
+        } else if let attempt = try attemptRecord(body, journal) {
+            return attempt
+        }
+        return try attemptInDataFile(body)
+    }
+
+    /// Applies the journal.
+    ///
+    /// - Returns: `nil` if that worked.
+    private func applyNow<R>(_ journal: Journal) throws(LMDBError) -> Attempt<R>? {
+        do throws(LMDBError) {
+            try journal.apply()
+            return nil
+        } catch {
+            return try Self.attempt(failing: error)
+        }
+    }
+
+    private static func attempt<R>(failing error: LMDBError) throws(LMDBError) -> Attempt<R> {
+        switch error.code {
+        case .mapFull: return .mapTooSmall
+        case .diskFull: return .diskFull(error)
+        default: throw error
+        }
+    }
+
+    /// Runs the closure on a snapshot, and makes a record of what it changes.
+    ///
+    /// - Returns: `nil` if the commit has to go into the data file; the closure then runs again.
+    private func attemptRecord<R>(
+        _ body: (borrowing WriteTransaction) throws -> R, _ journal: Journal
+    ) throws -> Attempt<R>? {
+        state.pointee.begin(isRecorded: false)
+        let begun = try adoptingMapSize { () throws(LMDBError) in try journal.beginRecord(state) }
+        guard let slot = begun else { return nil }
+        defer {
+            journal.endRecord(slot)
+            state.pointee.endRecord()
+        }
+        let overlay = state.pointee.overlay
+        let result: R
+        do {
+            let access = Access(
+                slot.pointee.transaction, state: state, overlay: overlay,
+                number: overlay.pointee.top)
+            result = try body(WriteTransaction(access))
+            if let failure = state.pointee.failure { throw failure }
+        } catch {
+            if state.pointee.isTooLarge { return nil }
+            throw error
+        }
+        guard state.pointee.changes > 0 else { return .committed(result) }
+        do throws(LMDBError) {
+            guard try journal.commitRecord(state) else { return nil }
+        } catch {
+            return try Self.attempt(failing: error)
+        }
+        // The commit is made; if this fails, the next one tries again.
+        if journal.mustApplyNow { try? journal.apply() }
+        return .committed(result)
+    }
+
+    private func attemptInDataFile<R>(
+        _ body: (borrowing WriteTransaction) throws -> R
+    ) throws -> Attempt<R> {
         let transaction = try beginTransaction()
         let result: R
+        var published: UInt64?
         do {
             let isRecorded = try redo?.begin(transaction) ?? false
             state.pointee.begin(isRecorded: isRecorded)
-            result = try body(WriteTransaction(Access(transaction, state: state)))
+            let direct = try beginDirect(transaction)
+            let access = Access(transaction, state: state, number: direct?.number ?? 0)
+            result = try body(WriteTransaction(access))
             if let failure = state.pointee.failure { throw failure }
+            if let direct { published = try endDirect(direct, transaction) }
         } catch {
             mdb_txn_abort(transaction)
             // Checked also if the closure threw another error after a failed write.
@@ -84,7 +163,49 @@ extension EnvironmentCore {
             if error.code == .diskFull { return .diskFull(error) }
             throw error
         }
+        if let published { journal?.published(published) }
         return .committed(result)
+    }
+
+    /// Puts what waits in the journal into a write transaction that has begun.
+    ///
+    /// - Returns: `nil` if there is no journal.
+    private func beginDirect(
+        _ transaction: OpaquePointer
+    ) throws(LMDBError) -> Journal.Direct? {
+        guard let journal else {
+            guard !folder.isUnlinked else { return nil }
+            let last = UInt64(mdb_txn_id(transaction)) - 1
+            guard try JournalPosition.read(in: transaction, last: last) == nil else {
+                throw LMDBError(
+                    .other,
+                    """
+                    Another process has begun a journal for '\(folder.path)'. Close the \
+                    environment and open it again.
+                    """)
+            }
+            return nil
+        }
+        let (direct, status) = try journal.beginDirect(transaction)
+        if status != MDB_SUCCESS {
+            throw Access(transaction, state: state).failed(status, "apply the journal")
+        }
+        return direct
+    }
+
+    /// - Returns: The number of the state that the transaction makes; `nil` if it makes none.
+    private func endDirect(
+        _ direct: Journal.Direct, _ transaction: OpaquePointer
+    ) throws(LMDBError) -> UInt64? {
+        guard let journal else { return nil }
+        let isSmall =
+            !state.pointee.isTooLarge && state.pointee.byteCount <= journal.limits.changeBytesMax
+        let (number, status) = journal.endDirect(
+            direct, transaction, hasChanged: state.pointee.changes > 0, isSmall: isSmall)
+        if status != MDB_SUCCESS {
+            throw Access(transaction, state: state).failed(status, "note the state")
+        }
+        return number
     }
 
     private func commit(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
@@ -96,21 +217,36 @@ extension EnvironmentCore {
     }
 
     private func beginTransaction() throws(LMDBError) -> OpaquePointer {
-        while true {
+        try adoptingMapSize { () throws(LMDBError) in
             var begun: OpaquePointer?
             let status = mdb_txn_begin(pointer, nil, 0, &begun)
-            if status == MDB_SUCCESS, let begun { return begun }
-            switch status {
-            case MDB_MAP_RESIZED:
-                gate.leaveWriting()
-                // The caller leaves again, which does no harm.
-                try adoptMapSize()
-                try gate.enterWriting()
-            case MDB_PANIC:
-                gate.panic()
-                throw .panicked
-            default:
+            guard status == MDB_SUCCESS, let begun else {
                 throw LMDBError(status: status, "begin a write")
+            }
+            return begun
+        }
+    }
+
+    /// Begins a transaction, again if another process has changed the size of the map.
+    private func adoptingMapSize<R>(
+        _ begin: () throws(LMDBError) -> R
+    ) throws(LMDBError) -> R {
+        while true {
+            do throws(LMDBError) {
+                return try begin()
+            } catch {
+                switch error.underlying {
+                case MDB_MAP_RESIZED:
+                    gate.leaveWriting()
+                    // The caller leaves again, which does no harm.
+                    try adoptMapSize()
+                    try gate.enterWriting()
+                case MDB_PANIC:
+                    gate.panic()
+                    throw .panicked
+                default:
+                    throw error
+                }
             }
         }
     }

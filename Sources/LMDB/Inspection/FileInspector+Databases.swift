@@ -42,6 +42,9 @@ extension FileInspector {
         for page in leaves {
             for node in page.nodes {
                 let name = String(decoding: page.key(node), as: UTF8.self)
+                if name == JournalPosition.name, node.flags & PageWalk.Flag.nodeTree == 0 {
+                    continue
+                }
                 guard node.flags & PageWalk.Flag.nodeTree != 0,
                     node.stored.count == MetaPage.Tree.byteCount
                 else {

@@ -1,0 +1,216 @@
+import CLMDB
+import Glibc
+import Threading
+
+/// Commits with one write of a record to the file `journal`, where LMDB needs two syncs of
+/// scattered pages. Records wait in the file and in memory (``Overlay``) until they are applied:
+/// put into the data file together, in a transaction that LMDB syncs as any other.
+///
+/// Every state has a number: each commit makes the next one, with a record or without. LMDB's
+/// content says which state it is (``JournalPosition``); that state and the records that follow
+/// without a gap are all commits. So a crash needs no repair: what is found is what was committed.
+///
+/// | lock    | what                                   | held                                      |
+/// |---------|----------------------------------------|-------------------------------------------|
+/// | role    | `flock` of the file, by all processes  | from the begin of a commit to its end     |
+/// | LMDB's  | its writers' mutex                     | while the data file is written to         |
+/// | monitor | of the process                         | while the known overlay changes           |
+///
+/// They are taken in this order. Applying takes LMDB's only.
+///
+/// 1. A record is written only when the state before it is on disk.
+/// 2. Records behind `applied` are not overwritten.
+/// 3. `tail` names states that are on disk; nothing after the write of a record can fail.
+/// 4. A reader's overlay begins at or before LMDB's position, and ends at or behind it.
+final class Journal: @unchecked Sendable {  // Protected by the monitor and the locks of the table.
+    let pointer: OpaquePointer
+    let file: JournalFile
+    let words: JournalWords
+    let limits: JournalLimits
+    let committer: Committer
+    let gate: Gate
+    let databaseCount: Int
+    /// Whether commits of this process may become records.
+    let isWanted: Bool
+    /// Part of the links behind commits without a record.
+    let salt = UInt64.random(in: .min ... .max)
+    let monitor = Monitor()
+    /// The records that wait, as far as this process knows them; `nil` if it knows of none.
+    var known: Overlay?
+    /// Where records are read to; behind the monitor.
+    var readBlock: JournalBlock?
+    /// Where records of this process are made; the writer thread's.
+    var writeBlock: JournalBlock?
+    /// What the writer thread's commits begin with.
+    var snapshot: UnsafeMutablePointer<ReaderSlot>?
+    /// The small commits in a row; the writer thread's.
+    var smallCommits = 0
+    /// Behind the monitor.
+    var applier = Applier()
+
+    /// What the thread that applies records is to do.
+    struct Applier {
+        var thread: SystemThread?
+        var isAsked = false
+        /// Whether a commit was made since the thread looked last.
+        var isBusy = false
+        var isClosing = false
+        /// The failures in a row.
+        var failures = 0
+    }
+
+    init(
+        _ pointer: OpaquePointer, _ file: JournalFile, _ options: EnvironmentOptions,
+        _ committer: Committer, _ gate: Gate
+    ) throws(LMDBError) {
+        self.pointer = pointer
+        self.file = file
+        self.committer = committer
+        self.gate = gate
+        limits = options.journal ?? JournalLimits()
+        isWanted = options.journal != nil && options.boot != nil
+        databaseCount = options.databases.count
+        words = try file.words(boot: options.boot)
+    }
+
+    /// The state that a transaction of LMDB begins with.
+    func position(
+        in transaction: OpaquePointer, last: UInt64
+    ) throws(LMDBError) -> JournalPosition {
+        guard let position = try JournalPosition.read(in: transaction, last: last) else {
+            throw LMDBError(
+                .damaged,
+                """
+                The data file beside '\(file.path)' doesn't know of the journal: it was replaced. \
+                If that was on purpose, close all stores there and delete 'journal'; otherwise \
+                restore the folder from a backup.
+                """)
+        }
+        guard position.journal == file.id else { throw Self.foreign(file.path) }
+        return position
+    }
+
+    static func foreign(_ path: String) -> LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(path)' belongs to another data file than the one beside it, whose last commits are \
+            in a journal that is missing. Put the right one back, or restore the folder from a \
+            backup.
+            """)
+    }
+
+    var gap: LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(file.path)' lacks a record that was committed. Restore the folder from a backup.
+            """)
+    }
+
+    var isRelaxed: Bool { !file.isSynced }
+}
+
+// MARK: Opening
+
+extension Journal {
+    /// Opens the journal of an environment that opens, and takes over what a crash left in it.
+    ///
+    /// - Parameter redo: For a commit that makes a new journal known.
+    /// - Returns: `nil` if there is none, and none is wanted.
+    static func open(
+        _ pointer: OpaquePointer, _ folder: Folder, _ options: EnvironmentOptions,
+        _ committer: Committer, _ gate: Gate, _ redo: Redo?
+    ) throws(LMDBError) -> Journal? {
+        guard !folder.isUnlinked else { return nil }
+        let isSynced = options.durability == .full
+        var known = try Setup.known(pointer)
+        let isNeeded = options.journal != nil && !options.isReadOnly
+        guard known != nil || isNeeded else { return nil }
+        var file = try JournalFile.open(
+            in: folder, isSynced: isSynced, isReadOnly: options.isReadOnly)
+        if known == nil || file?.id != known?.journal {
+            guard !options.isReadOnly else {
+                if known?.mayHaveRecords == true { throw foreign(folder.journalPath) }
+                return nil
+            }
+            try JournalFile.creating(in: folder) { () throws(LMDBError) in
+                known = try Setup.known(pointer)
+                file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
+                guard known == nil || file?.id != known?.journal else { return }
+                if known?.mayHaveRecords == true { throw foreign(folder.journalPath) }
+                let id = UInt64.random(in: 1 ... .max)
+                try JournalFile.make(
+                    in: folder, id: id, halfBytes: (options.journal ?? JournalLimits()).halfBytes)
+                try Setup.begin(pointer, id, committer, redo)
+                file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
+            }
+        }
+        guard let file else { throw foreign(folder.journalPath) }
+        let journal = try Journal(pointer, file, options, committer, gate)
+        do throws(LMDBError) {
+            if !options.isReadOnly { try journal.takeOver() }
+        } catch {
+            journal.close()
+            throw error
+        }
+        return journal
+    }
+
+    /// Settles what earlier processes left, at opening.
+    private func takeOver() throws(LMDBError) {
+        try file.lock()
+        defer { file.unlock() }
+        try adopt()
+        if known != nil { wakeApplier() }
+    }
+
+    /// Steps of opening, in transactions of their own.
+    private enum Setup {
+        /// The position that LMDB has.
+        static func known(_ pointer: OpaquePointer) throws(LMDBError) -> JournalPosition? {
+            let transaction = try begin(pointer, UInt32(MDB_RDONLY))
+            defer { mdb_txn_abort(transaction) }
+            return try JournalPosition.read(
+                in: transaction, last: UInt64(mdb_txn_id(transaction)))
+        }
+
+        /// Commits the first position of a journal.
+        static func begin(
+            _ pointer: OpaquePointer, _ id: UInt64, _ committer: Committer, _ redo: Redo?
+        ) throws(LMDBError) {
+            let transaction = try begin(pointer, 0)
+            var status: Int32
+            do throws(LMDBError) {
+                // Another process may have commits in its redo file.
+                _ = try redo?.begin(transaction)
+                let number = UInt64(mdb_txn_id(transaction))
+                let last = try JournalPosition.read(in: transaction, last: number - 1)
+                let position = JournalPosition(
+                    number: max(number, (last?.number ?? 0) + 1), journal: id)
+                status = position.write(in: transaction)
+                guard status == MDB_SUCCESS else {
+                    throw LMDBError(status: status, "begin a journal")
+                }
+            } catch {
+                mdb_txn_abort(transaction)
+                throw error
+            }
+            status = committer.commit(transaction)
+            guard status == MDB_SUCCESS else {
+                throw LMDBError(status: status, "begin a journal")
+            }
+        }
+
+        private static func begin(
+            _ pointer: OpaquePointer, _ flags: UInt32
+        ) throws(LMDBError) -> OpaquePointer {
+            var begun: OpaquePointer?
+            let status = mdb_txn_begin(pointer, nil, flags, &begun)
+            guard status == MDB_SUCCESS, let begun else {
+                throw LMDBError(status: status, "begin a transaction")
+            }
+            return begun
+        }
+    }
+}
