@@ -31,6 +31,7 @@ package final class LMDBHubStorage: HubStorage {
     package convenience init(at directory: String, readers: WorkPool? = nil) throws {
         var options = Self.options
         options.usesRedoFile = true
+        options.journal = .requested
         try self.init(Environment.open(at: directory, options: options), readers)
         try prepareFormat(directory)
     }
@@ -45,6 +46,7 @@ package final class LMDBHubStorage: HubStorage {
     static func format1(at directory: String) throws -> LMDBHubStorage {
         var options = options
         options.usesRedoFile = true
+        options.journal = .requested
         options.createsIfMissing = false
         return try LMDBHubStorage(Environment.open(at: directory, options: options))
     }

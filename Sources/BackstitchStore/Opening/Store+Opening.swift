@@ -67,7 +67,7 @@ extension Store {
     /// Refuses a folder that has other files and no store; files whose names begin with a dot
     /// don't count.
     private static func checkFolder(_ directory: String) throws {
-        let known: Set = ["data.mdb", "lock.mdb", "redo", "sync.lock", "repair.lock"]
+        let known: Set = ["data.mdb", "lock.mdb", "redo", "journal", "sync.lock", "repair.lock"]
         // What can't be listed is refused, or made, by the opening.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         guard !names.contains("data.mdb"),
@@ -105,6 +105,7 @@ extension Store {
         options.addsDatabases = false
         options.durability = durability == .full ? .full : .relaxed
         options.usesRedoFile = true
+        options.journal = .requested
         options.mapBytesMax = max(configuration.bytesMax, 1 << 20)
         options.mapBytes = min(options.mapBytes, options.mapBytesMax)
         options.allowsNetworkFileSystem = configuration.allowsNetworkFileSystem

@@ -115,7 +115,8 @@ extension Journal {
                     throw LMDBError(errno: reason, "write", path: file.path)
                 }
             }
-            if !isCurrent { words.otherHalfEnd = overlay.top }
+            // Nobody knows which half it was that the dead writer used.
+            words.otherHalfEnd = overlay.top
             words.tail = max(tail, overlay.top)
         }
         words.makeCurrent()
