@@ -46,7 +46,6 @@ package final class LMDBHubStorage: HubStorage {
     static func format1(at directory: String) throws -> LMDBHubStorage {
         var options = options
         options.usesRedoFile = true
-        options.journal = .requested
         options.createsIfMissing = false
         return try LMDBHubStorage(Environment.open(at: directory, options: options))
     }
@@ -61,7 +60,7 @@ package final class LMDBHubStorage: HubStorage {
     }
 
     /// The id of the last commit, which tells whether another process wrote.
-    var lastCommit: UInt64 { get throws { try environment.read { $0.access.commit } } }
+    var lastCommit: UInt64 { get throws { try environment.read { $0.id } } }
 
     /// Checks that the storage is of this program's format; an empty one becomes it.
     private func prepareFormat(_ directory: String) throws {

@@ -68,6 +68,7 @@ extension Store {
     ) throws -> BackupReport {
         var options = options(configuration, durability: configuration.durability)
         options.usesRedoFile = false
+        options.journal = nil
         options.createsIfMissing = false
         let environment = try Environment.open(at: path, options: options)
         defer { environment.close() }

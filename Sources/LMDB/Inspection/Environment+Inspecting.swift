@@ -33,11 +33,23 @@ extension Environment {
             for problem in redo.problems {
                 inspector.result.note(FileInspection.Part.redo, problem)
             }
-            inspector.result.needsRecovery = redo.needsRecovery
+            let waiting = try? WaitingRecords(in: folder, behind: file)
+            for problem in waiting?.problems ?? [] {
+                inspector.result.note(FileInspection.Part.journal, problem)
+            }
+            inspector.result.needsRecovery = redo.needsRecovery || waiting?.records.isEmpty == false
             let before = try? file.newestMeta().transaction
             try inspector.inspect(base: try base(redo, file, &inspector.result), visit)
             if scansLoosePages { try inspector.scan(visit) }
             try show(redo, visit)
+            for record in waiting?.records ?? [] {
+                try record.visitPuts { database, entry in
+                    try visit(
+                        FileEntry(
+                            database: database, place: .journal, key: entry.keyBytes,
+                            value: entry.valueBytes))
+                }
+            }
             let after = try? file.newestMeta().transaction
             if inspector.result.isSound || before == after || attempt == attempts {
                 return inspector.result

@@ -60,6 +60,26 @@ extension Journal {
         return position.number
     }
 
+    /// Puts what waits into a copy of the data file, which has no journal then.
+    ///
+    /// - Parameter transaction: The copy's first.
+    /// - Returns: LMDB's status.
+    /// - Throws: `busy` if what a copy of a read-only environment lacks was applied meanwhile.
+    func complete(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
+        let position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
+        switch try fit(position) {
+        case .complete: break
+        case .lacks(let overlay):
+            let status = overlay.apply(to: transaction, after: position.number)
+            guard status == MDB_SUCCESS else { return status }
+        case .stale:
+            // What waited when the copy began was applied before.
+            guard file.isReadOnly else { break }
+            throw LMDBError(.busy, "Another process wrote while the copy was made. Try again.")
+        }
+        return JournalPosition.remove(in: transaction)
+    }
+
     private func applyingFailed(_ status: Int32) -> LMDBError {
         // A write that was cut short, before the commit, is no failed call: then the disk is full.
         let status = status == EIO && errno != EIO ? ENOSPC : status

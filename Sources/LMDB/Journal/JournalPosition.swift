@@ -57,10 +57,10 @@ struct JournalPosition: Hashable {
     init?(_ bytes: UnsafeRawBufferPointer, transaction: UInt64) {
         guard bytes.count == Self.byteCount else { return nil }
         let written: UInt64 = bytes.number(at: 8)
-        guard written <= transaction, let place = JournalPlace(packed: bytes.number(at: 32))
-        else { return nil }
-        // A commit that doesn't know of the journal counts as one.
-        number = bytes.number(at: 0) &+ (transaction - written)
+        guard let place = JournalPlace(packed: bytes.number(at: 32)) else { return nil }
+        // A commit that doesn't know of the journal counts as one. A compact copy of a data file
+        // counts its transactions anew.
+        number = bytes.number(at: 0) &+ (transaction > written ? transaction - written : 0)
         journal = bytes.number(at: 16)
         link = JournalLink(chain: bytes.number(at: 24), place: place)
         mayHaveRecords = bytes[40] & 1 != 0
