@@ -12,36 +12,26 @@ extension Journal {
         _ state: UnsafeMutablePointer<WriteState>
     ) throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot>? {
         guard isWanted, !file.isReadOnly else { return nil }
-        let slot = try renewSnapshot()
-        do throws(LMDBError) {
+        let (slot, fit) = try renewFittingSnapshot()
+        let position = slot.pointee.position
+        let overlay: Overlay? =
             // The data file has to say that records may follow before one does.
-            guard slot.pointee.position.mayHaveRecords,
-                try takeOverlay(slot.pointee.position, state)
-            else {
-                endRecord(slot)
-                return nil
+            if !position.mayHaveRecords {
+                nil
+            } else if case .lacks(let overlay) = fit {
+                overlay
+            } else if smallCommits >= limits.commitsBefore, file.freeBytes >= limits.freeBytesMin {
+                Overlay(at: position)
+            } else {
+                nil
             }
-        } catch {
+        guard let overlay else {
             endRecord(slot)
-            throw error
+            return nil
         }
+        state.pointee.overlay.pointee = overlay
         state.pointee.draft = draft()
         return slot
-    }
-
-    /// - Returns: Whether the state is one that a record may follow.
-    private func takeOverlay(
-        _ position: JournalPosition, _ state: UnsafeMutablePointer<WriteState>
-    ) throws(LMDBError) -> Bool {
-        switch try fit(position) {
-        case .stale: throw gap
-        case .lacks(let overlay): state.pointee.overlay.pointee = overlay
-        case .complete:
-            guard smallCommits >= limits.commitsBefore, file.freeBytes >= limits.freeBytesMin
-            else { return false }
-            state.pointee.overlay.pointee = Overlay(at: position)
-        }
-        return true
     }
 
     /// Memory for the changes of a record.

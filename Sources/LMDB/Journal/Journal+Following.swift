@@ -87,9 +87,18 @@ extension Journal {
 
     /// Finds the last state, puts it on disk, and makes it known. In the role of the writer.
     func adopt() throws(LMDBError) {
-        let slot = try renewSnapshot()
-        defer { mdb_txn_reset(slot.pointee.transaction) }
-        let position = slot.pointee.position
+        // With LMDB's writers' lock nothing is applied meanwhile.
+        var begun: OpaquePointer?
+        let status = mdb_txn_begin(pointer, nil, 0, &begun)
+        guard status == MDB_SUCCESS, let transaction = begun else {
+            throw LMDBError(status: status, "take the journal over")
+        }
+        defer { mdb_txn_abort(transaction) }
+        try adopt(
+            from: position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1))
+    }
+
+    private func adopt(from position: JournalPosition) throws(LMDBError) {
         let isCurrent = words.isCurrent
         if !isCurrent || position.number > words.applied {
             // What can be seen need not be on disk.
@@ -123,8 +132,28 @@ extension Journal {
         words.isCommitting = false
     }
 
+    /// Renews the writer thread's snapshot and finds out what it lacks, which isn't stale.
+    func renewFittingSnapshot() throws(LMDBError) -> (UnsafeMutablePointer<ReaderSlot>, Fit) {
+        var last: UInt64?
+        while true {
+            let slot = try renewSnapshot()
+            let position = slot.pointee.position
+            do throws(LMDBError) {
+                let fit = try fit(position)
+                guard case .stale = fit else { return (slot, fit) }
+                // Records are applied meanwhile; a record is missing if they weren't.
+                guard last != position.number else { throw gap }
+                last = position.number
+            } catch {
+                mdb_txn_reset(slot.pointee.transaction)
+                throw error
+            }
+            mdb_txn_reset(slot.pointee.transaction)
+        }
+    }
+
     /// Renews the writer thread's snapshot and finds out its position.
-    func renewSnapshot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+    private func renewSnapshot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
         let slot: UnsafeMutablePointer<ReaderSlot>
         if let snapshot {
             slot = snapshot
