@@ -13,6 +13,7 @@ extension Access {
     ) throws(LMDBError) {
         if overlay != nil { return try change(.put, key, value, in: database) }
         var name = try Self.value(key: key)
+        try willChange(key, in: database)
         var data = MDB_val(
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
         let status = mdb_put(changing(), database.handle, &name, &data, 0)
@@ -32,6 +33,7 @@ extension Access {
         var name = try Self.value(key: key)
         var data = MDB_val(
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
+        try willChange(key, in: database)
         let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_APPEND))
         if status == MDB_KEYEXIST { throw .appendOutOfOrder }
         guard status == MDB_SUCCESS else { throw failed(status, "append a key") }
@@ -49,6 +51,7 @@ extension Access {
     ) throws(LMDBError) -> Bool {
         if overlay != nil { return try deleteChange(key, in: database) }
         var name = try Self.value(key: key)
+        try willChange(key, in: database)
         let status = mdb_del(changing(), database.handle, &name, nil)
         if status == MDB_NOTFOUND {
             // Then no page was touched either.
@@ -64,6 +67,7 @@ extension Access {
     ///
     /// - Complexity: O(*n*) in the number of pages.
     package func clear(_ database: Database) throws(LMDBError) {
+        precondition(state?.pointee.undo.depth == 0, "A savepoint can't take a clear back.")
         if overlay != nil { throw tooLarge() }
         state?.pointee.isTooLarge = true
         let status = mdb_drop(changing(), database.handle, 0)

@@ -23,7 +23,9 @@ package final class CommitWatch: Sendable {
     ) throws(LMDBError) {
         // The thread reads the end of the pipe when the other side closes.
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw LMDBError(errno: errno, "watch", path: paths.joined(separator: "', '")) }
+        guard pipe(&ends) == 0 else {
+            throw LMDBError(errno: errno, "watch", path: paths.joined(separator: "', '"))
+        }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         stopper = ends[1]
         let stop = ends[0]

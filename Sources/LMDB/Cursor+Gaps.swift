@@ -9,6 +9,7 @@ extension Cursor {
     package mutating func delete() throws(LMDBError) {
         if isMerged { return try deleteMerged() }
         let deleted = [UInt8](key)
+        try access.willChange(key, in: Database(handle: mdb_cursor_dbi(cursor)))
         _ = access.changing()
         let status = mdb_cursor_del(cursor, 0)
         place = .deletion

@@ -13,6 +13,8 @@ struct WriteState {
     var isTooLarge = false
     /// The bytes of the keys and values that were written.
     @usableFromInline var byteCount = 0
+    /// What open savepoints replaced.
+    @usableFromInline var undo = UndoLog()
     /// The first failure that spoiled the transaction. It is never committed then, even if the
     /// closure swallowed the error.
     var failure: LMDBError?
@@ -41,6 +43,7 @@ struct WriteState {
         byteCount = 0
         isTooLarge = false
         redo.begin(isRecording: isRecorded)
+        undo.end()
         failure = nil
         mayTakeReserve = false
     }

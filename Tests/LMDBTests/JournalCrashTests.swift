@@ -45,7 +45,8 @@ import Testing
         _ generator: inout SeededGenerator, _ durability: Durability
     ) throws -> History {
         var limits = JournalLimits.eager(
-            apply: Int.random(in: 1...60, using: &generator), inBackground: Bool.random(using: &generator))
+            apply: Int.random(in: 1...60, using: &generator),
+            inBackground: Bool.random(using: &generator))
         limits.commitsBefore = Int.random(in: 0...3, using: &generator)
         limits.idleMilliseconds = 3
         var environment = try open(fixture.store, limits, boot: Self.before, durability)

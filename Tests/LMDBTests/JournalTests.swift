@@ -228,6 +228,29 @@ import Threading
         #expect(try fileBytes == 8_192 + 2 * JournalLimits.halfBytesMin)
     }
 
+    @Test func `saves and reads go on while records are applied all the time`() throws {
+        let environment = try fixture.openJournaled(.eager(apply: 3, inBackground: true))
+        let ended = Locked(Heard())
+        let reader = SystemThread {
+            var last: UInt64 = 0
+            while ended.withLock({ $0.count }) == 0 {
+                guard let commit = try? environment.read({ $0.access.commit }), commit >= last
+                else {
+                    Issue.record("A read failed, or saw an older state than the one before.")
+                    return
+                }
+                last = commit
+            }
+        }
+        for number in 0..<3_000 {
+            try environment.save(["a": "\(number)", "\(number % 50)": "x"])
+            let saved = try environment.read { try $0.access.get("a", in: Database(index: 0)) }
+            #expect(saved == "\(number)")
+        }
+        ended.withLock { $0.count = 1 }
+        reader.join()
+    }
+
     @Test func `appended keys have to be the last, whether their neighbours wait or not`() throws {
         let environment = try fixture.openJournaled(patient)
         let database = Database(index: 0)
@@ -398,7 +421,9 @@ extension JournalTests {
         try file.write(contentsOf: [77, 77, 77])
         try file.close()
         #expect(
-            code { _ = try fixture.openJournaled(patient, at: path) { $0.boot = BootID(testing: 2) } }
+            code {
+                _ = try fixture.openJournaled(patient, at: path) { $0.boot = BootID(testing: 2) }
+            }
                 == .damaged)
     }
 }

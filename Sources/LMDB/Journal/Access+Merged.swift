@@ -35,6 +35,7 @@ extension Access {
         in database: Database
     ) throws(LMDBError) {
         _ = try Self.value(key: key)
+        try willChange(key, in: database)
         _ = changing()
         guard let state, let overlay else { preconditionFailure("There is no overlay.") }
         let number = overlay.pointee.top + 1

@@ -116,7 +116,8 @@ struct OverlayRun {
         var kept: [[OverlayEntry]] = []
         for chunk in chunks {
             let rest = chunk.filter { $0.number > number }
-            guard let last = kept.indices.last, kept[last].count + rest.count <= Self.chunkMax else {
+            guard let last = kept.indices.last, kept[last].count + rest.count <= Self.chunkMax
+            else {
                 if !rest.isEmpty { kept.append(rest) }
                 continue
             }

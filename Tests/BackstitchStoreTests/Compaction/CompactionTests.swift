@@ -70,7 +70,7 @@ import Testing
         #expect(baseline.author == "ada")
         #expect(baseline.date == before[1].date)
         #expect(baseline.transaction == 1)
-        #expect(baseline.record.description == "a")
+        #expect(baseline.record.name == "a")
     }
 
     @Test func `the history of a record begins at its baseline`() async throws {

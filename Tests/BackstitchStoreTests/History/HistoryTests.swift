@@ -93,7 +93,9 @@ import Testing
         let entry = try #require(try store.history(of: Department.ID("d")).first)
         #expect(failure { _ = try entry.model(Employee.self) }?.code == .unknownEntity)
         #expect(
-            failure { _ = try store.history(of: RecordKey(RecordName("d")), entity: "No") }?.code
+            failure {
+                _ = try store.history(of: RecordID(entity: "No", key: RecordKey(RecordName("d"))))
+            }?.code
                 == .unknownEntity)
         #expect(
             failure {
