@@ -201,4 +201,46 @@ import Testing
         try check(
             cut, history, at: index, boot: BootID(testing: 3), story + " then \(second)")
     }
+
+    /// A process died while it wrote a record, which others can see, and which is not on disk. The next
+    /// process goes on behind it, and the power is cut.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `a record that was found is on disk before another one follows it`(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let limits = JournalLimits.eager(apply: 1_000, halfBytes: 2 << 20)
+        let first = try open(fixture.store, limits, boot: Self.before)
+        defer { first.close() }
+        for number in 0..<3 { try first.save(["before": "\(number)"]) }
+        let died = try Recording(of: fixture.store, names: Self.names) {
+            for number in 0..<5 { try first.save(["key \(number)": "a"]) }
+        }
+        let records = died.events.indices.filter {
+            if case .write("journal", _, let bytes, true) = died.events[$0] {
+                bytes.count == JournalRecord.pageBytes
+            } else {
+                false
+            }
+        }
+        let last = try #require(records.randomElement(using: &generator))
+        let path = fixture.root + "/second"
+        try died.kill(at: last).write(to: path)
+        var second: Environment?
+        defer { second?.close() }
+        let went = try Recording(of: path, names: Self.names) {
+            second = try open(path, limits, boot: Self.before)
+            try second?.save(["after": "b"])
+            Recording.mark(1)
+        }
+        let entries = try second?.entries()
+        let both = died.ended(at: last).followed(by: went)
+        for number in 0..<10 {
+            let cut = fixture.root + "/cut"
+            try? FileManager.default.removeItem(atPath: cut)
+            // Behind the return of the last save.
+            try both.powerCut(at: both.events.count - 1, using: &generator).write(to: cut)
+            let third = try open(cut, limits, boot: Self.after)
+            defer { third.close() }
+            #expect(try third.entries() == entries, "seed \(seed), cut \(number)")
+        }
+    }
 }

@@ -232,23 +232,35 @@ import Threading
         let environment = try fixture.openJournaled(.eager(apply: 3, inBackground: true))
         let ended = Locked(Heard())
         let reader = SystemThread {
-            var last: UInt64 = 0
+            var last = 0
             while ended.withLock({ $0.count }) == 0 {
-                guard let commit = try? environment.read({ $0.access.commit }), commit >= last
-                else {
-                    Issue.record("A read failed, or saw an older state than the one before.")
+                let number = try? environment.read { try Self.number(in: $0.access) }
+                guard let number, number >= last else {
+                    Issue.record("A read failed, or saw a state that never was, after \(last).")
                     return
                 }
-                last = commit
+                last = number
             }
         }
-        for number in 0..<3_000 {
-            try environment.save(["a": "\(number)", "\(number % 50)": "x"])
-            let saved = try environment.read { try $0.access.get("a", in: Database(index: 0)) }
-            #expect(saved == "\(number)")
+        for number in 1...4_000 {
+            try environment.save(["last": "\(number)", "\(number % 50)": "\(number)"])
+            let found = try environment.read { try Self.number(in: $0.access) }
+            #expect(found == number)
         }
         ended.withLock { $0.count = 1 }
         reader.join()
+    }
+
+    /// The number of the last of the saves, each of which has a key of the fifty; nil if the others
+    /// aren't the ones before it.
+    private static func number(in access: Access) throws -> Int? {
+        let entries = try access.entries(in: Database(index: 0))
+        guard let last = entries["last"] else { return 0 }
+        guard let last = Int(last) else { return nil }
+        for number in max(1, last - 49)...last where entries["\(number % 50)"] != "\(number)" {
+            return nil
+        }
+        return last
     }
 
     @Test func `appended keys have to be the last, whether their neighbours wait or not`() throws {

@@ -28,7 +28,8 @@ extension Journal {
         }
         let committed = committer.commit(transaction)
         guard committed == MDB_SUCCESS else { throw applyingFailed(committed) }
-        words.raiseApplied(to: number)
+        // A relaxed commit may be lost until the next sync.
+        if file.isSynced { words.raiseApplied(to: number) }
         monitor.enter()
         known?.prune(through: number)
         if known?.isEmpty == true { known = nil }
@@ -47,7 +48,7 @@ extension Journal {
             position.link = overlay.link
         } else {
             if words.applied < position.number {
-                // Its process died between the commit and the note of it.
+                // It was a relaxed commit, or its process died between the commit and the note of it.
                 let status = mdb_env_sync(pointer, 1)
                 guard status == MDB_SUCCESS else { throw applyingFailed(status) }
                 words.raiseApplied(to: position.number)

@@ -65,7 +65,9 @@ extension Journal {
         }
         var place = found.place
         place.offset += found.space
-        overlay.end(number, link: JournalLink(chain: found.hash, place: place), in: block)
+        overlay.end(
+            number, link: JournalLink(chain: found.hash, place: place),
+            isSynced: JournalRecord.Head(record).isSynced, in: block)
         return (record, found.place)
     }
 
@@ -123,6 +125,7 @@ extension Journal {
                 guard reason == 0 else {
                     throw LMDBError(errno: reason, "write", path: file.path)
                 }
+                if !file.isSynced { try file.sync() }
             }
             // Nobody knows which half it was that the dead writer used.
             words.otherHalfEnd = overlay.top

@@ -107,8 +107,6 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
             '\(file.path)' lacks a record that was committed. Restore the folder from a backup.
             """)
     }
-
-    var isRelaxed: Bool { !file.isSynced }
 }
 
 // MARK: Opening

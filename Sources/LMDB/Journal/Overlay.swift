@@ -18,6 +18,8 @@ struct Overlay {
     private(set) var top: UInt64
     /// Where the next record is looked for, and what it follows.
     private(set) var link: JournalLink
+    /// Whether the record of the top was on disk when it was published, and so the states before it.
+    private(set) var isTopSynced = false
     private(set) var entryCount = 0
     /// By the index of the database.
     private var runs: [OverlayRun] = []
@@ -53,11 +55,15 @@ struct Overlay {
     ///
     /// - Parameters:
     ///   - link: What follows it.
+    ///   - isSynced: Whether it is on disk.
     ///   - block: Where its bytes are.
-    mutating func end(_ number: UInt64, link: JournalLink, in block: JournalBlock) {
+    mutating func end(
+        _ number: UInt64, link: JournalLink, isSynced: Bool, in block: JournalBlock
+    ) {
         precondition(number == top + 1, "Records are added one by one.")
         top = number
         self.link = link
+        isTopSynced = isSynced
         if let last = kept.indices.last, kept[last].block === block {
             kept[last].number = number
         } else {
