@@ -79,8 +79,7 @@ import Testing
         try await acknowledge()
         try await name("a", "3")
         try await store.compact(.keepUnsyncedOnly)
-        let history = try store.operations(
-            of: Department.ID("a").key, entity: "Department")
+        let history = try store.operations(of: Department.ID("a").recordID)
         #expect(history.map(\.kind) == [.update, .baseline])
         #expect(history.last?.previous == 0)
         #expect(history.last?.changes.first?.after == .string("2"))
