@@ -19,7 +19,7 @@ import Testing
         try await phone.note("a", "two")
         try await phone.delete(Note.ID("b"))
         let pending = try phone.engine.pendingRecords()
-        #expect(pending.map(\.record.change) == [.create, .update, .delete])
+        #expect(pending.map(\.change) == [.create, .update, .delete])
         #expect(pending.map(\.record.name) == ["c", "a", "b"])
         #expect(pending.allSatisfy { !$0.isInFlight && $0.record.entity == "Note" })
         #expect(try phone.engine.pendingRecords(limit: 1).count == 1)
