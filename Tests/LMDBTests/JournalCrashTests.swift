@@ -41,6 +41,7 @@ import Testing
     }
 
     /// Makes commits of all kinds, closes and opens now and then, packs pages and gives some back.
+    /// Now and then the disk of the data file is full.
     private func history(
         _ generator: inout SeededGenerator, _ durability: Durability
     ) throws -> History {
@@ -51,33 +52,33 @@ import Testing
         limits.idleMilliseconds = 3
         var environment = try open(fixture.store, limits, boot: Self.before, durability)
         var states: [[String: String]] = [[:]]
+        var isFull = false
         let count = Int.random(in: 5...200, using: &generator)
         let recording = try Recording(of: fixture.store, names: Self.names) {
             for commit in 0..<count {
                 var entries = states[states.count - 1]
                 let changes = Self.changes(to: &entries, commit, &generator)
                 Recording.mark(2 * commit)
-                try environment.save { access in
-                    let database = Database(index: 0)
-                    for change in changes {
-                        switch change {
-                        case .put(let key, let value): try access.put(key, value, in: database)
-                        case .delete(let key):
-                            _ = try access.delete(Array(key.utf8), in: database)
-                        case .clear: try access.clear(database)
-                        }
-                    }
+                let isSaved = try Self.save(changes, environment)
+                if !isSaved {
+                    try #require(isFull, "There was no space.")
+                    entries = states[states.count - 1]
                 }
                 Recording.mark(2 * commit + 1)
                 states.append(entries)
                 switch Int.random(in: 0..<40, using: &generator) {
-                case 0: _ = try environment.pack()
-                case 1: _ = try environment.releaseAll()
-                case 2: _ = try environment.move(behind: 12)
+                case 0 where !isFull: _ = try environment.pack()
+                case 1 where !isFull: _ = try environment.releaseAll()
+                case 2 where !isFull: _ = try environment.move(behind: 12)
                 case 3:
                     environment.close()
                     environment = try open(fixture.store, limits, boot: Self.before, durability)
+                    isFull = false
                 case 4: usleep(8_000)
+                case 5...6:
+                    // Nothing can be applied for a while, and the records fill the file.
+                    isFull.toggle()
+                    Self.fill(environment, isFull)
                 default: break
                 }
             }
@@ -91,6 +92,33 @@ import Testing
         case put(String, String)
         case delete(String)
         case clear
+    }
+
+    /// - Returns: Whether there was space.
+    private static func save(_ changes: [Change], _ environment: Environment) throws -> Bool {
+        do {
+            try environment.save { access in
+                let database = Database(index: 0)
+                for change in changes {
+                    switch change {
+                    case .put(let key, let value): try access.put(key, value, in: database)
+                    case .delete(let key): _ = try access.delete(Array(key.utf8), in: database)
+                    case .clear: try access.clear(database)
+                    }
+                }
+            }
+            return true
+        } catch let error as LMDBError where error.code == .diskFull {
+            return false
+        }
+    }
+
+    private static func fill(_ environment: Environment, _ isFull: Bool) {
+        if isFull {
+            environment.setCommitFault { .noSpace }
+        } else {
+            environment.setCommitFault(nil)
+        }
     }
 
     private static func changes(

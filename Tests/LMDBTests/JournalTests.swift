@@ -206,12 +206,12 @@ import Threading
         #expect(environment.waitingRecords == 0)
     }
 
-    @Test func `a pause lets the records be applied`() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `a pause lets the records be applied`() async throws {
         var limits = JournalLimits.eager(apply: 1_000, inBackground: true)
         limits.idleMilliseconds = 5
         let environment = try fixture.openJournaled(limits)
         for number in 0..<10 { try environment.save(["\(number)": "a"]) }
-        // Ends, or the test's time limit ends it.
         while environment.waitingRecords > 0 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(try environment.entries().count == 10)
     }
@@ -322,7 +322,8 @@ import Threading
         #expect(waiting == ["0", "1", "2", "3", "4"])
     }
 
-    @Test func `commits that become records are told to those who watch`() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `commits that become records are told to those who watch`() async throws {
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
         let watch = try environment.watchCommits { [heard] in heard.withLock { $0.count += 1 } }
