@@ -75,7 +75,7 @@ import Testing
                     environment = try open(fixture.store, limits, boot: Self.before, durability)
                     isFull = false
                 case 4: usleep(8_000)
-                case 5...6:
+                case 5...7 where !isFull || Int.random(in: 0..<4, using: &generator) == 0:
                     // Nothing can be applied for a while, and the records fill the file.
                     isFull.toggle()
                     Self.fill(environment, isFull)

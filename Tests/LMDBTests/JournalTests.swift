@@ -342,6 +342,22 @@ import Threading
         }
     }
 
+    /// The system tells of the write of a record, but that is before others can see the commit.
+    @Test(.timeLimit(.minutes(1)))
+    func `a commit is told to those who watch once they can see it`() async throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "1"])
+        Interleaving.hook { _ in usleep(30_000) }
+        defer { Interleaving.hook(nil) }
+        let watch = try environment.watchCommits { [heard] in
+            let value = try? environment.entries()["a"]
+            if value == "2" { heard.withLock { $0.count += 1 } }
+        }
+        defer { withExtendedLifetime(watch) {} }
+        try environment.save(["a": "2"])
+        while heard.withLock({ $0.count }) == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
     private struct Heard {
         var count = 0
     }

@@ -69,9 +69,9 @@ extension Journal {
         overlay.pointee.end(
             number, link: JournalLink(chain: hash, place: place), isSynced: file.isSynced,
             in: draft.block)
+        Interleaving.point("a record is on disk")
         publish(overlay.pointee)
         words.isCommitting = false
-        file.ring()
         wakeApplier()
         return true
     }
