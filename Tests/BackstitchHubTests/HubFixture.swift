@@ -15,8 +15,8 @@ final class HubFixture: Sendable {
 
     let hub: Hub
     let apiToken: String
-    let ada: Hub.SignedInUser
-    let bob: Hub.SignedInUser
+    let ada: HubAccounts.SignedInUser
+    let bob: HubAccounts.SignedInUser
     let time: Locked<Int64>
     /// The steady clock, and how far each look at it moves it on.
     let steady: Locked<(now: Int64, step: Int64)>
@@ -52,12 +52,13 @@ final class HubFixture: Sendable {
         hub = try await Hub(
             storage: storage ?? Self.storage(), files: FolderFiles(folder: folder.path),
             configuration: configuration, machine: .system)
-        try await hub.makeContainer(Self.container, environment: "development")
-        apiToken = try await hub.makeAPIToken(Self.container, environment: "development")
-        ada = try await hub.signIn(
+        try await hub.accounts.makeContainer(Self.container, environment: "development")
+        apiToken = try await hub.accounts.makeAPIToken(Self.container, environment: "development")
+        ada = try await hub.accounts.signIn(
             "Ada", container: Self.container, environment: "development",
             emailAddress: "ada@example.com")
-        bob = try await hub.signIn("Bob", container: Self.container, environment: "development")
+        bob = try await hub.accounts.signIn(
+            "Bob", container: Self.container, environment: "development")
     }
 
     /// LMDB, or the reference if `BACKSTITCH_HUB_STORAGE` is "memory".
@@ -77,7 +78,7 @@ final class HubFixture: Sendable {
 
     /// Waits until devices were told of what was changed until now.
     func tellAll() async {
-        while hub.notifying.count > 0 { await Task.yield() }
+        while hub.notifier.queue.count > 0 { await Task.yield() }
     }
 
     /// Moves the time on.
@@ -92,7 +93,7 @@ final class HubFixture: Sendable {
     /// The address of a call.
     func target(
         _ endpoint: Endpoint, in database: WireDatabase = .private,
-        as user: Hub.SignedInUser? = nil
+        as user: HubAccounts.SignedInUser? = nil
     ) -> String {
         let path = WirePath(
             container: Self.container, environment: "development",
@@ -111,7 +112,7 @@ final class HubFixture: Sendable {
     /// - Parameter mayBeWrong: Whether the request is meant to be refused.
     func send(
         _ endpoint: Endpoint, in database: WireDatabase = .private,
-        as user: Hub.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8],
+        as user: HubAccounts.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8],
         mayBeWrong: Bool = true
     ) async -> (status: Int, body: [UInt8]) {
         let request = HubRequest(
@@ -126,7 +127,7 @@ final class HubFixture: Sendable {
     /// Sends a request as Ada, unless told otherwise, and reads the reply.
     func call<Reply: WireBody>(
         _ endpoint: Endpoint, in database: WireDatabase = .private, _ request: some WireBody,
-        headers: [HubRequest.Header] = [], as user: Hub.SignedInUser? = nil,
+        headers: [HubRequest.Header] = [], as user: HubAccounts.SignedInUser? = nil,
         mayBeWrong: Bool = false
     ) async throws -> Reply {
         let (status, body) = await send(
@@ -162,9 +163,11 @@ final class HubFixture: Sendable {
     }
 
     /// Where the private database of a user is, which was used before.
-    func partition(of user: Hub.SignedInUser) throws -> Partition {
+    func partition(of user: HubAccounts.SignedInUser) throws -> Partition {
         try hub.storage.readNow { transaction in
-            let realm = try transaction.realm(Self.container, "development").number
+            let realm = try transaction.realm(
+                HubAccounts.Realm(Self.container, environment: "development")
+            ).number
             let name = DatabaseName(realm: realm, scope: .private, user: user.userRecordName)
             return try #require(try transaction.partition(of: name))
         }

@@ -4,6 +4,10 @@ struct Authentication: Sendable {
     var principal: Principal
     /// The signature of a server key's request.
     var signed: SignedRequest?
-    /// The SHA-256 of the web token of a user's request.
+    /// The session of a user's request: the SHA-256 of its secret.
     var session: [UInt8]?
+    /// The token that takes the place of that of the request, if it is time.
+    var renewedToken: String?
+    /// Whether it is to be noted that there is one.
+    var isUseNews = false
 }

@@ -364,14 +364,14 @@ struct HubAttackTests {
         func admit(_ target: String) -> HubRequest? {
             let head = HubRequest(method: "POST", target: target)
             guard
-                case .take(let request, _) = hub.fixture.hub.admissionAtOnce(
+                case .take(let request, _) = hub.fixture.hub.admissions.admissionAtOnce(
                     of: head, length: 6_000)
             else { return nil }
             return request
         }
         let first = try #require(admit(targets[0]))
         #expect(admit(targets[1]) == nil)
-        hub.fixture.hub.abandon(first)
+        hub.fixture.hub.admissions.abandon(first)
         #expect(admit(targets[1]) != nil)
     }
 
@@ -438,7 +438,9 @@ struct HubAttackTests {
         let fixture = hub.fixture
         func bytesMax(_ target: String, _ headers: [HubRequest.Header] = []) -> Int? {
             let head = HubRequest(method: "POST", target: target, headers: headers)
-            guard case .take(_, let place) = fixture.hub.admissionAtOnce(of: head, length: 10 << 20)
+            guard
+                case .take(_, let place) = fixture.hub.admissions.admissionAtOnce(
+                    of: head, length: 10 << 20)
             else { return nil }
             return place.bytesMax
         }
