@@ -72,6 +72,7 @@ extension Journal {
         Interleaving.point("a record is on disk")
         publish(overlay.pointee)
         words.isCommitting = false
+        file.ring()
         wakeApplier()
         return true
     }
