@@ -46,12 +46,13 @@ final class EnvironmentCore: @unchecked Sendable {
             ? nil : Redo(pointer, folder, options, committer) { gate.panic() }
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder, redo: redo)
-            journal = try Journal.open(pointer, folder, options, committer, gate, redo)
             guard let key = try FileKey(path: folder.dataPath) else {
                 throw LMDBError(.notFoundPath, "'\(folder.dataPath)' was removed while it opened.")
             }
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
+            // The last step, because it may start a thread.
+            journal = try Journal.open(pointer, folder, options, committer, gate, redo)
         } catch {
             mdb_env_close(pointer)
             throw error

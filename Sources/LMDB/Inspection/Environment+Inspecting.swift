@@ -41,15 +41,8 @@ extension Environment {
             let before = try? file.newestMeta().transaction
             try inspector.inspect(base: try base(redo, file, &inspector.result), visit)
             if scansLoosePages { try inspector.scan(visit) }
-            try show(redo, visit)
-            for record in waiting?.records ?? [] {
-                try record.visitPuts { database, entry in
-                    try visit(
-                        FileEntry(
-                            database: database, place: .journal, key: entry.keyBytes,
-                            value: entry.valueBytes))
-                }
-            }
+            try redo.show(visit)
+            try waiting?.show(visit)
             let after = try? file.newestMeta().transaction
             if inspector.result.isSound || before == after || attempt == attempts {
                 return inspector.result
@@ -71,19 +64,6 @@ extension Environment {
             return nil
         }
         return page
-    }
-
-    private static func show(
-        _ redo: RedoInspection, _ visit: (FileEntry) throws -> Void
-    ) throws {
-        for changes in redo.changes {
-            try changes.withUnsafeBytes { bytes in
-                try RedoBuffer.visitPuts(bytes) { database, key, value in
-                    try visit(
-                        FileEntry(database: database, place: .redo, key: key, value: value))
-                }
-            }
-        }
     }
 }
 

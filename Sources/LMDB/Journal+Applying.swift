@@ -90,20 +90,12 @@ extension Journal {
     }
 }
 
-/// The thread that applies records.
+/// When records are applied.
 extension Journal {
-    /// Tells the thread of a commit, and starts it with the first one.
+    /// Tells the applier of a commit.
     func wakeApplier() {
-        monitor.enter()
-        defer { monitor.leave() }
-        guard let known, !applier.isClosing, limits.appliesInBackground else { return }
-        applier.isBusy = true
-        if wantsApplication(known) { applier.isAsked = true }
-        if applier.thread == nil {
-            applier.thread = SystemThread { self.runApplier() }
-        } else if applier.isAsked {
-            monitor.broadcast()
-        }
+        guard limits.appliesInBackground else { return }
+        if let known = monitor.inside({ known }) { applier.wake(asks: wantsApplication(known)) }
     }
 
     /// Whether so much waits that it has to be applied.
@@ -119,53 +111,21 @@ extension Journal {
         return monitor.inside { known.map { wantsApplication($0) } ?? false }
     }
 
-    private func runApplier() {
-        monitor.enter()
-        defer { monitor.leave() }
-        while !applier.isClosing {
-            guard known != nil || applier.isAsked else {
-                monitor.wait()
-                continue
-            }
-            if applier.failures > 0 {
-                _ = monitor.wait(milliseconds: 100 << min(applier.failures, 6))
-            } else if !applier.isAsked, monitor.wait(milliseconds: limits.idleMilliseconds) {
-                continue
-            } else if !applier.isAsked, applier.isBusy {
-                applier.isBusy = false
-                continue
-            }
-            guard !applier.isClosing else { return }
-            applier.isAsked = false
-            monitor.leave()
-            let isApplied = applyInGate()
-            monitor.enter()
-            applier.failures = isApplied ? 0 : applier.failures + 1
+    /// Applies from the applier's thread.
+    ///
+    /// - Returns: Whether something is left to do.
+    func applyInGate() throws(LMDBError) -> Bool {
+        let slot = try gate.enter()
+        defer {
+            if let slot { gate.leave(slot) } else { gate.leave() }
         }
+        try apply()
+        return monitor.inside { known != nil }
     }
 
-    /// - Returns: Whether that worked.
-    private func applyInGate() -> Bool {
-        do throws(LMDBError) {
-            let slot = try gate.enter()
-            defer {
-                if let slot { gate.leave(slot) } else { gate.leave() }
-            }
-            try apply()
-            return true
-        } catch {
-            return false
-        }
-    }
-
-    /// Ends the thread, and makes the data file complete. The last job of the writer thread.
+    /// Ends the applier, and makes the data file complete. The last job of the writer thread.
     func finish() {
-        monitor.enter()
-        applier.isClosing = true
-        monitor.broadcast()
-        let thread = applier.thread
-        monitor.leave()
-        thread?.join()
+        applier.close()
         guard !file.isReadOnly else { return }
         // What fails waits for the next who opens the environment.
         try? { () throws(LMDBError) in

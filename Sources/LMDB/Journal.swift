@@ -33,7 +33,7 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     /// Whether commits of this process may become records.
     let isWanted: Bool
     /// Part of the links behind commits without a record.
-    let salt = UInt64.random(in: .min ... .max)
+    let salt = JournalChance.number()
     let monitor = Monitor()
     /// The records that wait, as far as this process knows them; `nil` if it knows of none.
     var known: Overlay?
@@ -45,19 +45,7 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     var snapshot: UnsafeMutablePointer<ReaderSlot>?
     /// The small commits in a row; the writer thread's.
     var smallCommits = 0
-    /// Behind the monitor.
-    var applier = Applier()
-
-    /// What the thread that applies records is to do.
-    struct Applier {
-        var thread: SystemThread?
-        var isAsked = false
-        /// Whether a commit was made since the thread looked last.
-        var isBusy = false
-        var isClosing = false
-        /// The failures in a row.
-        var failures = 0
-    }
+    let applier: JournalApplier
 
     init(
         _ pointer: OpaquePointer, _ file: JournalFile, _ options: EnvironmentOptions,
@@ -70,7 +58,9 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
         limits = options.journal ?? JournalLimits()
         isWanted = options.journal != nil && options.boot != nil
         databaseCount = options.databases.count
+        applier = JournalApplier(idleMilliseconds: limits.idleMilliseconds)
         words = try file.words(boot: options.boot)
+        applier.begin { [unowned self] in try applyInGate() }
     }
 
     /// The state that a transaction of LMDB begins with.
@@ -122,7 +112,7 @@ extension Journal {
     ) throws(LMDBError) -> Journal? {
         guard !folder.isUnlinked else { return nil }
         let isSynced = options.durability == .full
-        var known = try Setup.known(pointer)
+        var known = try JournalSetup.known(pointer)
         let isNeeded = options.journal != nil && !options.isReadOnly
         guard known != nil || isNeeded else { return nil }
         var file = try JournalFile.open(
@@ -133,14 +123,14 @@ extension Journal {
                 return nil
             }
             try JournalFile.creating(in: folder) { () throws(LMDBError) in
-                known = try Setup.known(pointer)
+                known = try JournalSetup.known(pointer)
                 file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
                 guard known == nil || file?.id != known?.journal else { return }
                 if known?.mayHaveRecords == true { throw foreign(folder.journalPath) }
-                let id = UInt64.random(in: 1 ... .max)
+                let id = JournalChance.number()
                 try JournalFile.make(
                     in: folder, id: id, halfBytes: (options.journal ?? JournalLimits()).halfBytes)
-                try Setup.begin(pointer, id, committer, redo)
+                try JournalSetup.begin(pointer, id, committer, redo)
                 file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
             }
         }
@@ -160,55 +150,6 @@ extension Journal {
         try file.lock()
         defer { file.unlock() }
         try adopt()
-        if known != nil { wakeApplier() }
-    }
-
-    /// Steps of opening, in transactions of their own.
-    private enum Setup {
-        /// The position that LMDB has.
-        static func known(_ pointer: OpaquePointer) throws(LMDBError) -> JournalPosition? {
-            let transaction = try begin(pointer, UInt32(MDB_RDONLY))
-            defer { mdb_txn_abort(transaction) }
-            return try JournalPosition.read(
-                in: transaction, last: UInt64(mdb_txn_id(transaction)))
-        }
-
-        /// Commits the first position of a journal.
-        static func begin(
-            _ pointer: OpaquePointer, _ id: UInt64, _ committer: Committer, _ redo: Redo?
-        ) throws(LMDBError) {
-            let transaction = try begin(pointer, 0)
-            var status: Int32
-            do throws(LMDBError) {
-                // Another process may have commits in its redo file.
-                _ = try redo?.begin(transaction)
-                let number = UInt64(mdb_txn_id(transaction))
-                let last = try JournalPosition.read(in: transaction, last: number - 1)
-                let position = JournalPosition(
-                    number: max(number, (last?.number ?? 0) + 1), journal: id)
-                status = position.write(in: transaction)
-                guard status == MDB_SUCCESS else {
-                    throw LMDBError(status: status, "begin a journal")
-                }
-            } catch {
-                mdb_txn_abort(transaction)
-                throw error
-            }
-            status = committer.commit(transaction)
-            guard status == MDB_SUCCESS else {
-                throw LMDBError(status: status, "begin a journal")
-            }
-        }
-
-        private static func begin(
-            _ pointer: OpaquePointer, _ flags: UInt32
-        ) throws(LMDBError) -> OpaquePointer {
-            var begun: OpaquePointer?
-            let status = mdb_txn_begin(pointer, nil, flags, &begun)
-            guard status == MDB_SUCCESS, let begun else {
-                throw LMDBError(status: status, "begin a transaction")
-            }
-            return begun
-        }
+        wakeApplier()
     }
 }
