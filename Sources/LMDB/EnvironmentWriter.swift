@@ -281,7 +281,7 @@ struct EnvironmentWriter {
     private func checkFiles() throws(LMDBError) {
         guard let lockKey = core.lockKey, !core.folder.isUnlinked else { return }
         if try FileKey(path: core.folder.dataPath) == core.key,
-            try FileKey(path: core.folder.lockPath) == core.lockKey
+            try FileKey(path: core.folder.lockPath) == lockKey
         {
             return
         }
@@ -289,7 +289,7 @@ struct EnvironmentWriter {
             .notFoundPath,
             """
             The data file or the lock file of '\(core.folder.path)' was deleted or replaced while it \
-            was open. Nothing was written. Close the environment and restore the core.folder.
+            was open. Nothing was written. Close the environment and restore the folder.
             """)
     }
 
