@@ -81,7 +81,7 @@ extension Environment {
         _ report: @escaping @Sendable () -> Void
     ) throws(LMDBError) -> CommitWatch? {
         guard !core.folder.isUnlinked else { return nil }
-        let paths = [core.folder.dataPath] + (core.journal.map { [$0.file.path] } ?? [])
+        let paths = [core.folder.dataPath, core.journal?.file.path].compactMap { $0 }
         return try CommitWatch(paths: paths, report: report)
     }
 }

@@ -33,8 +33,7 @@ extension Environment {
         return try core.write(body)
     }
 
-    /// As ``write(_:)``, with a transaction of the data file that has all earlier commits: for work
-    /// on its pages.
+    /// As ``write(_:)``, in a transaction of LMDB that has all earlier commits: for work on its pages.
     func writeDirectly<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
         try checkOpen()
         return try core.write(directly: true, body)

@@ -52,7 +52,7 @@ final class EnvironmentCore: @unchecked Sendable {
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
             // The last step, because it may start a thread.
-            journal = try Journal.open(pointer, folder, options, committer, gate, redo)
+            journal = try JournalSetup.open(pointer, folder, options, committer, gate, redo)
         } catch {
             mdb_env_close(pointer)
             throw error

@@ -48,7 +48,7 @@ struct EnvironmentWriter {
         guard core.writer.isCurrent else {
             throw LMDBError(
                 .other,
-                "A write has to run on the environment's core.writer thread. Submit it there.")
+                "A write has to run on the environment's writer thread. Submit it there.")
         }
         guard !core.isWriting else {
             throw LMDBError(
@@ -188,7 +188,7 @@ struct EnvironmentWriter {
                 throw LMDBError(
                     .other,
                     """
-                    Another process has begun a core.journal for '\(core.folder.path)'. Close the \
+                    Another process has begun a journal for '\(core.folder.path)'. Close the \
                     environment and open it again.
                     """)
             }

@@ -102,51 +102,8 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
 // MARK: Opening
 
 extension Journal {
-    /// Opens the journal of an environment that opens, and takes over what a crash left in it.
-    ///
-    /// - Parameter redo: For a commit that makes a new journal known.
-    /// - Returns: `nil` if there is none, and none is wanted.
-    static func open(
-        _ pointer: OpaquePointer, _ folder: Folder, _ options: EnvironmentOptions,
-        _ committer: Committer, _ gate: Gate, _ redo: Redo?
-    ) throws(LMDBError) -> Journal? {
-        guard !folder.isUnlinked else { return nil }
-        let isSynced = options.durability == .full
-        var known = try JournalSetup.known(pointer)
-        let isNeeded = options.journal != nil && !options.isReadOnly
-        guard known != nil || isNeeded else { return nil }
-        var file = try JournalFile.open(
-            in: folder, isSynced: isSynced, isReadOnly: options.isReadOnly)
-        if known == nil || file?.id != known?.journal {
-            guard !options.isReadOnly else {
-                if known?.mayHaveRecords == true { throw foreign(folder.journalPath) }
-                return nil
-            }
-            try JournalFile.creating(in: folder) { () throws(LMDBError) in
-                known = try JournalSetup.known(pointer)
-                file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
-                guard known == nil || file?.id != known?.journal else { return }
-                if known?.mayHaveRecords == true { throw foreign(folder.journalPath) }
-                let id = JournalChance.number()
-                try JournalFile.make(
-                    in: folder, id: id, halfBytes: (options.journal ?? JournalLimits()).halfBytes)
-                try JournalSetup.begin(pointer, id, committer, redo)
-                file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
-            }
-        }
-        guard let file else { throw foreign(folder.journalPath) }
-        let journal = try Journal(pointer, file, options, committer, gate)
-        do throws(LMDBError) {
-            if !options.isReadOnly { try journal.takeOver() }
-        } catch {
-            journal.close()
-            throw error
-        }
-        return journal
-    }
-
     /// Settles what earlier processes left, at opening.
-    private func takeOver() throws(LMDBError) {
+    func takeOver() throws(LMDBError) {
         try file.lock()
         defer { file.unlock() }
         try adopt()
