@@ -76,18 +76,8 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
                 restore the folder from a backup.
                 """)
         }
-        guard position.journal == file.id else { throw Self.foreign(file.path) }
+        guard position.journal == file.id else { throw .foreignJournal(file.path) }
         return position
-    }
-
-    static func foreign(_ path: String) -> LMDBError {
-        LMDBError(
-            .damaged,
-            """
-            '\(path)' belongs to another data file than the one beside it, whose last commits are \
-            in a journal that is missing. Put the right one back, or restore the folder from a \
-            backup.
-            """)
     }
 
     var gap: LMDBError {
@@ -108,5 +98,17 @@ extension Journal {
         defer { file.unlock() }
         try adopt()
         wakeApplier()
+    }
+}
+
+extension LMDBError {
+    static func foreignJournal(_ path: String) -> LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(path)' belongs to another data file than the one beside it, whose last commits are \
+            in a journal that is missing. Put the right one back, or restore the folder from a \
+            backup.
+            """)
     }
 }

@@ -19,14 +19,18 @@ enum JournalSetup {
             in: folder, isSynced: isSynced, isReadOnly: options.isReadOnly)
         if known == nil || file?.id != known?.journal {
             guard !options.isReadOnly else {
-                if known?.mayHaveRecords == true { throw Journal.foreign(folder.journalPath) }
+                if known?.mayHaveRecords == true {
+                    throw LMDBError.foreignJournal(folder.journalPath)
+                }
                 return nil
             }
             try JournalFile.creating(in: folder) { () throws(LMDBError) in
                 known = try position(pointer)
                 file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
                 guard known == nil || file?.id != known?.journal else { return }
-                if known?.mayHaveRecords == true { throw Journal.foreign(folder.journalPath) }
+                if known?.mayHaveRecords == true {
+                    throw LMDBError.foreignJournal(folder.journalPath)
+                }
                 let id = JournalChance.number()
                 try JournalFile.make(
                     in: folder, id: id, halfBytes: (options.journal ?? JournalLimits()).halfBytes)
@@ -34,7 +38,7 @@ enum JournalSetup {
                 file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
             }
         }
-        guard let file else { throw Journal.foreign(folder.journalPath) }
+        guard let file else { throw LMDBError.foreignJournal(folder.journalPath) }
         let journal = try Journal(pointer, file, options, committer, gate)
         do throws(LMDBError) {
             if !options.isReadOnly { try journal.takeOver() }
