@@ -151,7 +151,7 @@ extension StoreExamination.DamageExtent {
 extension Diagnosis.Part {
     fileprivate init(_ part: FileInspection.Part) {
         switch part {
-        case .meta, .freePages, .databases: self = .file
+        case .meta, .freePages, .databases, .journal: self = .file
         case .database("log"): self = .log
         case .database("tables"): self = .tables
         case .database("meta"): self = .meta
@@ -165,7 +165,7 @@ extension FileInspection.Problem {
     /// The problem with its place.
     fileprivate var described: String {
         switch part {
-        case .meta, .redo: message
+        case .meta, .redo, .journal: message
         case .freePages: "List of free pages: \(message)"
         case .databases: "List of databases: \(message)"
         case .database(let name): "Database \(name): \(message)"

@@ -60,6 +60,7 @@ enum StoreReplacement {
     ) throws -> SalvageReport {
         var options = EnvironmentOptions(of: configuration, durability: .relaxed)
         options.usesRedoFile = false
+        options.journal = nil
         let target = try Environment.open(at: draft, options: options)
         defer { target.close() }
         return try StoreExamination.salvage(directory, extent, into: target, setAside: setAside)

@@ -11,6 +11,7 @@ extension Access {
     package func put(
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) {
+        if overlay != nil { return try change(.put, key, value, in: database) }
         var name = try Self.value(key: key)
         try willChange(key, in: database)
         var data = MDB_val(
@@ -28,6 +29,7 @@ extension Access {
     package func append(
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) {
+        if overlay != nil { return try appendChange(key, value, in: database) }
         var name = try Self.value(key: key)
         var data = MDB_val(
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
@@ -47,6 +49,7 @@ extension Access {
     package func delete(
         _ key: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) -> Bool {
+        if overlay != nil { return try deleteChange(key, in: database) }
         var name = try Self.value(key: key)
         try willChange(key, in: database)
         let status = mdb_del(changing(), database.handle, &name, nil)
@@ -65,18 +68,22 @@ extension Access {
     /// - Complexity: O(*n*) in the number of pages.
     package func clear(_ database: Database) throws(LMDBError) {
         precondition(state?.pointee.undo.depth == 0, "A savepoint can't take a clear back.")
+        if overlay != nil { throw tooLarge() }
+        state?.pointee.isTooLarge = true
         let status = mdb_drop(changing(), database.handle, 0)
         guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
         note(.clear, Self.noBytes, Self.noBytes, in: database)
     }
 
-    /// Notes a change that was made, if changes are recorded.
+    /// Notes a change that was made to the data file.
     @inlinable
     func note(
         _ change: RedoBuffer.Change, _ key: UnsafeRawBufferPointer,
         _ value: UnsafeRawBufferPointer, in database: Database
     ) {
-        guard let state, state.pointee.redo.isRecording else { return }
+        guard let state else { return }
+        state.pointee.byteCount &+= key.count &+ value.count
+        guard state.pointee.redo.isRecording else { return }
         state.pointee.redo.note(change, key, value, in: database.handle)
     }
 

@@ -11,15 +11,27 @@ package struct Access {
     @usableFromInline let transaction: OpaquePointer
     /// `nil` in a read transaction.
     @usableFromInline let state: UnsafeMutablePointer<WriteState>?
+    /// The changes that the transaction of LMDB lacks; `nil` if there are none.
+    @usableFromInline let overlay: UnsafeMutablePointer<Overlay>?
+    /// The state that the transaction began with; 0 without a journal.
+    @usableFromInline let number: UInt64
 
     @inlinable
-    init(_ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil) {
+    init(
+        _ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil,
+        overlay: UnsafeMutablePointer<Overlay>? = nil, number: UInt64 = 0
+    ) {
         self.transaction = transaction
         self.state = state
+        self.overlay = overlay
+        self.number = number
     }
 
-    /// The id of the commit whose state the transaction began with.
-    package var commit: UInt64 { UInt64(mdb_txn_id(transaction)) - (canWrite ? 1 : 0) }
+    /// The number of the commit whose state the transaction began with: each has a greater one than
+    /// the one before.
+    package var commit: UInt64 {
+        number > 0 ? number : UInt64(mdb_txn_id(transaction)) - (canWrite ? 1 : 0)
+    }
 
     /// Whether the view belongs to a write transaction.
     @inlinable package var canWrite: Bool { state != nil }
@@ -36,6 +48,13 @@ package struct Access {
         _ key: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) -> UnsafeRawBufferPointer? {
         var name = try Self.value(key: key)
+        if overlay != nil {
+            switch waiting(key, in: database) {
+            case .nothing: break
+            case .deleted: return nil
+            case .value(let bytes): return bytes
+            }
+        }
         var value = MDB_val()
         let status = mdb_get(transaction, database.handle, &name, &value)
         if status == MDB_SUCCESS {
@@ -47,12 +66,12 @@ package struct Access {
 
     /// The number of entries.
     ///
-    /// - Complexity: O(1)
+    /// - Complexity: O(1); O(*n* log *n*) in the changes that wait in a journal.
     package func count(of database: Database) throws(LMDBError) -> Int {
-        try statistics(of: database).entries
+        try mergedCount(statistics(of: database).entries, of: database)
     }
 
-    /// The size and shape of a database.
+    /// The size and shape of a database in the data file, without what waits in a journal.
     ///
     /// - Complexity: O(1)
     package func statistics(of database: Database) throws(LMDBError) -> Statistics {

@@ -3,7 +3,7 @@ import Threading
 
 /// Tells of commits of all processes, a few milliseconds after they were made.
 ///
-/// A thread waits for the system to say that the data file was written to (inotify(7)). If that
+/// A thread waits for the system to say that the data file or the journal was written to (inotify(7)). If that
 /// can't be had, because the user's watches are used up, it wakes up on its own often enough.
 package final class CommitWatch: Sendable {
     /// How long the thread sleeps if the system doesn't wake it.
@@ -19,15 +19,17 @@ package final class CommitWatch: Sendable {
     ///   and then without any.
     /// - Throws: `other` if the process has no file left to open.
     init(
-        path: String, report: @escaping @Sendable () -> Void
+        paths: [String], report: @escaping @Sendable () -> Void
     ) throws(LMDBError) {
         // The thread reads the end of the pipe when the other side closes.
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw LMDBError(errno: errno, "watch", path: path) }
+        guard pipe(&ends) == 0 else {
+            throw LMDBError(errno: errno, "watch", path: paths.joined(separator: "', '"))
+        }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         stopper = ends[1]
         let stop = ends[0]
-        SystemThread.detach { Self.run(path, stop, report) }
+        SystemThread.detach { Self.run(paths, stop, report) }
     }
 
     /// Ends the watch soon; a report may still be under way.
@@ -35,9 +37,11 @@ package final class CommitWatch: Sendable {
         close(stopper)
     }
 
-    private static func run(_ path: String, _ stop: Int32, _ report: () -> Void) {
+    private static func run(_ paths: [String], _ stop: Int32, _ report: () -> Void) {
         let events = inotify_init1(O_NONBLOCK | O_CLOEXEC)
-        let isWatching = events >= 0 && inotify_add_watch(events, path, UInt32(IN_MODIFY)) >= 0
+        let isWatching =
+            events >= 0
+            && paths.allSatisfy { inotify_add_watch(events, $0, UInt32(IN_MODIFY)) >= 0 }
         defer {
             if events >= 0 { close(events) }
             close(stop)
@@ -77,6 +81,7 @@ extension Environment {
         _ report: @escaping @Sendable () -> Void
     ) throws(LMDBError) -> CommitWatch? {
         guard !core.folder.isUnlinked else { return nil }
-        return try CommitWatch(path: core.folder.dataPath, report: report)
+        let paths = [core.folder.dataPath, core.journal?.file.path].compactMap { $0 }
+        return try CommitWatch(paths: paths, report: report)
     }
 }

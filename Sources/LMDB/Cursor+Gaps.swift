@@ -7,6 +7,7 @@ extension Cursor {
     /// ``previous()`` to the preceding one. Traps if the cursor doesn't stand on an entry or the
     /// transaction only reads.
     package mutating func delete() throws(LMDBError) {
+        if isMerged { return try deleteMerged() }
         let deleted = [UInt8](key)
         try access.willChange(key, in: Database(handle: mdb_cursor_dbi(cursor)))
         _ = access.changing()
@@ -30,7 +31,7 @@ extension Cursor {
         switch place {
         case .start, .entry: return try first()
         case .end: return false
-        case .deletion where deletionChanges == changes:
+        case .deletion where !isMerged && deletionChanges == changes:
             return try move(MDB_NEXT, orTo: .end)
         case .deletion:
             guard try searchDeletedKey() else { return false }

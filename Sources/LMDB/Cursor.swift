@@ -13,6 +13,9 @@ package struct Cursor: ~Copyable {
     @usableFromInline var name = MDB_val()
     @usableFromInline var data = MDB_val()
     @usableFromInline var place = Place.start
+    /// Whether the cursor also visits what waits in an overlay.
+    @usableFromInline let isMerged: Bool
+    @usableFromInline var merged = MergedPlace()
 
     @usableFromInline
     enum Place {
@@ -36,6 +39,7 @@ package struct Cursor: ~Copyable {
         }
         self.access = access
         self.cursor = cursor
+        isMerged = access.overlay != nil && access.hasWaiting(in: database)
     }
 
     @inlinable
@@ -116,6 +120,7 @@ package struct Cursor: ~Copyable {
     mutating func move(
         _ operation: MDB_cursor_op, orTo gap: Place
     ) throws(LMDBError) -> Bool {
+        if isMerged { return try moveMerged(operation, orTo: gap) }
         let status = mdb_cursor_get(cursor, &name, &data, operation)
         if status == MDB_SUCCESS {
             place = .entry

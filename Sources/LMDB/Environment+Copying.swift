@@ -28,6 +28,7 @@ extension Environment {
         // What opening left behind speaks of the draft's path and process.
         unlink(draft.folder.lockPath)
         unlink(draft.folder.redoPath)
+        unlink(draft.folder.journalPath)
         // LMDB never syncs a copy.
         try draft.sync()
         guard rename(draft.folder.path, target.path) == 0 else {
@@ -65,10 +66,37 @@ extension EnvironmentCore {
     fileprivate func copy(to path: String) throws(LMDBError) {
         // LMDB begins a read of its own for the copy.
         try insideGate { () throws(LMDBError) in
+            if !options.isReadOnly { try journal?.apply() }
             let status = mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT))
             guard status == MDB_SUCCESS else {
                 throw LMDBError(status: status, "copy to '\(path)'")
             }
         }
+        if let journal { try complete(Folder(path: path), journal) }
+    }
+
+    /// Puts what waits into a copy, and makes it one that has no journal.
+    private func complete(_ copy: Folder, _ journal: Journal) throws(LMDBError) {
+        var options = options
+        options.isReadOnly = false
+        options.durability = .full
+        options.addsDatabases = false
+        let pointer = try Self.openPointer(copy, options)
+        defer { mdb_env_close(pointer) }
+        _ = try Self.openDatabases(pointer, options, copy, redo: nil)
+        var begun: OpaquePointer?
+        var status = mdb_txn_begin(pointer, nil, 0, &begun)
+        guard status == MDB_SUCCESS, let transaction = begun else {
+            throw LMDBError(status: status, "complete a copy")
+        }
+        do throws(LMDBError) {
+            status = try journal.complete(transaction)
+            guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
+        } catch {
+            mdb_txn_abort(transaction)
+            throw error
+        }
+        status = Committer().commit(transaction)
+        guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
     }
 }

@@ -16,7 +16,7 @@ extension Environment {
     ) throws -> PagePacking {
         var moving = PagePacking()
         do {
-            try write { transaction in
+            try writeDirectly { transaction in
                 transaction.mayTakeReserve()
                 let window = try core.leaves(
                     of: database, from: key, pagesMax: Self.pagesPerPacking)

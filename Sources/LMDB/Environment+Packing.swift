@@ -29,7 +29,7 @@ extension Environment {
     ) throws -> PagePacking {
         var packing = PagePacking()
         do {
-            try write { transaction in
+            try writeDirectly { transaction in
                 transaction.mayTakeReserve()
                 let window = try core.leaves(of: database, from: key, pagesMax: pagesMax)
                 packing = PagePacking(next: window.next)
@@ -49,7 +49,7 @@ extension Environment {
     ///
     /// - Parameter database: One that is not empty; in an empty one nothing happens.
     package func commitNothing(in database: Database) throws {
-        try write { transaction in
+        try writeDirectly { transaction in
             transaction.mayTakeReserve()
             transaction.access.syncsDataFile()
             var first: [UInt8]?

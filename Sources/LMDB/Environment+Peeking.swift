@@ -30,19 +30,21 @@ extension Environment {
                 throw LMDBError(errno: errno, "write to", path: folder.dataPath)
             }
             return try DataFile.value(
-                of: Array(key.utf8), inDatabase: database, path: folder.dataPath)
+                of: Array(key.utf8), inDatabase: database, in: folder,
+                index: options.databases.firstIndex(of: database))
         }
     }
 }
 
 extension Environment {
     /// Whether a folder's data file has a key, as far as its pages tell. Nothing is changed, whoever
-    /// wrote the file: it is not even recovered after a power cut.
+    /// wrote the file: it is not even recovered after a power cut, nor is a journal looked at.
     package static func has(
         key: String, inDatabase database: String, at directory: String
     ) -> Bool {
-        let path = Folder(path: directory).dataPath
-        let value = try? DataFile.value(of: Array(key.utf8), inDatabase: database, path: path)
+        let folder = Folder(path: directory)
+        let value = try? DataFile.value(
+            of: Array(key.utf8), inDatabase: database, in: folder, index: nil)
         return (value ?? nil) != nil
     }
 
@@ -79,9 +81,13 @@ extension DataFile {
     }
 
     /// The value of a key in a named database.
+    ///
+    /// - Parameter index: The database by its place in the options, to see what waits in a journal;
+    ///   `nil` not to.
     static func value(
-        of key: [UInt8], inDatabase name: String, path: String
+        of key: [UInt8], inDatabase name: String, in folder: Folder, index: Int?
     ) throws(LMDBError) -> [UInt8]? {
+        let path = folder.dataPath
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: path) }
         defer { close(descriptor) }
@@ -92,7 +98,13 @@ extension DataFile {
             do throws(LMDBError) {
                 var walk = PageWalk(
                     file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
-                result = .success(try walk.value(of: key, inDatabase: name))
+                let stored = try walk.value(of: key, inDatabase: name)
+                var change: [UInt8]??
+                if let index {
+                    change = try WaitingRecords(in: folder, behind: file)
+                        .change(of: key, inDatabase: index)
+                }
+                result = .success(change ?? stored)
             } catch {
                 result = .failure(error)
             }

@@ -51,8 +51,8 @@ extension Environment {
         var result: Result<R, any Error> = .failure(LMDBError.closed)
         do {
             // A write begins by ending what another process left in its redo file.
-            try write { transaction in
-                result = Result { try body(transaction.access.commit + 1) }
+            try writeDirectly { transaction in
+                result = Result { try body(transaction.id) }
                 throw NothingToCommit()
             }
         } catch is NothingToCommit {}

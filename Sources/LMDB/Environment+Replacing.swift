@@ -8,8 +8,8 @@ extension Environment {
 
     /// Puts another data file in the place of a folder's, and keeps the old one as it is.
     ///
-    /// The new file appears at once, complete, checked and on disk. The old one and its file `redo`
-    /// get names in another folder, which is there, before; not one byte of them is changed. Nobody may have the
+    /// The new file appears at once, complete, checked and on disk. The old one and its files `redo` and
+    /// `journal` get names in another folder, which is there, before; not one byte of them is changed. Nobody may have the
     /// environment open, and nobody can open it meanwhile.
     ///
     /// - Parameters:
@@ -33,14 +33,16 @@ extension Environment {
         try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
         unlink(draft.folder.lockPath)
         unlink(draft.folder.redoPath)
+        unlink(draft.folder.journalPath)
         try draft.sync()
         try folder.refuseOpen()
         try folder.link(to: old)
         guard rename(draft.folder.dataPath, folder.dataPath) == 0 else {
             throw LMDBError(errno: errno, "replace", path: folder.dataPath)
         }
-        // It speaks of the old file.
+        // They speak of the old file.
         unlink(folder.redoPath)
+        unlink(folder.journalPath)
         try Folder.sync(folder.path)
         lock.release()
     }
@@ -57,12 +59,16 @@ extension Folder {
         }
     }
 
-    /// Gives the data file and the redo file a second name in a new folder.
+    /// Gives the data file and what goes with it a second name in a new folder.
     fileprivate func link(to other: Folder) throws(LMDBError) {
-        for (from, to) in [(dataPath, other.dataPath), (redoPath, other.redoPath)] {
+        let names = [
+            (dataPath, other.dataPath), (redoPath, other.redoPath),
+            (journalPath, other.journalPath),
+        ]
+        for (from, to) in names {
             if Glibc.link(from, to) == 0 { continue }
             let reason = errno
-            if reason == ENOENT, from == redoPath { continue }
+            if reason == ENOENT, from != dataPath { continue }
             guard reason == EPERM || reason == ENOTSUP else {
                 throw LMDBError(errno: reason, "create", path: to)
             }
@@ -101,11 +107,13 @@ extension Environment {
         }
         try DataFile.check(path: source.dataPath, visitsAllPages: true)
         try Folder.sync(source.dataPath)
-        // The redo file speaks of the old data file, and must not be found beside the new one. Once the
-        // old one is on disk, nothing needs it.
+        // They speak of the old data file, and must not be found beside the new one. Once the old one is
+        // on disk, nothing needs them.
         try Folder.sync(folder.dataPath)
-        guard unlink(folder.redoPath) == 0 || errno == ENOENT else {
-            throw LMDBError(errno: errno, "remove", path: folder.redoPath)
+        for path in [folder.redoPath, folder.journalPath] {
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw LMDBError(errno: errno, "remove", path: path)
+            }
         }
         try Folder.sync(folder.path)
         guard rename(source.dataPath, folder.dataPath) == 0 else {

@@ -14,7 +14,9 @@ extension Environment {
     package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
         let slot = try beginRead()
         defer { endRead(slot) }
-        return try body(ReadTransaction(Access(slot.pointee.transaction)))
+        let access = Access(
+            slot.pointee.transaction, overlay: slot.pointee.overlay, number: slot.pointee.number)
+        return try body(ReadTransaction(access))
     }
 
     /// Runs a closure in a write transaction and commits it, on the ``writer`` thread only.
@@ -29,6 +31,12 @@ extension Environment {
     package func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
         try checkOpen()
         return try core.write(body)
+    }
+
+    /// As ``write(_:)``, in a transaction of LMDB that has all earlier commits: for work on its pages.
+    func writeDirectly<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+        try checkOpen()
+        return try core.write(directly: true, body)
     }
 
     /// Runs a closure on the ``writer`` thread and returns its result, without blocking a thread.

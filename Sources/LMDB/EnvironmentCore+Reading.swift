@@ -2,8 +2,39 @@ import CLMDB
 import Glibc
 
 extension EnvironmentCore {
-    /// Begins a snapshot, in a pooled transaction if there is one.
+    /// Begins a snapshot of the last state.
     func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+        var slot = try renewSlot()
+        guard let journal else { return slot }
+        var last: UInt64?
+        while true {
+            do throws(LMDBError) {
+                try journal.findPosition(of: slot)
+                let position = slot.pointee.position
+                switch try journal.fit(position) {
+                case .complete:
+                    slot.pointee.number = position.number
+                    return slot
+                case .lacks(let overlay):
+                    slot.pointee.number = overlay.top
+                    slot.pointee.setOverlay(overlay)
+                    return slot
+                case .stale:
+                    // A record is overwritten only after all can see a later position.
+                    guard last != position.number else { throw journal.gap }
+                    last = position.number
+                }
+            } catch {
+                endRead(slot)
+                throw error
+            }
+            endRead(slot)
+            slot = try renewSlot()
+        }
+    }
+
+    /// Begins a snapshot of LMDB, in a pooled transaction if there is one.
+    private func renewSlot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
         while true {
             if let slot = try gate.enter() {
                 let status = mdb_txn_renew(slot.pointee.transaction)
@@ -21,6 +52,7 @@ extension EnvironmentCore {
 
     /// Ends a snapshot.
     func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>) {
+        if slot.pointee.overlay != nil { slot.pointee.setOverlay(nil) }
         mdb_txn_reset(slot.pointee.transaction)
         gate.leave(slot)
     }

@@ -22,6 +22,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let committer = Committer()
     /// `nil` if nothing is written, or where no file is to last.
     let redo: Redo?
+    /// `nil` if there is none and none is wanted.
+    let journal: Journal?
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
     var isWriting = false
     var commitCount = 0
@@ -49,6 +51,8 @@ final class EnvironmentCore: @unchecked Sendable {
             }
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
+            // The last step, because it may start a thread.
+            journal = try JournalSetup.open(pointer, folder, options, committer, gate, redo)
         } catch {
             mdb_env_close(pointer)
             throw error
@@ -59,7 +63,7 @@ final class EnvironmentCore: @unchecked Sendable {
     }
 
     deinit {
-        state.pointee.redo.end()
+        state.pointee.end()
         state.deinitialize(count: 1)
         state.deallocate()
     }
@@ -69,7 +73,9 @@ final class EnvironmentCore: @unchecked Sendable {
         guard process.isCurrent else { return }
         precondition(!gate.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
+            journal?.finish()
             gate.close()
+            journal?.close()
             redo?.close()
             // The last meta page may not be on disk yet; a clean end makes it so.
             if options.durability == .relaxed { mdb_env_sync(pointer, 1) }

@@ -20,7 +20,10 @@ package struct EnvironmentOptions: Sendable, Hashable {
     /// Makes commits of durability `full` with one sync of the file `redo` beside the data file, if
     /// LMDB needs two of scattered pages.
     package var usesRedoFile = false
-    /// The running system. If it isn't known, the redo file isn't used.
+    /// Makes small commits with one write to the file `journal` beside the data file; nil for not. Takes
+    /// the place of the redo file. Once there is such a file, all who open the environment look at it.
+    package var journal: JournalLimits?
+    /// The running system. If it isn't known, neither the redo file nor the journal is used.
     package var boot = BootID.current
     /// Creates the folder and the data file if they are missing.
     package var createsIfMissing = true

@@ -50,6 +50,7 @@ extension Folder {
         unlink(dataPath)
         unlink(lockPath)
         unlink(redoPath)
+        unlink(journalPath)
         rmdir(path)
     }
 

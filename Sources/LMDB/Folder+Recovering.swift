@@ -128,6 +128,7 @@ extension EnvironmentCore {
         let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
         state.initialize(to: WriteState())
         defer {
+            state.pointee.end()
             state.deinitialize(count: 1)
             state.deallocate()
         }

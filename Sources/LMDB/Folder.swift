@@ -1,7 +1,7 @@
 import CLMDB
 import Glibc
 
-/// The folder of an environment: `data.mdb`, `lock.mdb`, and for some also `redo`.
+/// The folder of an environment: `data.mdb`, `lock.mdb`, and for some also `redo` or `journal`.
 struct Folder: Sendable {
     let path: String
     /// Whether the files were unlinked right after opening.
@@ -10,6 +10,7 @@ struct Folder: Sendable {
     var dataPath: String { path + "/data.mdb" }
     var lockPath: String { path + "/lock.mdb" }
     var redoPath: String { path + "/redo" }
+    var journalPath: String { path + "/journal" }
 
     init(path: String) {
         var path = path

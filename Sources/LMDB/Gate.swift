@@ -51,8 +51,7 @@ extension Gate {
 
     /// Makes a begun transaction a slot of the calling thread.
     func adopt(_ transaction: OpaquePointer) -> UnsafeMutablePointer<ReaderSlot> {
-        let slot = UnsafeMutablePointer<ReaderSlot>.allocate(capacity: 1)
-        slot.initialize(to: ReaderSlot(transaction: transaction))
+        let slot = ReaderSlot.make(transaction)
         slot.pointee.thread = UInt(pthread_self())
         monitor.enter()
         slots.append(slot)
@@ -71,7 +70,7 @@ extension Gate {
         } else {
             slots.removeAll { $0 == slot }
             mdb_txn_abort(slot.pointee.transaction)
-            slot.deallocate()
+            ReaderSlot.free(slot)
         }
         countOut()
         monitor.leave()
@@ -169,7 +168,7 @@ extension Gate {
         waitUntilEmpty()
         for slot in slots {
             mdb_txn_abort(slot.pointee.transaction)
-            slot.deallocate()
+            ReaderSlot.free(slot)
         }
         slots = []
         firstIdle = nil

@@ -27,6 +27,14 @@ extension PageWalk {
         return MetaPage.Tree(leaf.stored)
     }
 
+    /// The value of a key in the unnamed database that is no database.
+    mutating func unnamedValue(of key: String) throws(LMDBError) -> [UInt8]? {
+        guard let leaf = try node(of: Array(key.utf8), in: meta.main),
+            leaf.flags & (Flag.nodeTree | Flag.nodeOverflow) == 0
+        else { return nil }
+        return Array(leaf.stored)
+    }
+
     /// A node on a leaf page.
     private struct Leaf {
         let flags: UInt16

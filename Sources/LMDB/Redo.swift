@@ -74,7 +74,9 @@ final class Redo: @unchecked Sendable {  // State is behind the monitor; the res
         self.folder = folder
         self.committer = committer
         boot = options.boot
-        isWanted = options.usesRedoFile && options.durability == .full && boot != nil
+        isWanted =
+            options.usesRedoFile && options.journal == nil && options.durability == .full
+            && boot != nil
         self.panic = panic
     }
 

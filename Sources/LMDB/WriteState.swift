@@ -5,6 +5,14 @@ struct WriteState {
     @usableFromInline var changes: UInt64 = 0
     /// What was changed.
     @usableFromInline var redo = RedoBuffer()
+    /// The state that a record follows, and the changes that were made to it.
+    let overlay = UnsafeMutablePointer<Overlay>.allocate(capacity: 1)
+    /// The changes of a commit that becomes a record; `nil` for one that goes into the data file.
+    var draft: RecordDraft?
+    /// Whether a record can't hold what is changed.
+    var isTooLarge = false
+    /// The bytes of the keys and values that were written.
+    @usableFromInline var byteCount = 0
     /// What open savepoints replaced.
     @usableFromInline var undo = UndoLog()
     /// The first failure that spoiled the transaction. It is never committed then, even if the
@@ -13,10 +21,27 @@ struct WriteState {
     /// Whether the transaction may use the space that the redo file keeps for those that free some.
     var mayTakeReserve = false
 
-    @usableFromInline init() {}
+    init() {
+        overlay.initialize(to: Overlay(at: JournalPosition(number: 0, journal: 0)))
+    }
+
+    /// Frees what the state keeps. To be called once, at the end.
+    mutating func end() {
+        redo.end()
+        overlay.deinitialize(count: 1)
+        overlay.deallocate()
+    }
+
+    /// Lets go of the changes of a record, whatever became of it.
+    mutating func endRecord() {
+        overlay.pointee = Overlay(at: JournalPosition(number: 0, journal: 0))
+        draft = nil
+    }
 
     mutating func begin(isRecorded: Bool) {
         changes = 0
+        byteCount = 0
+        isTooLarge = false
         redo.begin(isRecording: isRecorded)
         undo.end()
         failure = nil

@@ -43,6 +43,16 @@ package struct Recording: Sendable {
         Recording(base: base, events: events + later.events)
     }
 
+    /// This recording up to an event, in which the process died: if that is a write, it was made, and
+    /// nothing is known of its being on disk.
+    package func ended(at index: Int) -> Recording {
+        var events = Array(events.prefix(index + 1))
+        if case .write(let file, let offset, let bytes, _) = events[index] {
+            events[index] = .write(file: file, offset: offset, bytes: bytes, isSynced: false)
+        }
+        return Recording(base: base, events: events)
+    }
+
     /// Notes a moment of the recording that runs.
     package static func mark(_ number: Int) { CFaultsMark(Int32(number)) }
 

@@ -7,7 +7,7 @@ struct CursorWalk {
     private let database: Database
     private let keyBytes: Int
     private var random: SeededGenerator
-    private var model = CursorModel()
+    private(set) var model = CursorModel()
 
     init(seed: Int, database: Database) {
         self.database = database
@@ -16,11 +16,16 @@ struct CursorWalk {
         random = SeededGenerator(seed: UInt64(seed))
     }
 
-    mutating func run(_ access: Access) throws {
+    /// - Parameters:
+    ///   - steps: Their number; a walk may go on in another transaction, from before the first entry.
+    ///   - writes: Whether anything is changed.
+    mutating func run(_ access: Access, steps: Range<Int> = 0..<3000, writes: Bool = true) throws {
+        model.position = .start
         try access.withCursor(in: database) { cursor throws in
-            for step in 0..<3000 {
+            for step in steps {
                 // More writes in the beginning, later more deletions.
-                let kind = Int.random(in: 0..<(step < 800 ? 14 : 10), using: &random)
+                let kinds = writes ? (step < 800 ? 14 : 10) : 5
+                let kind = Int.random(in: 0..<kinds, using: &random)
                 guard let found = try move(&cursor, kind) else {
                     try change(&cursor, access, kind)
                     continue

@@ -48,9 +48,12 @@ import Testing
         #expect(try environment.read { try $0.access.get([5], in: one) } == [1])
     }
 
-    @Test(arguments: 0..<40 as Range<UInt64>)
-    func `nested parts agree with dictionaries`(seed: UInt64) throws {
-        let environment = try Environment.temporary(options: Fixture.options())
+    @Test(arguments: 0..<40 as Range<UInt64>, [false, true])
+    func `nested parts agree with dictionaries`(seed: UInt64, isJournaled: Bool) throws {
+        let fixture = try Fixture(inMemory: true)
+        let environment =
+            isJournaled
+            ? try fixture.openJournaled() : try Environment.temporary(options: Fixture.options())
         let databases = [try environment.database("one"), try environment.database("two")]
         for transaction in 0..<6 {
             let seed = seed * 100 + UInt64(transaction)
@@ -77,7 +80,7 @@ import Testing
             switch Int.random(in: 0..<8, using: &random) {
             case 0..<3:
                 let value = String(
-                    repeating: "v", count: Int.random(in: 1..<3000, using: &random))
+                    repeating: "v", count: Int.random(in: 1..<2000, using: &random))
                 try access.put(key, value, in: database)
                 model[index][key] = value
             case 3, 4:

@@ -69,6 +69,7 @@ import Testing
             // How long a run takes and where its stores are, which no run depends on.
             "BackstitchSimulation/Simulation.swift", "BackstitchSimulation/SimulationSummary.swift",
             "World/SimulationWorld.swift",
+            "LMDB/JournalChance.swift",
             // Waits for what other threads or clients do.
             "LMDB/CommitWatch.swift", "Server/MicroHTTPDServer.swift",
         ]

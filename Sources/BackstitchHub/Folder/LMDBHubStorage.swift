@@ -31,6 +31,7 @@ package final class LMDBHubStorage: SnapshotStorage {
     package convenience init(at directory: String, readers: WorkPool? = nil) throws {
         var options = Self.options
         options.usesRedoFile = true
+        options.journal = .requested
         try self.init(Environment.open(at: directory, options: options), readers)
         try prepareFormat(directory)
     }
@@ -82,7 +83,7 @@ package final class LMDBHubStorage: SnapshotStorage {
     }
 
     /// The id of the last commit, which tells whether another process wrote.
-    var lastCommit: UInt64 { get throws { try environment.read { $0.access.commit } } }
+    var lastCommit: UInt64 { get throws { try environment.read { $0.id } } }
 
     /// Checks that the storage is of this program's format; an empty one becomes it.
     private func prepareFormat(_ directory: String) throws {

@@ -74,6 +74,7 @@ private struct StoreCopy {
     ) throws -> BackupReport {
         var options = EnvironmentOptions(of: configuration)
         options.usesRedoFile = false
+        options.journal = nil
         options.createsIfMissing = false
         let environment = try Environment.open(at: directory, options: options)
         defer { environment.close() }

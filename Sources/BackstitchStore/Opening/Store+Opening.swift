@@ -68,7 +68,7 @@ extension Store {
     /// Refuses a folder that has other files and no store; files whose names begin with a dot
     /// don't count.
     private static func checkFolder(_ directory: String) throws {
-        let known: Set = ["data.mdb", "lock.mdb", "redo", "sync.lock", "repair.lock"]
+        let known: Set = ["data.mdb", "lock.mdb", "redo", "journal", "sync.lock", "repair.lock"]
         // What can't be listed is refused, or made, by the opening.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         guard !names.contains("data.mdb"),
@@ -90,6 +90,7 @@ extension EnvironmentOptions {
         addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
         usesRedoFile = true
+        journal = .requested
         mapBytesMax = max(configuration.bytesMax, 1 << 20)
         mapBytes = min(mapBytes, mapBytesMax)
         allowsNetworkFileSystem = configuration.allowsNetworkFileSystem

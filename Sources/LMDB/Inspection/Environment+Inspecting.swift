@@ -33,11 +33,16 @@ extension Environment {
             for problem in redo.problems {
                 inspector.result.note(FileInspection.Part.redo, problem)
             }
-            inspector.result.needsRecovery = redo.needsRecovery
+            let waiting = try? WaitingRecords(in: folder, behind: file)
+            for problem in waiting?.problems ?? [] {
+                inspector.result.note(FileInspection.Part.journal, problem)
+            }
+            inspector.result.needsRecovery = redo.needsRecovery || waiting?.records.isEmpty == false
             let before = try? file.newestMeta().transaction
             try inspector.inspect(base: try base(redo, file, &inspector.result), visit)
             if scansLoosePages { try inspector.scan(visit) }
-            try show(redo, visit)
+            try redo.show(visit)
+            try waiting?.show(visit)
             let after = try? file.newestMeta().transaction
             if inspector.result.isSound || before == after || attempt == attempts {
                 return inspector.result
@@ -59,19 +64,6 @@ extension Environment {
             return nil
         }
         return page
-    }
-
-    private static func show(
-        _ redo: RedoInspection, _ visit: (FileEntry) throws -> Void
-    ) throws {
-        for changes in redo.changes {
-            try changes.withUnsafeBytes { bytes in
-                try RedoBuffer.visitPuts(bytes) { database, key, value in
-                    try visit(
-                        FileEntry(database: database, place: .redo, key: key, value: value))
-                }
-            }
-        }
     }
 }
 

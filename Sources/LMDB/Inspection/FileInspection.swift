@@ -11,6 +11,8 @@ package struct FileInspection: Sendable {
         case database(String)
         /// The file `redo`.
         case redo
+        /// The file `journal`.
+        case journal
     }
 
     package struct Problem: Hashable, Sendable {
@@ -36,7 +38,7 @@ package struct FileInspection: Sendable {
     package internal(set) var entries: [String: Int] = [:]
     /// Whether the meta page that was used is surely the last one.
     package internal(set) var isLastCommit = true
-    /// Whether the last commits are on disk in the file `redo` only, as after a power cut.
+    /// Whether the last commits are on disk in the file `redo` or `journal` only, as after a power cut.
     package internal(set) var needsRecovery = false
 
     package init() {}
@@ -65,6 +67,8 @@ package struct FileEntry {
         case loosePage
         /// In the file `redo`, behind the commit that was looked at.
         case redo
+        /// In the file `journal`, behind the commit that was looked at.
+        case journal
     }
 
     /// The database by its place in the names that were given; nil if it is not known.

@@ -41,6 +41,7 @@ extension FileInspector {
         var found: Set<String> = []
         for page in leaves {
             for node in page.nodes {
+                if page.isJournalPosition(node) { continue }
                 let name = String(decoding: page.key(node), as: UTF8.self)
                 guard node.flags & PageWalk.Flag.nodeTree != 0,
                     node.stored.count == MetaPage.Tree.byteCount
@@ -60,5 +61,13 @@ extension FileInspector {
         for name in names where !found.contains(name) {
             result.note(.database(name), "It is not in the list of databases.")
         }
+    }
+}
+
+extension TreePage {
+    /// Whether an entry of the list of databases says which state the data file has.
+    func isJournalPosition(_ node: Node) -> Bool {
+        node.flags == 0 && node.stored.count == JournalPosition.byteCount
+            && key(node).elementsEqual(JournalPosition.name.utf8)
     }
 }

@@ -45,6 +45,34 @@ struct RedoInspection {
     }
 }
 
+extension RedoInspection {
+    /// Shows what the changes behind the base put.
+    func show(_ visit: (FileEntry) throws -> Void) throws {
+        for changes in changes {
+            try changes.withUnsafeBytes { bytes in
+                try RedoBuffer.visitPuts(bytes) { database, key, value in
+                    try visit(
+                        FileEntry(database: database, place: .redo, key: key, value: value))
+                }
+            }
+        }
+    }
+}
+
+extension WaitingRecords {
+    /// Shows what the records put.
+    func show(_ visit: (FileEntry) throws -> Void) throws {
+        for record in records {
+            try record.visitPuts { database, entry in
+                try visit(
+                    FileEntry(
+                        database: database, place: .journal, key: entry.keyBytes,
+                        value: entry.valueBytes))
+            }
+        }
+    }
+}
+
 extension RedoRecord {
     /// Whether a valid record of an epoch and a later transaction stands behind an offset.
     static func hasLater(

@@ -1,0 +1,151 @@
+import CLMDB
+import Glibc
+import Threading
+
+/// Putting records into the data file.
+extension Journal {
+    /// Applies all records that wait, in a transaction of LMDB. Any thread that has no transaction
+    /// may call it, while the map can't change.
+    ///
+    /// - Parameter isClosing: Makes the data file complete without the journal.
+    /// - Throws: `mapFull`, `diskFull`, `io`; then the records wait on.
+    func apply(isClosing: Bool = false) throws(LMDBError) {
+        var begun: OpaquePointer?
+        let status = mdb_txn_begin(pointer, nil, 0, &begun)
+        guard status == MDB_SUCCESS, let transaction = begun else {
+            throw LMDBError(status: status, "apply the journal")
+        }
+        let number: UInt64?
+        do throws(LMDBError) {
+            number = try apply(to: transaction, isClosing: isClosing)
+        } catch {
+            mdb_txn_abort(transaction)
+            throw error
+        }
+        guard let number else {
+            mdb_txn_abort(transaction)
+            return
+        }
+        let committed = committer.commit(transaction)
+        guard committed == MDB_SUCCESS else { throw applyingFailed(committed) }
+        // A relaxed commit may be lost until the next sync.
+        if file.isSynced { words.raiseApplied(to: number) }
+        monitor.enter()
+        known?.prune(through: number)
+        if known?.isEmpty == true { known = nil }
+        monitor.leave()
+    }
+
+    /// - Returns: The state that LMDB has then; `nil` if it has that already.
+    private func apply(
+        to transaction: OpaquePointer, isClosing: Bool
+    ) throws(LMDBError) -> UInt64? {
+        var position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
+        if case .lacks(let overlay) = try fitLast(position) {
+            let status = overlay.apply(to: transaction, after: position.number)
+            guard status == MDB_SUCCESS else { throw applyingFailed(status) }
+            position.number = overlay.top
+            position.link = overlay.link
+        } else {
+            if words.applied < position.number {
+                // It was a relaxed commit, or its process died between the commit and the note of it.
+                let status = mdb_env_sync(pointer, 1)
+                guard status == MDB_SUCCESS else { throw applyingFailed(status) }
+                words.raiseApplied(to: position.number)
+            }
+            guard isClosing, position.mayHaveRecords else { return nil }
+        }
+        if isClosing { position.mayHaveRecords = false }
+        let status = position.write(in: transaction)
+        guard status == MDB_SUCCESS else { throw applyingFailed(status) }
+        return position.number
+    }
+
+    /// Puts what waits into a copy of the data file, which has no journal then.
+    ///
+    /// - Parameter transaction: The copy's first.
+    /// - Returns: LMDB's status.
+    /// - Throws: `busy` if what a copy of a read-only environment lacks was applied meanwhile.
+    func complete(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
+        let position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
+        switch try fit(position) {
+        case .complete: break
+        case .lacks(let overlay):
+            let status = overlay.apply(to: transaction, after: position.number)
+            guard status == MDB_SUCCESS else { return status }
+        case .stale:
+            // What waited when the copy began was applied before.
+            guard file.isReadOnly else { break }
+            throw LMDBError(.busy, "Another process wrote while the copy was made. Try again.")
+        }
+        return JournalPosition.remove(in: transaction)
+    }
+
+    private func applyingFailed(_ status: Int32) -> LMDBError {
+        // A write that was cut short, before the commit, is no failed call: then the disk is full.
+        let status = status == EIO && errno != EIO ? ENOSPC : status
+        let error = LMDBError(status: status, "apply the journal")
+        if !error.isAboutSpace { gate.panic() }
+        return error
+    }
+}
+
+/// When records are applied.
+extension Journal {
+    /// Tells the applier of a commit.
+    func wakeApplier() {
+        guard limits.appliesInBackground else { return }
+        if let known = monitor.inside({ known }) { applier.wake(asks: wantsApplication(known)) }
+    }
+
+    /// Whether so much waits that it has to be applied.
+    func wantsApplication(_ overlay: Overlay) -> Bool {
+        overlay.top - overlay.base >= UInt64(limits.recordsPerApplication)
+            || overlay.entryCount >= limits.entriesPerApplication
+            || overlay.link.place.offset >= file.halfBytes / 4 * 3
+    }
+
+    /// Whether the writer thread has to apply records itself after a commit.
+    var mustApplyNow: Bool {
+        guard !limits.appliesInBackground else { return false }
+        return monitor.inside { known.map { wantsApplication($0) } ?? false }
+    }
+
+    /// Applies from the applier's thread.
+    ///
+    /// - Returns: Whether something is left to do.
+    func applyInGate() throws(LMDBError) -> Bool {
+        let slot = try gate.enter()
+        defer {
+            if let slot { gate.leave(slot) } else { gate.leave() }
+        }
+        try apply()
+        return monitor.inside { known != nil }
+    }
+
+    /// Ends the applier, and makes the data file complete. The last job of the writer thread.
+    func finish() {
+        applier.close()
+        guard !file.isReadOnly else { return }
+        // What fails waits for the next who opens the environment.
+        try? { () throws(LMDBError) in
+            let slot = try gate.enter()
+            defer {
+                if let slot { gate.leave(slot) } else { gate.leave() }
+            }
+            try file.lock()
+            defer { file.unlock() }
+            try settle()
+            try apply(isClosing: true)
+        }()
+    }
+
+    /// Ends the writer thread's snapshot, before LMDB's environment closes.
+    func close() {
+        if let snapshot {
+            mdb_txn_abort(snapshot.pointee.transaction)
+            ReaderSlot.free(snapshot)
+        }
+        snapshot = nil
+    }
+}

@@ -1,0 +1,207 @@
+import CLMDB
+import Glibc
+import Threading
+
+/// What the writer thread does for a commit, in the role of the writer.
+extension Journal {
+    /// Decides whether the next commit may be a record, before anything of it is known.
+    ///
+    /// - Returns: The snapshot that it begins with, fitted, which ``endRecord(_:)`` ends; `nil` if
+    ///   it goes into the data file.
+    func beginRecord(
+        _ state: UnsafeMutablePointer<WriteState>
+    ) throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot>? {
+        guard isWanted, !file.isReadOnly else { return nil }
+        let (slot, fit) = try renewFittingSnapshot()
+        let position = slot.pointee.position
+        let overlay: Overlay? =
+            // The data file has to say that records may follow before one does.
+            if !position.mayHaveRecords {
+                nil
+            } else if case .lacks(let overlay) = fit {
+                overlay
+            } else if smallCommits >= limits.commitsBefore, file.freeBytes >= limits.freeBytesMin {
+                Overlay(at: position)
+            } else {
+                nil
+            }
+        guard let overlay else {
+            endRecord(slot)
+            return nil
+        }
+        state.pointee.overlay.pointee = overlay
+        state.pointee.draft = draft()
+        return slot
+    }
+
+    /// Memory for the changes of a record.
+    private func draft() -> RecordDraft {
+        let changeBytesMax = min(limits.changeBytesMax, 64 << 10)
+        let block = Self.block(with: JournalRecord.space(changeBytesMax), &writeBlock)
+        return RecordDraft(block: block, changeBytesMax: changeBytesMax)
+    }
+
+    func endRecord(_ slot: UnsafeMutablePointer<ReaderSlot>) {
+        mdb_txn_reset(slot.pointee.transaction)
+    }
+
+    /// Writes the record of the changes that were made, and publishes it.
+    ///
+    /// - Returns: `false` if there is no room in the file even after applying: then the commit goes into
+    ///   the data file.
+    /// - Throws: `diskFull` if nothing was changed; `io` if the outcome is unknown.
+    func commitRecord(_ state: UnsafeMutablePointer<WriteState>) throws(LMDBError) -> Bool {
+        guard let draft = state.pointee.draft else { return false }
+        let overlay = state.pointee.overlay
+        let number = overlay.pointee.top + 1
+        let space = JournalRecord.space(draft.count)
+        let record = UnsafeMutableRawBufferPointer(rebasing: draft.block.free[..<space])
+        let hash = JournalRecord.seal(
+            record, changeBytes: draft.count, number: number,
+            previous: overlay.pointee.link.chain, isSynced: file.isSynced, id: file.id)
+        guard var place = try place(for: space, behind: overlay.pointee) else { return false }
+        if file.isSynced { try syncStates(of: overlay.pointee) }
+        words.isCommitting = true
+        let reason = file.write(UnsafeRawBufferPointer(record), at: place)
+        guard reason == 0 else { throw writingFailed(reason, at: place) }
+        draft.block.take(space)
+        place.offset += space
+        overlay.pointee.end(
+            number, link: JournalLink(chain: hash, place: place), isSynced: file.isSynced,
+            in: draft.block)
+        Interleaving.point("a record is on disk")
+        publish(overlay.pointee)
+        words.isCommitting = false
+        file.ring()
+        wakeApplier()
+        return true
+    }
+
+    /// Makes sure that the state that a record follows is on disk: a relaxed process may have made it.
+    private func syncStates(of overlay: Overlay) throws(LMDBError) {
+        if overlay.isEmpty ? overlay.top <= words.applied : overlay.isTopSynced { return }
+        if !overlay.isEmpty { try file.sync() }
+        let status = mdb_env_sync(pointer, 1)
+        guard status == MDB_SUCCESS else {
+            gate.panic()
+            throw LMDBError(status: status, "sync the data file")
+        }
+        if overlay.isEmpty { words.raiseApplied(to: overlay.top) }
+    }
+
+    /// Where a record goes. Applies what waits if the other half is still needed.
+    private func place(
+        for space: Int, behind overlay: Overlay
+    ) throws(LMDBError) -> JournalPlace? {
+        let place = overlay.link.place
+        if place.offset + space <= file.halfBytes { return place }
+        guard space <= file.halfBytes else { return nil }
+        // A relaxed commit of what waits is on disk only with the second call.
+        for _ in 0..<2 where words.otherHalfEnd > words.applied { try apply() }
+        guard words.otherHalfEnd <= words.applied else { return nil }
+        words.otherHalfEnd = overlay.top
+        return place.otherHalf
+    }
+
+    /// Makes a record's overlay the known one, and its number the tail.
+    private func publish(_ overlay: Overlay) {
+        var overlay = overlay
+        monitor.enter()
+        // What was applied meanwhile is left out.
+        if let base = known?.base { overlay.prune(through: min(base, overlay.top)) }
+        known = overlay
+        words.tail = overlay.top
+        monitor.leave()
+    }
+
+    private func writingFailed(_ reason: Int32, at place: JournalPlace) -> LMDBError {
+        let isAboutSpace = reason == ENOSPC || reason == EDQUOT || reason == EFBIG
+        if isAboutSpace, file.erase(at: place) {
+            words.isCommitting = false
+            return LMDBError(errno: reason, "write", path: file.path)
+        }
+        gate.panic()
+        return LMDBError(
+            .io,
+            """
+            A commit failed and may or may not be on disk: \(String(cString: strerror(reason))). \
+            Check the disk, close the environment, open it again, and look whether the commit is \
+            there.
+            """, underlying: reason)
+    }
+}
+
+/// Commits that go into the data file, behind what waits.
+extension Journal {
+    /// What such a commit began with.
+    struct Direct {
+        /// LMDB's state.
+        let position: JournalPosition
+        /// The last state, and where its link leads.
+        let number: UInt64
+        let link: JournalLink
+    }
+
+    /// Applies what waits in a write transaction that has begun, before its own changes.
+    ///
+    /// - Returns: What it began with, and LMDB's status.
+    func beginDirect(
+        _ transaction: OpaquePointer
+    ) throws(LMDBError) -> (direct: Direct, status: Int32) {
+        let position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
+        guard case .lacks(let overlay) = try fitLast(position) else {
+            let direct = Direct(
+                position: position, number: position.number, link: position.link)
+            return (direct, MDB_SUCCESS)
+        }
+        let direct = Direct(position: position, number: overlay.top, link: overlay.link)
+        return (direct, overlay.apply(to: transaction, after: position.number))
+    }
+
+    /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.
+    func fitLast(_ position: JournalPosition) throws(LMDBError) -> Fit {
+        let fit = try fit(position)
+        if case .stale = fit { throw gap }
+        return fit
+    }
+
+    /// Writes the position that the transaction commits.
+    ///
+    /// - Parameters:
+    ///   - hasChanged: Whether it makes a new state, and doesn't just apply what waited.
+    ///   - isSmall: Whether a record could have held its changes.
+    /// - Returns: The number of the state, and LMDB's status; no number if it makes none.
+    func endDirect(
+        _ direct: Direct, _ transaction: OpaquePointer, hasChanged: Bool, isSmall: Bool
+    ) -> (number: UInt64?, status: Int32) {
+        guard hasChanged || direct.number > direct.position.number else {
+            return (nil, MDB_SUCCESS)
+        }
+        var position = direct.position
+        if hasChanged {
+            position = position.following(
+                number: direct.number + 1, after: direct.link, salt: salt)
+            smallCommits = isSmall ? smallCommits + 1 : 0
+        } else {
+            position.number = direct.number
+            position.link = direct.link
+        }
+        if isWanted, !position.mayHaveRecords, smallCommits >= limits.commitsBefore {
+            // Without the blocks, commits do as well as they can.
+            position.mayHaveRecords = (try? file.fill()) != nil
+        }
+        words.isCommitting = true
+        return (position.number, position.write(in: transaction))
+    }
+
+    /// Publishes a commit that LMDB made.
+    func published(_ number: UInt64) {
+        monitor.enter()
+        known = nil
+        // A relaxed commit may be lost until the next sync.
+        if file.isSynced { words.raiseApplied(to: number) }
+        words.tail = max(words.tail, number)
+        monitor.leave()
+        words.isCommitting = false
+    }
+}

@@ -1,0 +1,190 @@
+import CLMDB
+import Glibc
+import Threading
+
+/// Knowing the records that wait, whoever wrote them.
+extension Journal {
+    /// What a snapshot lacks to be the last state.
+    enum Fit {
+        /// Nothing.
+        case complete
+        /// The changes of records.
+        case lacks(Overlay)
+        /// The snapshot is older than the overlay: begin another one.
+        case stale
+    }
+
+    /// Tells what a snapshot lacks.
+    ///
+    /// The snapshot is there before the tail is looked at, so that no commit between the two is missed.
+    func fit(_ position: JournalPosition) throws(LMDBError) -> Fit {
+        // After a restart of the system a reader has only the records to go by.
+        let tail = words.isCurrent ? words.tail : .max
+        if tail <= position.number { return .complete }
+        return try monitor.inside { () throws(LMDBError) in
+            guard let overlay = try follow(position, to: tail) else { return .stale }
+            return overlay.top <= position.number ? .complete : .lacks(overlay)
+        }
+    }
+
+    /// Brings the known overlay up to a number, by reading the records that it lacks. Behind the
+    /// monitor.
+    ///
+    /// - Parameter tail: The greatest number stands for as many records as there are.
+    /// - Returns: An overlay that fits the position; `nil` if the position is too old, or a record
+    ///   that there should be is missing.
+    func follow(_ position: JournalPosition, to tail: UInt64) throws(LMDBError) -> Overlay? {
+        var overlay = known ?? Overlay(at: position)
+        if overlay.top < position.number { overlay = Overlay(at: position) }
+        guard overlay.base <= position.number else { return nil }
+        // Or each change would copy what the two share.
+        known = nil
+        defer { known = overlay.isEmpty ? nil : overlay }
+        while overlay.top < tail {
+            guard try read(into: &overlay) != nil else { return tail == .max ? overlay : nil }
+        }
+        return overlay
+    }
+
+    /// Adds the next record to an overlay. Behind the monitor.
+    ///
+    /// - Returns: Its bytes and place; `nil` if there is none.
+    func read(
+        into overlay: inout Overlay
+    ) throws(LMDBError) -> (bytes: UnsafeRawBufferPointer, place: JournalPlace)? {
+        let block = Self.block(with: JournalLimits.halfBytesMin, &readBlock)
+        let number = overlay.top + 1
+        guard let found = try file.read(number, following: overlay.link, into: block.free) else {
+            return nil
+        }
+        let record = UnsafeRawBufferPointer(rebasing: block.free[..<found.space])
+        block.take(found.space)
+        try JournalRecord.visitChanges(of: record) { database, entry throws(LMDBError) in
+            guard database < databaseCount else { throw JournalRecord.damaged }
+            overlay.set(entry, in: database)
+        }
+        var place = found.place
+        place.offset += found.space
+        overlay.end(
+            number, link: JournalLink(chain: found.hash, place: place),
+            isSynced: JournalRecord.Head(record).isSynced, in: block)
+        return (record, found.place)
+    }
+
+    /// A block with room, the given one if it has it.
+    static func block(with room: Int, _ block: inout JournalBlock?) -> JournalBlock {
+        if let block, block.free.count >= room { return block }
+        let new = JournalBlock(room: room)
+        block = new
+        return new
+    }
+}
+
+/// Settling what a writer left behind that died.
+extension Journal {
+    /// Makes the last state known again if a writer died in a commit. In the role of the writer.
+    func settle() throws(LMDBError) {
+        if words.isCommitting || !words.isCurrent { try adopt() }
+    }
+
+    /// Finds the last state, puts it on disk, and makes it known. In the role of the writer.
+    func adopt() throws(LMDBError) {
+        // With LMDB's writers' lock nothing is applied meanwhile.
+        var begun: OpaquePointer?
+        let status = mdb_txn_begin(pointer, nil, 0, &begun)
+        guard status == MDB_SUCCESS, let transaction = begun else {
+            throw LMDBError(status: status, "take the journal over")
+        }
+        defer { mdb_txn_abort(transaction) }
+        try adopt(
+            from: position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1))
+    }
+
+    private func adopt(from position: JournalPosition) throws(LMDBError) {
+        let isCurrent = words.isCurrent
+        if !isCurrent || position.number > words.applied {
+            // What can be seen need not be on disk.
+            let status = mdb_env_sync(pointer, 1)
+            guard status == MDB_SUCCESS else {
+                gate.panic()
+                throw LMDBError(status: status, "sync the data file")
+            }
+            words.resetApplied(to: position.number)
+        }
+        let tail = max(isCurrent ? words.tail : 0, position.number)
+        try monitor.inside { () throws(LMDBError) in
+            guard var overlay = try follow(position, to: tail) else { throw gap }
+            known = nil
+            defer { known = overlay.isEmpty ? nil : overlay }
+            var last: (bytes: UnsafeRawBufferPointer, place: JournalPlace)?
+            while let found = try read(into: &overlay) { last = found }
+            if !isCurrent, file.isSynced, try file.hasRecord(from: overlay.top + 1) { throw gap }
+            if let last {
+                // After a sync that failed, the system calls a page written that isn't.
+                let reason = file.write(last.bytes, at: last.place)
+                guard reason == 0 else {
+                    throw LMDBError(errno: reason, "write", path: file.path)
+                }
+                if !file.isSynced { try file.sync() }
+            }
+            // Nobody knows which half it was that the dead writer used.
+            words.otherHalfEnd = overlay.top
+            words.tail = max(tail, overlay.top)
+        }
+        words.makeCurrent()
+        words.isCommitting = false
+    }
+
+    /// Renews the writer thread's snapshot and finds out what it lacks, which isn't stale.
+    func renewFittingSnapshot() throws(LMDBError) -> (UnsafeMutablePointer<ReaderSlot>, Fit) {
+        var last: UInt64?
+        while true {
+            let slot = try renewSnapshot()
+            let position = slot.pointee.position
+            do throws(LMDBError) {
+                let fit = try fit(position)
+                guard case .stale = fit else { return (slot, fit) }
+                // Records are applied meanwhile; a record is missing if they weren't.
+                guard last != position.number else { throw gap }
+                last = position.number
+            } catch {
+                mdb_txn_reset(slot.pointee.transaction)
+                throw error
+            }
+            mdb_txn_reset(slot.pointee.transaction)
+        }
+    }
+
+    /// Renews the writer thread's snapshot and finds out its position.
+    private func renewSnapshot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+        let slot: UnsafeMutablePointer<ReaderSlot>
+        if let snapshot {
+            slot = snapshot
+            let status = mdb_txn_renew(slot.pointee.transaction)
+            guard status == MDB_SUCCESS else { throw LMDBError(status: status, "begin a read") }
+        } else {
+            var begun: OpaquePointer?
+            let status = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun)
+            guard status == MDB_SUCCESS, let begun else {
+                throw LMDBError(status: status, "begin a read")
+            }
+            slot = ReaderSlot.make(begun)
+            snapshot = slot
+        }
+        do throws(LMDBError) {
+            try findPosition(of: slot)
+        } catch {
+            mdb_txn_reset(slot.pointee.transaction)
+            throw error
+        }
+        return slot
+    }
+
+    /// Finds out the position of a slot's snapshot, unless it is the one of its last snapshot.
+    func findPosition(of slot: UnsafeMutablePointer<ReaderSlot>) throws(LMDBError) {
+        let last = UInt64(mdb_txn_id(slot.pointee.transaction))
+        guard slot.pointee.positionTransaction != last else { return }
+        slot.pointee.position = try position(in: slot.pointee.transaction, last: last)
+        slot.pointee.positionTransaction = last
+    }
+}

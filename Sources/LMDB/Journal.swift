@@ -1,0 +1,114 @@
+import CLMDB
+import Glibc
+import Threading
+
+/// Commits with one write of a record to the file `journal`, where LMDB needs two syncs of
+/// scattered pages. Records wait in the file and in memory (``Overlay``) until they are applied:
+/// put into the data file together, in a transaction that LMDB syncs as any other.
+///
+/// Every state has a number: each commit makes the next one, with a record or without. LMDB's
+/// content says which state it is (``JournalPosition``); that state and the records that follow
+/// without a gap are all commits. So a crash needs no repair: what is found is what was committed.
+///
+/// | lock    | what                                   | held                                      |
+/// |---------|----------------------------------------|-------------------------------------------|
+/// | role    | `flock` of the file, by all processes  | from the begin of a commit to its end     |
+/// | LMDB's  | its writers' mutex                     | while the data file is written to         |
+/// | monitor | of the process                         | while the known overlay changes           |
+///
+/// They are taken in this order. Applying takes LMDB's only.
+///
+/// 1. A record is written only when the state before it is on disk.
+/// 2. Records behind `applied` are not overwritten.
+/// 3. `tail` names states that are on disk; nothing after the write of a record can fail.
+/// 4. A reader's overlay begins at or before LMDB's position, and ends at or behind it.
+final class Journal: @unchecked Sendable {  // Protected by the monitor and the locks of the table.
+    let pointer: OpaquePointer
+    let file: JournalFile
+    let words: JournalWords
+    let limits: JournalLimits
+    let committer: Committer
+    let gate: Gate
+    let databaseCount: Int
+    /// Whether commits of this process may become records.
+    let isWanted: Bool
+    /// Part of the links behind commits without a record.
+    let salt = JournalChance.number()
+    let monitor = Monitor()
+    /// The records that wait, as far as this process knows them; `nil` if it knows of none.
+    var known: Overlay?
+    /// Where records are read to; behind the monitor.
+    var readBlock: JournalBlock?
+    /// Where records of this process are made; the writer thread's.
+    var writeBlock: JournalBlock?
+    /// What the writer thread's commits begin with.
+    var snapshot: UnsafeMutablePointer<ReaderSlot>?
+    /// The small commits in a row; the writer thread's.
+    var smallCommits = 0
+    let applier: JournalApplier
+
+    init(
+        _ pointer: OpaquePointer, _ file: JournalFile, _ options: EnvironmentOptions,
+        _ committer: Committer, _ gate: Gate
+    ) throws(LMDBError) {
+        self.pointer = pointer
+        self.file = file
+        self.committer = committer
+        self.gate = gate
+        limits = options.journal ?? JournalLimits()
+        isWanted = options.journal != nil && options.boot != nil
+        databaseCount = options.databases.count
+        applier = JournalApplier(idleMilliseconds: limits.idleMilliseconds)
+        words = try file.words(boot: options.boot)
+        applier.begin { [unowned self] in try applyInGate() }
+    }
+
+    /// The state that a transaction of LMDB begins with.
+    func position(
+        in transaction: OpaquePointer, last: UInt64
+    ) throws(LMDBError) -> JournalPosition {
+        guard let position = try JournalPosition.read(in: transaction, last: last) else {
+            throw LMDBError(
+                .damaged,
+                """
+                The data file beside '\(file.path)' doesn't know of the journal: it was replaced. \
+                If that was on purpose, close all stores there and delete 'journal'; otherwise \
+                restore the folder from a backup.
+                """)
+        }
+        guard position.journal == file.id else { throw .foreignJournal(file.path) }
+        return position
+    }
+
+    var gap: LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(file.path)' lacks a record that was committed. Restore the folder from a backup.
+            """)
+    }
+}
+
+// MARK: Opening
+
+extension Journal {
+    /// Settles what earlier processes left, at opening.
+    func takeOver() throws(LMDBError) {
+        try file.lock()
+        defer { file.unlock() }
+        try adopt()
+        wakeApplier()
+    }
+}
+
+extension LMDBError {
+    static func foreignJournal(_ path: String) -> LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(path)' belongs to another data file than the one beside it, whose last commits are \
+            in a journal that is missing. Put the right one back, or restore the folder from a \
+            backup.
+            """)
+    }
+}

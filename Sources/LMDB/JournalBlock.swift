@@ -1,0 +1,24 @@
+/// Memory that holds records, one behind the other. Overlays that point into it keep it.
+///
+/// Only one thread at a time adds to it; what is there stays as it is.
+final class JournalBlock: @unchecked Sendable {
+    /// Room for more than a hundred small records, or some of the largest.
+    static let byteCount = 512 << 10
+
+    private let bytes: UnsafeMutableRawBufferPointer
+    private(set) var used = 0
+
+    /// - Parameter room: The least room.
+    init(room: Int) {
+        bytes = .allocate(byteCount: max(Self.byteCount, room), alignment: 16)
+    }
+
+    deinit { bytes.deallocate() }
+
+    var free: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[used...])
+    }
+
+    /// Keeps the first bytes of what was free.
+    func take(_ count: Int) { used += count }
+}

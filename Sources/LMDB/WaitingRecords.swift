@@ -1,0 +1,88 @@
+/// The records that follow the last commit of a data file, read without opening the environment.
+struct WaitingRecords {
+    /// A whole record.
+    struct Record {
+        let bytes: [UInt8]
+
+        /// Shows what it puts, in order.
+        func visitPuts(_ visit: (_ database: Int, OverlayEntry) throws -> Void) throws {
+            try bytes.withUnsafeBytes { bytes in
+                var puts: [(Int, OverlayEntry)] = []
+                try JournalRecord.visitChanges(of: bytes) { database, entry in
+                    if entry.change != .delete { puts.append((database, entry)) }
+                }
+                for (database, entry) in puts { try visit(database, entry) }
+            }
+        }
+    }
+
+    private(set) var records: [Record] = []
+    /// What is wrong, as sentences.
+    private(set) var problems: [String] = []
+
+    /// Reads the records in a folder; there are none without a journal.
+    init(in folder: Folder, behind file: DataFile) throws(LMDBError) {
+        let meta = try file.newestMeta()
+        var walk = PageWalk(
+            file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
+        guard let bytes = try walk.unnamedValue(of: JournalPosition.name) else { return }
+        let known = bytes.withUnsafeBytes { JournalPosition($0, transaction: meta.transaction) }
+        guard let position = known else {
+            problems.append("The data file has a damaged position of its journal.")
+            return
+        }
+        guard
+            let journal = try JournalFile.open(in: folder, isSynced: false, isReadOnly: true),
+            journal.id == position.journal
+        else {
+            if position.mayHaveRecords {
+                problems.append("The journal with the last commits is missing.")
+            }
+            return
+        }
+        try read(journal, behind: position)
+    }
+
+    private mutating func read(
+        _ journal: JournalFile, behind position: JournalPosition
+    ) throws(LMDBError) {
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: JournalLimits.halfBytesMin, alignment: 8)
+        defer { memory.deallocate() }
+        var number = position.number + 1
+        var link = position.link
+        while let found = try journal.read(number, following: link, into: memory) {
+            records.append(Record(bytes: Array(memory[..<found.space])))
+            link = JournalLink(chain: found.hash, place: found.place)
+            link.place.offset += found.space
+            number += 1
+        }
+        // A record that came meanwhile is no later one.
+        if try journal.hasRecord(from: number),
+            try journal.read(number, following: link, into: memory) == nil
+        {
+            problems.append("A record of the file 'journal' is damaged, and later ones are not.")
+        }
+    }
+
+    /// The value of a key after its last change; `nil` if no change of it waits, and nothing in an
+    /// optional if it is deleted.
+    func change(
+        of key: [UInt8], inDatabase index: Int
+    ) throws(LMDBError) -> [UInt8]?? {
+        var last: [UInt8]??
+        for record in records {
+            let result = record.bytes.withUnsafeBytes { bytes in
+                Result { () throws(LMDBError) in
+                    try JournalRecord.visitChanges(of: bytes) { database, entry in
+                        guard database == index, entry.keyBytes.elementsEqual(key) else { return }
+                        let value = entry.change == .delete ? nil : Array(entry.valueBytes)
+                        last = .some(value)
+                    }
+                }
+            }
+            try result.get()
+        }
+        return last
+    }
+}

@@ -1,0 +1,274 @@
+import CrashStates
+import Foundation
+import Testing
+
+@testable import LMDB
+
+/// What a power cut or a kill leaves of an environment with a journal.
+@Suite(.serialized, .exclusiveFaults) struct JournalCrashTests {
+    static let before = BootID(testing: 1)
+    static let after = BootID(testing: 2)
+    static let names = ["data.mdb", "journal"]
+
+    let fixture: Fixture
+
+    init() throws { fixture = try Fixture(inMemory: true) }
+
+    /// What a history of commits left.
+    private struct History {
+        let recording: Recording
+        let limits: JournalLimits
+        let durability: Durability
+        /// The entries after each commit, from the state before the first.
+        let states: [[String: String]]
+
+        /// Marks: 2 n is the begin of commit n, 2 n + 1 its return.
+        func expected(at index: Int) -> ArraySlice<[String: String]> {
+            let marks = recording.marks(before: index)
+            let begun = marks.filter { $0 % 2 == 0 }.map { $0 / 2 + 1 }.max() ?? 0
+            let returned = marks.filter { $0 % 2 == 1 }.map { $0 / 2 + 1 }.max() ?? 0
+            return states[returned...max(begun, returned)]
+        }
+    }
+
+    private func open(
+        _ path: String, _ limits: JournalLimits, boot: BootID, _ durability: Durability = .full
+    ) throws -> Environment {
+        try fixture.openJournaled(limits, at: path) {
+            $0.boot = boot
+            $0.durability = durability
+        }
+    }
+
+    /// Makes commits of all kinds, closes and opens now and then, packs pages and gives some back.
+    /// Now and then the disk of the data file is full.
+    private func history(
+        _ generator: inout SeededGenerator, _ durability: Durability
+    ) throws -> History {
+        var limits = JournalLimits.eager(
+            apply: Int.random(in: 1...60, using: &generator),
+            inBackground: Bool.random(using: &generator))
+        limits.commitsBefore = Int.random(in: 0...3, using: &generator)
+        limits.idleMilliseconds = 3
+        var environment = try open(fixture.store, limits, boot: Self.before, durability)
+        var states: [[String: String]] = [[:]]
+        var isFull = false
+        let count = Int.random(in: 5...200, using: &generator)
+        let recording = try Recording(of: fixture.store, names: Self.names) {
+            for commit in 0..<count {
+                var entries = states[states.count - 1]
+                let changes = Self.changes(to: &entries, commit, &generator)
+                Recording.mark(2 * commit)
+                let isSaved = try Self.save(changes, environment)
+                if !isSaved {
+                    try #require(isFull, "There was no space.")
+                    entries = states[states.count - 1]
+                }
+                Recording.mark(2 * commit + 1)
+                states.append(entries)
+                switch Int.random(in: 0..<40, using: &generator) {
+                case 0 where !isFull: _ = try environment.pack()
+                case 1 where !isFull: _ = try environment.releaseAll()
+                case 2 where !isFull: _ = try environment.move(behind: 12)
+                case 3:
+                    environment.close()
+                    environment = try open(fixture.store, limits, boot: Self.before, durability)
+                    isFull = false
+                case 4: usleep(8_000)
+                case 5...7 where !isFull || Int.random(in: 0..<4, using: &generator) == 0:
+                    // Nothing can be applied for a while, and the records fill the file.
+                    isFull.toggle()
+                    Self.fill(environment, isFull)
+                default: break
+                }
+            }
+            environment.close()
+        }
+        return History(
+            recording: recording, limits: limits, durability: durability, states: states)
+    }
+
+    private enum Change: Sendable {
+        case put(String, String)
+        case delete(String)
+        case clear
+    }
+
+    /// - Returns: Whether there was space.
+    private static func save(_ changes: [Change], _ environment: Environment) throws -> Bool {
+        do {
+            try environment.save { access in
+                let database = Database(index: 0)
+                for change in changes {
+                    switch change {
+                    case .put(let key, let value): try access.put(key, value, in: database)
+                    case .delete(let key): _ = try access.delete(Array(key.utf8), in: database)
+                    case .clear: try access.clear(database)
+                    }
+                }
+            }
+            return true
+        } catch let error as LMDBError where error.code == .diskFull {
+            return false
+        }
+    }
+
+    private static func fill(_ environment: Environment, _ isFull: Bool) {
+        if isFull {
+            environment.setCommitFault { .noSpace }
+        } else {
+            environment.setCommitFault(nil)
+        }
+    }
+
+    private static func changes(
+        to entries: inout [String: String], _ commit: Int, _ generator: inout SeededGenerator
+    ) -> [Change] {
+        var changes: [Change] = []
+        for _ in 0..<Int.random(in: 1...6, using: &generator) {
+            let key = "key \(Int.random(in: 0..<60, using: &generator))"
+            switch Int.random(in: 0..<200, using: &generator) {
+            case 0:
+                entries = [:]
+                changes.append(.clear)
+            case 1..<50:
+                entries[key] = nil
+                changes.append(.delete(key))
+            default:
+                // Now and then some pages of a record, or more than it takes at once.
+                let size = Int.random(in: 0..<160, using: &generator)
+                let bytes =
+                    size == 0
+                    ? 70_000 : size < 6 ? 20_000 : Int.random(in: 0..<900, using: &generator)
+                let value = "\(commit) " + String(repeating: "x", count: bytes)
+                entries[key] = value
+                changes.append(.put(key, value))
+            }
+        }
+        return changes
+    }
+
+    /// Opens what a crash left, and checks that exactly the first commits are there, all
+    /// acknowledged ones among them, that the file is sound, and that commits go on.
+    private func check(
+        _ image: FolderImage, _ history: History, at index: Int, boot: BootID, _ story: String,
+        in name: String = "crashed"
+    ) throws {
+        let path = fixture.root + "/" + name
+        try? FileManager.default.removeItem(atPath: path)
+        try image.write(to: path)
+        var environment = try open(path, history.limits, boot: boot, history.durability)
+        var entries = try environment.entries()
+        #expect(isExpected(entries, history, at: index), "\(story)")
+        // Enough to use both halves again.
+        for number in 0..<3 {
+            let value = "\(number) " + String(repeating: "y", count: 40_000)
+            try environment.save(["after": value])
+            entries["after"] = value
+            #expect(try environment.entries() == entries, "\(story), save \(number)")
+        }
+        try environment.checkPages()
+        environment.close()
+        environment = try open(path, history.limits, boot: boot, history.durability)
+        #expect(try environment.entries() == entries, "\(story), opened again")
+        environment.close()
+    }
+
+    /// A relaxed environment may lose acknowledged commits, but never has a part of one.
+    private func isExpected(
+        _ entries: [String: String], _ history: History, at index: Int
+    ) -> Bool {
+        let expected = history.expected(at: index)
+        if history.durability == .full { return expected.contains(entries) }
+        return history.states[..<expected.endIndex].contains(entries)
+    }
+
+    /// `CRASH_STATES` says how many; 300 unless given.
+    @Test(arguments: [Durability.full, .relaxed])
+    func `whatever a power cut leaves, acknowledged commits are there and none in part`(
+        durability: Durability
+    ) throws {
+        let wanted =
+            ProcessInfo.processInfo.environment["CRASH_STATES"].flatMap { Int($0) } ?? 300
+        var count = 0
+        var seed = UInt64(
+            ProcessInfo.processInfo.environment["CRASH_SEED"].flatMap { Int($0) } ?? 1)
+        while count < wanted {
+            let tests = try JournalCrashTests()
+            var generator = SeededGenerator(seed: seed)
+            let history = try tests.history(&generator, durability)
+            for _ in 0..<min(60, wanted - count) {
+                let index = Int.random(
+                    in: 0..<history.recording.events.count, using: &generator)
+                let story = "CRASH_SEED=\(seed), state \(count), event \(index)"
+                let cut = history.recording.powerCut(at: index, using: &generator)
+                try tests.check(cut, history, at: index, boot: Self.after, story)
+                try tests.checkTwice(cut, history, at: index, &generator, story)
+                let killed = history.recording.kill(at: index)
+                try tests.check(killed, history, at: index, boot: Self.before, story + ", killed")
+                count += 3
+            }
+            seed += 1
+        }
+    }
+
+    /// Cuts the power again while the first cut is taken over.
+    private func checkTwice(
+        _ image: FolderImage, _ history: History, at index: Int,
+        _ generator: inout SeededGenerator, _ story: String
+    ) throws {
+        let path = fixture.root + "/again"
+        try? FileManager.default.removeItem(atPath: path)
+        try image.write(to: path)
+        let recording = try Recording(of: path, names: Self.names) {
+            try open(path, history.limits, boot: Self.after, history.durability).close()
+        }
+        guard !recording.events.isEmpty else { return }
+        let second = Int.random(in: 0..<recording.events.count, using: &generator)
+        let cut = recording.powerCut(at: second, using: &generator)
+        try check(
+            cut, history, at: index, boot: BootID(testing: 3), story + " then \(second)")
+    }
+
+    /// A process died while it wrote a record, which others can see, and which is not on disk. The next
+    /// process goes on behind it, and the power is cut.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `a record that was found is on disk before another one follows it`(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let limits = JournalLimits.eager(apply: 1_000, halfBytes: 2 << 20)
+        let first = try open(fixture.store, limits, boot: Self.before)
+        defer { first.close() }
+        for number in 0..<3 { try first.save(["before": "\(number)"]) }
+        let died = try Recording(of: fixture.store, names: Self.names) {
+            for number in 0..<5 { try first.save(["key \(number)": "a"]) }
+        }
+        let records = died.events.indices.filter {
+            if case .write("journal", _, let bytes, true) = died.events[$0] {
+                bytes.count == JournalRecord.pageBytes
+            } else {
+                false
+            }
+        }
+        let last = try #require(records.randomElement(using: &generator))
+        let path = fixture.root + "/second"
+        try died.kill(at: last).write(to: path)
+        var second: Environment?
+        defer { second?.close() }
+        let went = try Recording(of: path, names: Self.names) {
+            second = try open(path, limits, boot: Self.before)
+            try second?.save(["after": "b"])
+            Recording.mark(1)
+        }
+        let entries = try second?.entries()
+        let both = died.ended(at: last).followed(by: went)
+        for number in 0..<10 {
+            let cut = fixture.root + "/cut"
+            try? FileManager.default.removeItem(atPath: cut)
+            // Behind the return of the last save.
+            try both.powerCut(at: both.events.count - 1, using: &generator).write(to: cut)
+            let third = try open(cut, limits, boot: Self.after)
+            defer { third.close() }
+            #expect(try third.entries() == entries, "seed \(seed), cut \(number)")
+        }
+    }
+}

@@ -1,0 +1,480 @@
+import CFaults
+import CrashStates
+import Foundation
+import Testing
+import Threading
+
+@testable import LMDB
+
+/// Commits through the journal. One after the other, because they share the injector of faults.
+@Suite(.serialized, .exclusiveFaults) struct JournalTests {
+    let fixture: Fixture
+
+    init() throws { fixture = try Fixture(inMemory: true) }
+
+    /// Limits with which nothing is applied by itself.
+    private var patient: JournalLimits { .eager(apply: 1_000_000, halfBytes: 2 << 20) }
+
+    @Test func `small commits wait in the journal, and the data file stays as it was`() throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "0"])
+        let before = try environment.lastTransaction
+        for number in 1...50 { try environment.save(["a": "\(number)", "\(number)": "b"]) }
+        #expect(try environment.lastTransaction == before)
+        #expect(environment.waitingRecords == 50)
+        #expect(try environment.entries().count == 51)
+        #expect(try environment.entries()["a"] == "50")
+        try environment.applyJournal()
+        #expect(environment.waitingRecords == 0)
+        #expect(try environment.lastTransaction == before + 1)
+        #expect(try environment.entries()["a"] == "50")
+    }
+
+    @Test func `each commit has a greater number, with a record or without`() throws {
+        let environment = try fixture.openJournaled(.eager(apply: 5))
+        var last: UInt64 = 0
+        for number in 0..<40 {
+            let size = number % 7 == 3 ? 70_000 : 10
+            try environment.save(["a": String(repeating: "x", count: size)])
+            let commit = try environment.read { $0.access.commit }
+            #expect(commit > last)
+            last = commit
+            let begun = try environment.save { access in
+                try access.put("b", "\(number)", in: Database(index: 0))
+                return access.commit
+            }
+            #expect(begun == last)
+            last += 1
+            #expect(try environment.read { $0.access.commit } == last)
+        }
+    }
+
+    @Test func `after closing the data file is complete without the journal`() throws {
+        var environment = try fixture.openJournaled(patient)
+        for number in 0..<20 { try environment.save(["\(number)": "a"]) }
+        #expect(environment.waitingRecords > 0)
+        environment.close()
+        try FileManager.default.removeItem(atPath: fixture.journalPath)
+        environment = try fixture.openJournaled(patient)
+        #expect(try environment.entries().count == 20)
+        for number in 0..<20 { try environment.save(["again \(number)": "a"]) }
+        #expect(try environment.entries().count == 40)
+    }
+
+    @Test func `a journal that is missing with its records is noticed`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<20 { try environment.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        try FileManager.default.removeItem(atPath: path + "/journal")
+        #expect(code { _ = try fixture.openJournaled(patient, at: path) } == .damaged)
+        #expect(code { _ = try fixture.openJournaled(nil, at: path) } == .damaged)
+    }
+
+    @Test func `the journal of another data file is refused`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<5 { try environment.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        let other = fixture.root + "/other"
+        let foreign = try fixture.openJournaled(patient, at: other)
+        try foreign.save(["a": "b"])
+        foreign.close()
+        let files = FileManager.default
+        try files.removeItem(atPath: path + "/journal")
+        try files.copyItem(atPath: other + "/journal", toPath: path + "/journal")
+        #expect(code { _ = try fixture.openJournaled(patient, at: path) } == .damaged)
+    }
+
+    @Test(arguments: [false, true])
+    func `records that wait are there for the next who opens`(isReadOnly: Bool) throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<30 { try environment.save(["\(number % 9)": "\(number)"]) }
+        let entries = try environment.entries()
+        let path = try fixture.copyAsKilled()
+        // Whether the options ask for a journal or not.
+        for limits in [patient, nil] {
+            let next = try fixture.openJournaled(limits, at: path) { $0.isReadOnly = isReadOnly }
+            #expect(try next.entries() == entries)
+            #expect(next.waitingRecords > 0)
+            next.close()
+            if !isReadOnly { break }
+        }
+    }
+
+    @Test func `after a restart of the system readers look at the records alone`() throws {
+        let environment = try fixture.openJournaled(patient) { $0.boot = BootID(testing: 1) }
+        for number in 0..<30 { try environment.save(["\(number % 9)": "\(number)"]) }
+        let entries = try environment.entries()
+        let path = try fixture.copyAsKilled()
+        let reader = try fixture.openJournaled(nil, at: path) {
+            $0.isReadOnly = true
+            $0.boot = BootID(testing: 2)
+        }
+        #expect(try reader.entries() == entries)
+    }
+
+    @Test func `an environment without a journal goes on with one that it finds`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<30 { try environment.save(["\(number % 9)": "\(number)"]) }
+        let path = try fixture.copyAsKilled()
+        let plain = try fixture.openJournaled(nil, at: path)
+        try plain.save(["x": "y"])
+        #expect(plain.waitingRecords == 0)
+        #expect(try plain.entries().count == 10)
+        try plain.save(["x": "z"])
+        #expect(plain.waitingRecords == 0)
+        #expect(try plain.entries()["x"] == "z")
+    }
+
+    @Test func `a writer that knows of no journal is refused once there is one`() throws {
+        let plain = try fixture.open()
+        try plain.save(["a": "1"])
+        // The lock file is another process's as well: this is as near as one process comes to two.
+        try plain.writer.submitAndWait {
+            try plain.write { transaction in
+                let position = JournalPosition(number: 1, journal: 1)
+                #expect(position.write(in: transaction.access.transaction) == 0)
+            }
+        }
+        #expect(code { try plain.save(["a": "2"]) } == .other)
+        #expect(try plain.entries() == ["a": "1"])
+    }
+
+    @Test func `a read keeps its state while records come and are applied`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<20 { try environment.save(["\(number)": "old"]) }
+        let entries = try environment.entries()
+        let database = Database(index: 0)
+        try environment.read { transaction in
+            let commit = transaction.access.commit
+            for number in 0..<20 { try environment.saveElsewhere(["\(number)": "new"]) }
+            #expect(try transaction.access.entries(in: database) == entries)
+            try environment.applyElsewhere()
+            for number in 20..<40 { try environment.saveElsewhere(["\(number)": "new"]) }
+            #expect(try transaction.access.entries(in: database) == entries)
+            #expect(transaction.access.commit == commit)
+        }
+        #expect(try environment.entries().count == 40)
+    }
+
+    @Test func `a change that a record can't hold goes into the data file at once`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<5 { try environment.save(["\(number)": "a"]) }
+        #expect(environment.waitingRecords > 0)
+        let large = String(repeating: "x", count: 100_000)
+        try environment.save(["large": large])
+        #expect(environment.waitingRecords == 0)
+        #expect(try environment.entries().count == 6)
+        try environment.save(["b": "c"])
+        try environment.save { access in
+            try access.put("d", "e", in: Database(index: 0))
+            try access.clear(Database(index: 0))
+            try access.put("f", "g", in: Database(index: 0))
+        }
+        #expect(try environment.entries() == ["f": "g"])
+    }
+
+    @Test func `records are as long as the limits say`() throws {
+        var limits = patient
+        limits.changeBytesMax = 1_000
+        let environment = try fixture.openJournaled(limits)
+        try environment.save(["a": "b"])
+        // A change takes 8 bytes beside its key and value.
+        try environment.save(["a": String(repeating: "x", count: 991)])
+        #expect(environment.waitingRecords == 1)
+        try environment.save(["a": String(repeating: "x", count: 992)])
+        #expect(environment.waitingRecords == 0)
+    }
+
+    @Test func `lone commits don't begin a journal`() throws {
+        var limits = patient
+        limits.commitsBefore = 2
+        let environment = try fixture.openJournaled(limits)
+        try environment.save(["a": "0"])
+        #expect(try fileBytes == 8_192)
+        try environment.save(["a": "1"])
+        #expect(environment.waitingRecords == 0)
+        try environment.save(["a": "2"])
+        #expect(environment.waitingRecords == 1)
+        #expect(try fileBytes == 8_192 + 2 * limits.halfBytes)
+    }
+
+    @Test func `a disk with little space gets no journal`() throws {
+        var limits = patient
+        limits.freeBytesMin = .max
+        let environment = try fixture.openJournaled(limits)
+        for number in 0..<10 { try environment.save(["\(number)": "a"]) }
+        #expect(environment.waitingRecords == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a pause lets the records be applied`() async throws {
+        var limits = JournalLimits.eager(apply: 1_000, inBackground: true)
+        limits.idleMilliseconds = 5
+        let environment = try fixture.openJournaled(limits)
+        for number in 0..<10 { try environment.save(["\(number)": "a"]) }
+        while environment.waitingRecords > 0 { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(try environment.entries().count == 10)
+    }
+
+    @Test(arguments: [false, true])
+    func `both halves are used again and again`(inBackground: Bool) throws {
+        let environment = try fixture.openJournaled(
+            .eager(apply: 1_000_000, inBackground: inBackground))
+        for number in 0..<300 {
+            let value = String(repeating: "\(number % 10)", count: number % 11 * 3_000)
+            try environment.save(["\(number % 40)": value])
+            #expect(try environment.entries()["\(number % 40)"] == value)
+        }
+        #expect(try fileBytes == 8_192 + 2 * JournalLimits.halfBytesMin)
+    }
+
+    @Test func `saves and reads go on while records are applied all the time`() throws {
+        let environment = try fixture.openJournaled(.eager(apply: 3, inBackground: true))
+        let ended = Locked(Heard())
+        let reader = SystemThread {
+            var last = 0
+            while ended.withLock({ $0.count }) == 0 {
+                let number = try? environment.read { try Self.number(in: $0.access) }
+                guard let number, number >= last else {
+                    Issue.record("A read failed, or saw a state that never was, after \(last).")
+                    return
+                }
+                last = number
+            }
+        }
+        for number in 1...4_000 {
+            try environment.save(["last": "\(number)", "\(number % 50)": "\(number)"])
+            let found = try environment.read { try Self.number(in: $0.access) }
+            #expect(found == number)
+        }
+        ended.withLock { $0.count = 1 }
+        reader.join()
+    }
+
+    /// The number of the last of the saves, each of which has a key of the fifty; nil if the others
+    /// aren't the ones before it.
+    private static func number(in access: Access) throws -> Int? {
+        let entries = try access.entries(in: Database(index: 0))
+        guard let last = entries["last"] else { return 0 }
+        guard let last = Int(last) else { return nil }
+        for number in max(1, last - 49)...last where entries["\(number % 50)"] != "\(number)" {
+            return nil
+        }
+        return last
+    }
+
+    @Test func `appended keys have to be the last, whether their neighbours wait or not`() throws {
+        let environment = try fixture.openJournaled(patient)
+        let database = Database(index: 0)
+        func append(_ key: UInt8) -> LMDBError.Code? {
+            code { try environment.save { try $0.append([key], [1], in: database) } }
+        }
+        #expect(append(10) == nil)
+        #expect(append(20) == nil)
+        #expect(append(20) == .appendOutOfOrder)
+        try environment.applyJournal()
+        #expect(append(15) == .appendOutOfOrder)
+        #expect(append(30) == nil)
+        #expect(append(25) == .appendOutOfOrder)
+        #expect(try environment.save { try $0.delete([30], in: database) })
+        #expect(append(25) == nil)
+        try environment.applyJournal()
+        #expect(try environment.read { try $0.access.count(of: database) } == 3)
+    }
+
+    @Test func `a copy has what waits, and no journal`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<20 { try environment.save(["\(number)": "a"]) }
+        let path = fixture.root + "/copy"
+        try environment.copy(to: path)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["data.mdb"])
+        let copy = try Environment.open(at: path, options: Fixture.options())
+        #expect(try copy.entries().count == 20)
+        try copy.save(["x": "y"])
+    }
+
+    @Test func `a look at a closed folder sees what waits`() throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "1"])
+        try environment.save(["a": "2", "b": "3"])
+        let path = try fixture.copyAsKilled()
+        func peek(_ key: String) throws -> [UInt8]? {
+            try Environment.peek(
+                at: path, options: Fixture.options(), database: "one", key: key)
+        }
+        #expect(try peek("a") == Array("2".utf8))
+        #expect(try peek("b") == Array("3".utf8))
+        #expect(try peek("c") == nil)
+    }
+
+    @Test func `an inspection finds nothing wrong, and shows what waits`() throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "1"])
+        for number in 0..<5 { try environment.save(["b": "\(number)"]) }
+        let path = try fixture.copyAsKilled()
+        var waiting: [String] = []
+        let found = try Environment.inspect(at: path, names: ["one", "two"]) { entry in
+            if entry.place == .journal {
+                waiting.append(String(decoding: entry.value, as: UTF8.self))
+            }
+        }
+        #expect(found.isSound)
+        #expect(waiting == ["0", "1", "2", "3", "4"])
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `commits that become records are told to those who watch`() async throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "1"])
+        let watch = try environment.watchCommits { [heard] in heard.withLock { $0.count += 1 } }
+        defer { withExtendedLifetime(watch) {} }
+        var before = heard.withLock { $0.count }
+        while before == 0 {
+            try await Task.sleep(for: .milliseconds(1))
+            before = heard.withLock { $0.count }
+        }
+        try await Task.sleep(for: .milliseconds(20))
+        before = heard.withLock { $0.count }
+        try environment.save(["a": "2"])
+        #expect(environment.waitingRecords == 1)
+        while heard.withLock({ $0.count }) == before {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// The system tells of the write of a record, but that is before others can see the commit.
+    @Test(.timeLimit(.minutes(1)))
+    func `a commit is told to those who watch once they can see it`() async throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "1"])
+        Interleaving.hook { _ in usleep(30_000) }
+        defer { Interleaving.hook(nil) }
+        let watch = try environment.watchCommits { [heard] in
+            let value = try? environment.entries()["a"]
+            if value == "2" { heard.withLock { $0.count += 1 } }
+        }
+        defer { withExtendedLifetime(watch) {} }
+        try environment.save(["a": "2"])
+        while heard.withLock({ $0.count }) == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    private struct Heard {
+        var count = 0
+    }
+
+    private let heard = Locked(Heard())
+
+    private var fileBytes: Int {
+        get throws {
+            let status = try FileManager.default.attributesOfItem(atPath: fixture.journalPath)
+            return (status[.size] as? Int) ?? 0
+        }
+    }
+}
+
+/// Failures of the device that has the journal.
+extension JournalTests {
+    private func arm(_ call: CFaultsCall, times: Int = 1, _ reason: Int32) throws {
+        let key = try #require(try FileKey(path: fixture.journalPath))
+        CFaultsArm(dev_t(key.device), ino_t(key.inode), call, 0, Int32(times), reason)
+    }
+
+    private func begin() throws -> Environment {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "1"])
+        try environment.save(["b": "2"])
+        #expect(environment.waitingRecords == 1)
+        return environment
+    }
+
+    @Test func `a record that finds no space fails its commit alone`() throws {
+        let environment = try begin()
+        try arm(CFaultsWrite, ENOSPC)
+        #expect(code { try environment.save(["c": "3"]) } == .diskFull)
+        #expect(CFaultsDisarm() == 1)
+        #expect(try environment.entries() == ["a": "1", "b": "2"])
+        try environment.save(["d": "4"])
+        #expect(try environment.entries() == ["a": "1", "b": "2", "d": "4"])
+        environment.close()
+        #expect(
+            try fixture.openJournaled().entries() == ["a": "1", "b": "2", "d": "4"])
+    }
+
+    @Test func `a record cut short is completed, and its commit made`() throws {
+        let environment = try begin()
+        try arm(CFaultsWrite, 0)
+        try environment.save(["c": String(repeating: "x", count: 9_000)])
+        #expect(CFaultsDisarm() == 1)
+        let path = try fixture.copyAsKilled()
+        #expect(try fixture.openJournaled(at: path).entries().count == 3)
+    }
+
+    @Test func `after a record that failed every call says to open again`() throws {
+        let environment = try begin()
+        try arm(CFaultsWrite, EIO)
+        #expect(code { try environment.save(["c": "3"]) } == .io)
+        #expect(CFaultsDisarm() == 1)
+        #expect(code { try environment.save(["c": "3"]) } == .panicked)
+        #expect(code { _ = try environment.entries() } == .panicked)
+        environment.close()
+        let reopened = try fixture.openJournaled()
+        #expect(try reopened.entries() == ["a": "1", "b": "2"])
+        try reopened.save(["c": "4"])
+        #expect(try reopened.entries()["c"] == "4")
+    }
+
+    @Test func `a full disk lets saves go on until the file is full`() throws {
+        let environment = try fixture.openJournaled(.eager(apply: 5, inBackground: true))
+        try environment.save(["a": "1"])
+        environment.setCommitFault { .noSpace }
+        var saved = 0
+        let value = String(repeating: "x", count: 9_000)
+        while saved < 1_000, code({ try environment.save(["\(saved)": value]) }) == nil {
+            saved += 1
+        }
+        // Three pages each, in two halves.
+        #expect(saved == 2 * (JournalLimits.halfBytesMin / 4_096 / 3))
+        #expect(code { try environment.save(["b": value]) } == .diskFull)
+        #expect(try environment.entries().count == saved + 1)
+        environment.setCommitFault(nil)
+        try environment.save(["b": value])
+        #expect(try environment.entries().count == saved + 2)
+    }
+
+    @Test func `a record that was lost is damage, and no end of the commits`() throws {
+        let environment = try fixture.openJournaled(patient) { $0.boot = BootID(testing: 1) }
+        for number in 0..<9 { try environment.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        let file = try #require(FileHandle(forUpdatingAtPath: path + "/journal"))
+        try file.seek(toOffset: 8_192 + 3 * 4_096 + 30)
+        try file.write(contentsOf: [77, 77, 77])
+        try file.close()
+        #expect(
+            code {
+                _ = try fixture.openJournaled(patient, at: path) { $0.boot = BootID(testing: 2) }
+            }
+                == .damaged)
+    }
+}
+
+extension Environment {
+    /// Saves while the calling thread reads.
+    fileprivate func saveElsewhere(_ entries: [String: String]) throws {
+        try elsewhere { try self.save(entries) }
+    }
+
+    fileprivate func applyElsewhere() throws {
+        try elsewhere { try self.applyJournal() }
+    }
+
+    private func elsewhere(_ body: @escaping @Sendable () throws -> Void) throws {
+        let result = Locked(Outcome())
+        let thread = SystemThread { result.withLock { $0.result = Result { try body() } } }
+        thread.join()
+        try result.withLock { $0.result }?.get()
+    }
+
+    private struct Outcome {
+        var result: Result<Void, any Error>?
+    }
+}
