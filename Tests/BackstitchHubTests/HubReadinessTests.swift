@@ -82,7 +82,7 @@ struct HubReadinessTests {
 
     /// A storage on a disk without space: what changes nothing succeeds.
     private struct FullStorage: HubStorage {
-        private struct Full: StorageFullError {
+        private struct Full: StorageFailure {
             var isAboutSpace: Bool { true }
         }
 

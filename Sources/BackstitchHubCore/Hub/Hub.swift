@@ -75,7 +75,11 @@ public final class Hub: Sendable {
     /// - Throws: A failure that says who else serves it.
     package func beginServing() throws {
         try assets.beginServing()
-        storage.wakeUp { [weak self] in self?.wake($0) }
+        storage.wakeUp { [feeds] in
+            feeds.partitions
+        } _: { [weak self] in
+            self?.wake($0)
+        }
     }
 
     /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and

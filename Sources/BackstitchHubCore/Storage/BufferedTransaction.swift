@@ -31,7 +31,8 @@ package final class BufferedTransaction: HubWriting {
         func holds(_ key: HubKey) -> Bool { start <= key && key < end }
     }
 
-    package let work: RequestWork
+    /// That of whose turn it is, of those who share the transaction.
+    package private(set) var work: RequestWork
     package let isFar = true
     /// What to send: the value of each key, or nil if it is removed.
     package private(set) var writes: [HubKey: [UInt8]?] = [:]
@@ -55,6 +56,20 @@ package final class BufferedTransaction: HubWriting {
         fetch: @escaping ([KeyQuery]) throws -> [Found]
     ) {
         (self.work, self.partitions, self.fetch) = (work, partitions, fetch)
+    }
+
+    /// Runs one of several closures that share the transaction. What one that throws wrote is forgotten.
+    package func run<R>(
+        for work: RequestWork, _ body: (any HubWriting) throws -> R
+    ) rethrows -> R {
+        self.work = work
+        let before = writes
+        do {
+            return try body(self)
+        } catch {
+            writes = before
+            throw error
+        }
     }
 
     // MARK: Fetching

@@ -1,6 +1,7 @@
 import BackstitchTesting
 import Dispatch
 import Foundation
+import PostgreSQLCluster
 import Testing
 import Threading
 
@@ -13,6 +14,15 @@ import Threading
         case lmdb
         case memory
         case farMemory
+        case postgreSQL
+
+        /// Those that there can be here.
+        static var available: [Engine] {
+            allCases.filter { $0 != .postgreSQL || PostgreSQLCluster.isInstalled }
+        }
+
+        /// Whether nothing is at hand.
+        var isFar: Bool { self == .farMemory || self == .postgreSQL }
 
         /// Two storages with the same data, of which the second is closed first, and what has to be kept
         /// for as long.
@@ -25,6 +35,9 @@ import Threading
             case .memory, .farMemory:
                 let first = MemoryHubStorage(isFar: self == .farMemory)
                 return (first, MemoryHubStorage(sharing: first), nil)
+            case .postgreSQL:
+                let schema = try TemporarySchema()
+                return (try schema.storage(), try schema.storage(), nil)
             }
         }
 
@@ -33,6 +46,7 @@ import Threading
             case .lmdb: try LMDBHubStorage.temporary()
             case .memory: MemoryHubStorage()
             case .farMemory: MemoryHubStorage(isFar: true)
+            case .postgreSQL: try TemporarySchema().storage()
             }
         }
     }
@@ -50,7 +64,7 @@ import Threading
     /// A key of the first partition.
     private static let someKey = HubKey(partitions[0], behind: [0x01])
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `random programs see what the rules say`(engine: Engine) async throws {
         let seeds = ProcessInfo.processInfo.environment["STORAGE_SEEDS"].flatMap(UInt64.init) ?? 25
         for seed in 1...seeds {
@@ -59,7 +73,7 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `writes at once happen one after the other, and those that fail leave no trace`(
         engine: Engine
     ) async throws {
@@ -86,7 +100,7 @@ import Threading
         #expect(try await storage.read { try $0.value(key) } == [UInt8(count)])
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `a reader keeps its snapshot while others write`(engine: Engine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -114,7 +128,7 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `a storage that ends refuses what comes`(engine: Engine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -127,7 +141,7 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `a read is answered on a thread of the storage, also with a failure`(
         engine: Engine
     ) async throws {
@@ -147,14 +161,14 @@ import Threading
             #expect(fails ? (try? result.get()) == nil : try result.get() == [7])
         }
         let atHand = try storage.readAtHand(RequestWork()) { try $0.value(Self.someKey) }
-        #expect(atHand == (engine == .farMemory ? nil : [7]))
+        #expect(atHand == (engine.isFar ? nil : [7]))
         #expect(throws: Refused.self) {
             _ = try storage.readAtHand(RequestWork()) { _ in throw Refused() }
-            if engine == .farMemory { throw Refused() }
+            if engine.isFar { throw Refused() }
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `what others change is told, and what is written here is not`(
         engine: Engine
     ) async throws {
@@ -165,7 +179,9 @@ import Threading
             withExtendedLifetime(kept) {}
         }
         let told = Locked((count: 0, partitions: Set<Partition>()))
-        first.wakeUp { changed in
+        first.wakeUp {
+            Self.partitions
+        } _: { changed in
             told.withLock { told in
                 told.count += 1
                 for partition in Self.partitions where changed.contains(partition) {
@@ -233,7 +249,7 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `a partition is measured by itself`(engine: Engine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -245,7 +261,7 @@ import Threading
         #expect(sizes.map(\.bytes) == [100, 110, 0])
     }
 
-    @Test(arguments: Engine.allCases, Engine.allCases)
+    @Test(arguments: Engine.available, Engine.available)
     func `a partition is copied to another number, here or elsewhere`(
         engine: Engine, other: Engine
     ) async throws {
@@ -276,7 +292,7 @@ import Threading
         #expect(try await Self.entries(storage, Self.partitions[0]).count == 10)
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: Engine.available)
     func `a partition is erased bit by bit, and no other`(engine: Engine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
