@@ -132,7 +132,10 @@ struct HubReadinessTests {
             _ body: @escaping @Sendable (any HubWriting) throws -> R
         ) async throws -> R { try body(Transaction(work: work)) }
 
-        func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {}
+        func wakeUp(
+            watching: @escaping @Sendable () -> [Partition],
+            _ wake: @escaping @Sendable (ChangedPartitions) -> Void
+        ) {}
         func refuseWork() {}
         func close() {}
     }
