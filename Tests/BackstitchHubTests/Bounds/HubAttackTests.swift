@@ -260,7 +260,7 @@ struct HubAttackTests {
     }
 
     private static func rows(_ hub: MeteredHub, _ tables: HubKey.Table...) throws -> Int {
-        try hub.fixture.hub.storage.readNow { transaction in
+        try hub.fixture.hub.storage.readHere { transaction in
             try tables.reduce(0) { try $0 + transaction.count($1) }
         }
     }

@@ -1,7 +1,6 @@
 import BackstitchTesting
 import Dispatch
 import Foundation
-import PostgreSQLCluster
 import Testing
 import Threading
 
@@ -10,62 +9,14 @@ import Threading
 
 /// What a hub's storage promises, whatever it is made of.
 @Suite("Storages of a hub") struct StorageConformanceTests {
-    enum Engine: CaseIterable {
-        case lmdb
-        case memory
-        case farMemory
-        case postgreSQL
-
-        /// Those that there can be here.
-        static var available: [Engine] {
-            allCases.filter { $0 != .postgreSQL || PostgreSQLCluster.isInstalled }
-        }
-
-        /// Whether nothing is at hand.
-        var isFar: Bool { self == .farMemory || self == .postgreSQL }
-
-        /// Two storages with the same data, of which the second is closed first, and what has to be kept
-        /// for as long.
-        func pair() throws -> (any HubStorage, any HubStorage, keeping: AnyObject?) {
-            switch self {
-            case .lmdb:
-                let folder = TemporaryFolder()
-                let first = try LMDBHubStorage(at: folder.path)
-                return (first, try LMDBHubStorage(at: folder.path), folder)
-            case .memory, .farMemory:
-                let first = MemoryHubStorage(isFar: self == .farMemory)
-                return (first, MemoryHubStorage(sharing: first), nil)
-            case .postgreSQL:
-                let schema = try TemporarySchema()
-                return (try schema.storage(), try schema.storage(), nil)
-            }
-        }
-
-        func storage() throws -> any HubStorage {
-            switch self {
-            case .lmdb: try LMDBHubStorage.temporary()
-            case .memory: MemoryHubStorage()
-            case .farMemory: MemoryHubStorage(isFar: true)
-            case .postgreSQL: try TemporarySchema().storage()
-            }
-        }
-    }
-
-    private final class TemporaryFolder {
-        let path = FileManager.default.temporaryDirectory
-            .appendingPathComponent("storage-\(UUID().uuidString)").path
-
-        deinit { try? FileManager.default.removeItem(atPath: path) }
-    }
-
     private struct Refused: Error {}
 
     private static let partitions = StorageProgram.partitions
     /// A key of the first partition.
     private static let someKey = HubKey(partitions[0], behind: [0x01])
 
-    @Test(arguments: Engine.available)
-    func `random programs see what the rules say`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `random programs see what the rules say`(engine: StorageEngine) async throws {
         let seeds = ProcessInfo.processInfo.environment["STORAGE_SEEDS"].flatMap(UInt64.init) ?? 25
         for seed in 1...seeds {
             try await StorageProgram.checkOneByOne(seed: seed) { try engine.storage() }
@@ -73,9 +24,9 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.available)
+    @Test(arguments: StorageEngine.available)
     func `writes at once happen one after the other, and those that fail leave no trace`(
-        engine: Engine
+        engine: StorageEngine
     ) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -100,8 +51,8 @@ import Threading
         #expect(try await storage.read { try $0.value(key) } == [UInt8(count)])
     }
 
-    @Test(arguments: Engine.available)
-    func `a reader keeps its snapshot while others write`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a reader keeps its snapshot while others write`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         let key = Self.someKey
@@ -128,8 +79,8 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.available)
-    func `a storage that ends refuses what comes`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a storage that ends refuses what comes`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         storage.refuseWork()
@@ -141,9 +92,9 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.available)
+    @Test(arguments: StorageEngine.available)
     func `a read is answered on a thread of the storage, also with a failure`(
-        engine: Engine
+        engine: StorageEngine
     ) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -168,9 +119,9 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.available)
+    @Test(arguments: StorageEngine.available)
     func `what others change is told, and what is written here is not`(
-        engine: Engine
+        engine: StorageEngine
     ) async throws {
         let (first, second, kept) = try engine.pair()
         defer {
@@ -249,8 +200,8 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.available)
-    func `a partition is measured by itself`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a partition is measured by itself`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         try await Self.fill(storage)
@@ -261,9 +212,9 @@ import Threading
         #expect(sizes.map(\.bytes) == [100, 110, 0])
     }
 
-    @Test(arguments: Engine.available, Engine.available)
+    @Test(arguments: StorageEngine.available, StorageEngine.available)
     func `a partition is copied to another number, here or elsewhere`(
-        engine: Engine, other: Engine
+        engine: StorageEngine, other: StorageEngine
     ) async throws {
         let (storage, elsewhere) = (try engine.storage(), try other.storage())
         defer {
@@ -292,8 +243,8 @@ import Threading
         #expect(try await Self.entries(storage, Self.partitions[0]).count == 10)
     }
 
-    @Test(arguments: Engine.available)
-    func `a partition is erased bit by bit, and no other`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a partition is erased bit by bit, and no other`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         try await Self.fill(storage)
