@@ -135,8 +135,9 @@ let package = Package(
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchHub", "BackstitchRepair",
-                "BackstitchSimulation", "BackstitchTesting", "CMalloc", "CloudKitRecordService",
+                "Backstitch", "BackstitchCore", "BackstitchHub", "BackstitchHubPostgreSQL",
+                "BackstitchRepair", "BackstitchSimulation", "BackstitchTesting", "CMalloc",
+                "CloudKitRecordService",
                 "LMDB", "Threading",
             ],
             resources: [
@@ -228,7 +229,7 @@ let package = Package(
             dependencies: [
                 "BackstitchCLI", "Backstitch", "BackstitchHub", "BackstitchHubCore",
                 "BackstitchSimulation", "BackstitchTesting", "BackstitchViews", "ChildProcess",
-                "CloudKitRecordService", "LMDB", "RawConnection", "Threading",
+                "CloudKitRecordService", "LMDB", "PostgreSQLCluster", "RawConnection", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -93,7 +93,7 @@ package final class PostgreSQLCluster: Sendable {
         (
             while [ ! -e "$folder/stop" ]; do
                 as "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= \\
-                    -c max_connections=300 -c shared_buffers=64MB -c max_wal_size=256MB \\
+                    -c max_connections=1000 -c shared_buffers=64MB -c max_wal_size=256MB \\
                     >> "$folder/log" 2>&1
                 sleep 0.1
             done

@@ -6,4 +6,6 @@ struct Authentication: Sendable {
     var signed: SignedRequest?
     /// The SHA-256 of the web token of a user's request.
     var session: [UInt8]?
+    /// When the session ends, in milliseconds since 1970.
+    var end = Int64.max
 }

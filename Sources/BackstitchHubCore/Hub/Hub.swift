@@ -27,6 +27,9 @@ public final class Hub: Sendable {
     let ledger = LedgerBook()
     let sweepRound = SweepRound()
     let zoneNumbers = ZoneNumbers()
+    let authentications = AuthenticationCache()
+    /// Whether it hears what others change.
+    let isServing = Locked(false)
     private let serverURL = Locked("http://127.0.0.1")
     private let serverMetrics = Locked<[MetricSource]>([])
 
@@ -75,8 +78,9 @@ public final class Hub: Sendable {
     /// - Throws: A failure that says who else serves it.
     package func beginServing() throws {
         try assets.beginServing()
+        isServing.withLock { $0 = true }
         storage.wakeUp { [feeds] in
-            feeds.partitions
+            [.global] + feeds.partitions
         } _: { [weak self] in
             self?.wake($0)
         }

@@ -88,7 +88,7 @@ enum HubSchema {
     }
 
     /// The identity of the tables; nil if there are none.
-    private static func read(_ connection: Connection) throws -> Identity? {
+    static func read(_ connection: Connection) throws -> Identity? {
         guard try connection.roundTrip([Call(isThere)])[0].count == 1 else { return nil }
         let rows = try connection.roundTrip([Call(meta)])[0]
         guard rows.count == 1 else {

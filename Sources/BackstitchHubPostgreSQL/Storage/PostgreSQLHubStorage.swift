@@ -57,6 +57,11 @@ package final class PostgreSQLHubStorage: HubStorage {
         return try HubSchema.migrate(connection, identity: number(clock.secret(8)))
     }
 
+    /// Whether a database has the tables of a hub.
+    package static func isThere(in address: PostgreSQLAddress) throws -> Bool {
+        try HubSchema.read(Connection(address, .plain)) != nil
+    }
+
     private static func number(_ bytes: [UInt8]) -> Int64 {
         Int64(bitPattern: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }

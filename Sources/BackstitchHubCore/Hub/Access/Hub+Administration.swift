@@ -132,6 +132,8 @@ extension Hub {
             APITokenRow.key(secret), WebTokenRow.key(secret),
             ServerKeyRow.key(id: String(secret.prefix(128))),
         ]
+        // Also if nobody knows whether it was done.
+        defer { authentications.forgetAll() }
         return try await storage.write(to: [.global]) { transaction in
             var wasThere = false
             for key in keys where try transaction.value(key) != nil {

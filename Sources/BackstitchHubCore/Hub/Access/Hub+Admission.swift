@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import Threading
 import WireCrypto
 
 extension Hub {
@@ -47,7 +48,9 @@ extension Hub {
         request.readAddress()
         guard asksStorage(request, length) else { return free(request, length, nil) }
         do {
-            let facts = try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+            let facts =
+                try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+                ?? rememberedFacts(of: request)
             return facts.map { admission(of: request, length, .success($0)) }
         } catch {
             return admission(of: request, length, .failure(error))
@@ -61,11 +64,33 @@ extension Hub {
         guard asksStorage(head, length) else { return free(head, length, nil) }
         let request = head
         do {
+            let generation = authentications.generation
             let facts = try await storage.read { try self.facts(of: request, $0) }
+            remember(facts, of: request, readAt: generation)
             return admission(of: request, length, .success(facts))
         } catch {
             return admission(of: request, length, .failure(error))
         }
+    }
+
+    /// What was read a moment ago about a head with the same credentials; nothing where the hub would not
+    /// hear that they were taken back.
+    private func rememberedFacts(of request: HubRequest) -> HeadFacts? {
+        guard isServing.withLock({ $0 }), storage.tellsOfOthers, let address = request.address,
+            let key = cacheKey(of: request, address),
+            let entry = authentications.entry(key, now: steadyNow), entry.authentication.end > now
+        else { return nil }
+        return HeadFacts(authentication: entry.authentication, access: entry.access)
+    }
+
+    private func remember(_ facts: HeadFacts, of request: HubRequest, readAt generation: Int) {
+        guard let address = request.address, let key = cacheKey(of: request, address),
+            let authentication = facts.authentication,
+            facts.access != nil || address.path?.database == nil
+        else { return }
+        authentications.add(
+            AuthenticationCache.Entry(authentication: authentication, access: facts.access),
+            for: key, readAt: generation, now: steadyNow)
     }
 
     /// Whether it matters what is stored about a head.

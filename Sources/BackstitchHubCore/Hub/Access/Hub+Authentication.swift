@@ -34,6 +34,19 @@ extension Hub {
             + (webToken(of: target).map { [WebTokenRow.key($0)] } ?? [])
     }
 
+    /// By what the credentials of a request are remembered; nil of those that are looked at each time.
+    func cacheKey(of request: HubRequest, _ address: RequestAddress) -> AuthenticationCache.Key? {
+        guard let path = address.path, request.header(WireHeader.keyID) == nil,
+            ServiceNames.isRecordName(path.container),
+            let token = address.target.query["ckAPIToken"]
+        else { return nil }
+        return AuthenticationCache.Key(
+            realm: RealmRow.key(container: path.container, environment: path.environment),
+            apiToken: APITokenRow.key(token),
+            webToken: Self.webToken(of: address.target).map { WebTokenRow.key($0) },
+            database: path.database.map { "\($0)" })
+    }
+
     private static func webToken(of target: RequestTarget) -> String? {
         let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"]
         // Clients often leave the plus signs of a token as they are, which then read as blanks.
@@ -74,7 +87,8 @@ extension Hub {
             throw WireError(.authenticationRequired, "The session has ended. Sign in again.")
         }
         return Authentication(
-            realm: realm, principal: .user(row.userRecordName), session: Digest.sha256(webToken))
+            realm: realm, principal: .user(row.userRecordName), session: Digest.sha256(webToken),
+            end: row.expires)
     }
 
     /// The user of the key that signed a request, and what was signed; nil if the signature does not
