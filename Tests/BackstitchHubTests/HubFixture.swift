@@ -79,6 +79,12 @@ final class HubFixture: Sendable {
             configuration: hub.configuration, machine: .system)
     }
 
+    /// What becomes of a head, as the server has it decided.
+    func admission(of head: HubRequest, length: Int?) async -> Hub.Admission {
+        if let admission = hub.admissionAtOnce(of: head, length: length) { return admission }
+        return await hub.admission(of: head, length: length)
+    }
+
     /// Waits until devices were told of what was changed until now.
     func tellAll() async {
         while hub.notifying.count > 0 { await Task.yield() }

@@ -67,12 +67,16 @@ final class PartitionCommit {
         if hasBegun { try connection.sendOnly([Call(Self.rollback)]) }
     }
 
-    /// Writes and commits, in one round trip.
+    /// Locks the partitions, if no read did.
     ///
-    /// The locks are had before the commit is sent. So a connection that is cut leaves a transaction that
-    /// has them until it ends, and nobody finds its mark missing before.
-    func end(writing writes: [HubKey: [UInt8]?]) throws {
+    /// The locks are had before a commit is sent. So a connection that is cut leaves a transaction that has
+    /// them until it ends, and nobody finds its mark missing before.
+    func lock() throws {
         if !hasBegun { _ = try find([]) }
+    }
+
+    /// Writes and commits what the locks are had for, in one round trip.
+    func end(writing writes: [HubKey: [UInt8]?]) throws {
         var calls: [Call] = []
         // In the order of their keys, by which the index is walked.
         let sorted = writes.sorted { $0.key < $1.key }

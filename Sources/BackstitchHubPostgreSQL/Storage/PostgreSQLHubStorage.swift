@@ -242,13 +242,15 @@ package final class PostgreSQLHubStorage: HubStorage {
             try commit.end()
             return pool.giveBack(connection)
         }
-        do {
-            try commit.end(writing: transaction.writes)
-            pool.giveBack(connection)
-        } catch let error as PostgreSQLError where error.kind == .away {
-            try lookUp(mark, commit.numbers.first, partitions, after: error)
+        try commit.lock()
+        try waker.telling(Array(zip(partitions.ascending, commit.numbers))) {
+            do {
+                try commit.end(writing: transaction.writes)
+                pool.giveBack(connection)
+            } catch let error as PostgreSQLError where error.kind == .away {
+                try lookUp(mark, commit.numbers.first, partitions, after: error)
+            }
         }
-        waker.note(Array(zip(partitions.ascending, commit.numbers)))
     }
 
     /// Finds out whether a commit was made whose answer was lost.

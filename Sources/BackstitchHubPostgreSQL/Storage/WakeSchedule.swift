@@ -37,12 +37,24 @@ struct WakeSchedule {
     /// Whether there is something to tell.
     var hasNews: Bool { !changed.isEmpty }
 
-    /// Notes commits of this hub, with their numbers in the partitions.
-    mutating func note(_ commits: [(partition: Partition, number: Int64)]) {
+    /// Notes commits that this hub is about to make, with their numbers in the partitions, so that no look
+    /// takes them for those of others.
+    mutating func begin(_ commits: [(partition: Partition, number: Int64)]) {
+        for (partition, number) in commits where numbers[partition] == number - 1 {
+            numbers[partition] = number
+        }
+        // If another hub's commits came between, the next look finds them.
+    }
+
+    /// Notes how commits ended that this hub began.
+    mutating func end(_ commits: [(partition: Partition, number: Int64)], areMade: Bool) {
         for (partition, number) in commits {
-            changed.insert(partition)
-            // If another hub's commits came between, the next look finds them.
-            if numbers[partition] == number - 1 { numbers[partition] = number }
+            if areMade {
+                changed.insert(partition)
+            } else if numbers[partition] == number {
+                // The number goes to somebody else.
+                numbers[partition] = number - 1
+            }
         }
     }
 
@@ -78,21 +90,23 @@ struct WakeSchedule {
     /// is looked for.
     mutating func reconnect() {
         changed.formUnion(telling)
+        numbers = [:]
         lookSoon()
     }
 
     /// Has the next look be made at once.
     mutating func lookSoon() { lastLook = nil }
 
-    /// Notes what a look found.
+    /// Notes the numbers of the last commits that a look found, of partitions that are watched.
     ///
     /// - Returns: The partitions that others may have changed since the last look, those among them that are
     ///   new to it.
     mutating func looked(_ found: [Partition: Int64]) -> Set<Partition> {
         let changed = found.filter { partition, number in
-            numbers[partition] != number
+            numbers[partition].map { $0 < number } ?? true
         }
-        numbers = found
+        // Commits of this hub that are under way were not found yet.
+        numbers = found.merging(numbers.filter { found[$0.key] != nil }) { max($0, $1) }
         return Set(changed.keys)
     }
 

@@ -45,9 +45,18 @@ final class Waker: Sendable {
     /// Whether what others change is heard of.
     var isListening: Bool { state.withLock { $0.isListening } }
 
-    /// Notes commits, of which others are told soon.
-    func note(_ commits: [(partition: Partition, number: Int64)]) {
-        change { $0.schedule.note(commits) }
+    /// Makes commits, of which others are told soon.
+    func telling(
+        _ commits: [(partition: Partition, number: Int64)], _ commit: () throws -> Void
+    ) throws {
+        state.withLock { $0.schedule.begin(commits) }
+        do {
+            try commit()
+        } catch {
+            state.withLock { $0.schedule.end(commits, areMade: false) }
+            throw error
+        }
+        change { $0.schedule.end(commits, areMade: true) }
     }
 
     /// Begins to hear from others.
@@ -138,7 +147,7 @@ final class Waker: Sendable {
     private func look(_ listener: Listener, _ connection: Connection) throws {
         let partitions = listener.watching()
         let rows = try connection.roundTrip([Call(Self.look).adding(partitions.map(\.column))])[0]
-        var found: [Partition: Int64] = [:]
+        var found = Dictionary(partitions.map { ($0, Int64(0)) }) { first, _ in first }
         for row in 0..<rows.count {
             let partition = Partition(number: UInt64(bitPattern: try rows.number(row, 0)))
             found[partition] = try rows.number(row, 1)
