@@ -34,6 +34,8 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
         ]
         if let password = address.password { options.append(("password", password)) }
         handle = try Self.connect(options)
+        // The library would write what the server says of itself to the standard error.
+        PQsetNoticeProcessor(handle, { _, _ in }, nil)
         guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
             throw PostgreSQLError(.away, "The connection has no pipeline mode.")
         }

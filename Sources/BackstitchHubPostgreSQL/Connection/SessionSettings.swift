@@ -7,7 +7,7 @@ struct SessionSettings: Sendable {
 
     static let standard = SessionSettings(values: [
         ("lock_timeout", "5s"), ("statement_timeout", "15s"),
-        ("idle_in_transaction_session_timeout", "10s"), ("enable_seqscan", "off"),
+        ("idle_in_transaction_session_timeout", "30s"), ("enable_seqscan", "off"),
         ("enable_bitmapscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off"),
         ("enable_material", "off"), ("max_parallel_workers_per_gather", "0"), ("jit", "off"),
         ("plan_cache_mode", "force_generic_plan"),

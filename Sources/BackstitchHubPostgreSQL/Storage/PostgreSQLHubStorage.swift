@@ -13,7 +13,7 @@ package final class PostgreSQLHubStorage: HubStorage {
     /// How often a transaction is tried that others were in the way of.
     static let triesMax = 6
     /// How often the outcome of a commit is looked for. Each look waits up to five seconds for a transaction
-    /// that was left alone, which the server ends after ten.
+    /// that was left alone, which the server ends after thirty.
     static let lookupsMax = 60
     /// How long it takes from a look that failed to the next one.
     private static let lookupMilliseconds = 250

@@ -89,7 +89,7 @@ struct PostgreSQLFaultTests {
                 "host=\(try PostgreSQLCluster.shared.get().folder)", with: "host=\(proxy.folder)"))
         let storage = try PostgreSQLHubStorage(address, clock: .system, limits: HubLimits())
         defer { storage.close() }
-        // Those that wait for the server to end the session take ten seconds each.
+        // Those that wait for the server to end the session take half a minute each.
         let rounds = cut == .silently ? 1 : cut == .late ? 3 : Self.rounds
         var told: [UInt32: Told] = [:]
         for name in 0..<UInt32(rounds) {
