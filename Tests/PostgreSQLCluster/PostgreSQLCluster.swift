@@ -77,6 +77,33 @@ package final class PostgreSQLCluster: Sendable {
         if let process { _ = Glibc.kill(process, SIGKILL) }
     }
 
+    /// Kills the process of a session, after which the server ends all of them and recovers.
+    package func killSession() {
+        guard let server = process else { return }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        for process in names.compactMap({ pid_t($0) }) {
+            let folder = "/proc/\(process)"
+            let status = (try? String(contentsOfFile: folder + "/stat", encoding: .utf8)) ?? ""
+            let title = (try? String(contentsOfFile: folder + "/cmdline", encoding: .utf8)) ?? ""
+            let fields = status.split(separator: ")").last?.split(separator: " ") ?? []
+            if fields.count > 1, pid_t(fields[1]) == server, title.contains("postgres: postgres ") {
+                _ = Glibc.kill(process, SIGKILL)
+                return
+            }
+        }
+    }
+
+    /// Waits until the server takes connections.
+    package func wait() async throws {
+        guard let programs = Self.programs else { return }
+        for _ in 0..<600 {
+            let look = try ChildProcess([programs + "/pg_isready", "-q", "-h", folder])
+            if try look.wait() == .exit(code: 0) { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw Failure(message: "The server does not come back.")
+    }
+
     /// What is run with the server's settings, until it is stopped or the tests have gone.
     private static let script = """
         folder=$1 programs=$2 tests=$3

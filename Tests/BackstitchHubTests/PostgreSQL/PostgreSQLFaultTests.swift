@@ -1,7 +1,6 @@
 import BackstitchHub
 import BackstitchTesting
 import Foundation
-import Glibc
 import PostgreSQLCluster
 import Testing
 import Threading
@@ -125,12 +124,12 @@ struct PostgreSQLFaultTests {
             try await Task.sleep(for: .milliseconds(Int.random(in: 20...300, using: &generator)))
             if round % 8 == 7 {
                 cluster.kill()
-                try await Self.waitForServer(schema)
+                try await cluster.wait()
             } else if round % 8 == 3 {
-                Self.killSession(of: cluster)
-                try await Self.waitForServer(schema)
+                cluster.killSession()
+                try await cluster.wait()
             } else {
-                Self.endSessions(schema)
+                try? schema.endSessions()
             }
         }
         isOver.withLock { $0 = true }
@@ -138,41 +137,7 @@ struct PostgreSQLFaultTests {
         let results = told.withLock { $0 }
         let done = results.values.count { $0 == .done }
         #expect(done > Self.rounds, "\(results.count)")
-        try await Self.waitForServer(schema)
+        try await cluster.wait()
         try await Self.check(results, storages[0])
-    }
-
-    private static func waitForServer(_ schema: TemporarySchema) async throws {
-        for _ in 0..<600 {
-            if (try? schema.connection()) != nil { return }
-            try await Task.sleep(for: .milliseconds(50))
-        }
-        Issue.record("The server did not come back.")
-    }
-
-    /// Ends all sessions, as an operator does.
-    private static func endSessions(_ schema: TemporarySchema) {
-        let sql = """
-            SELECT pg_terminate_backend(pid)::int::int8 FROM pg_stat_activity
-            WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'
-            """
-        _ = try? schema.connection().roundTrip([Call(Statement("end", sql: sql))])
-    }
-
-    /// Kills the process of a session, after which the server ends all and recovers.
-    private static func killSession(of cluster: PostgreSQLCluster) {
-        guard let server = cluster.process else { return }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        for process in names.compactMap({ pid_t($0) }) {
-            let status =
-                (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
-            let title =
-                (try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)) ?? ""
-            let fields = status.split(separator: ")").last?.split(separator: " ") ?? []
-            if fields.count > 1, pid_t(fields[1]) == server, title.contains("postgres: postgres ") {
-                kill(process, SIGKILL)
-                return
-            }
-        }
     }
 }
