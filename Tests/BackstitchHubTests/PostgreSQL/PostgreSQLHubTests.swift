@@ -60,6 +60,15 @@ struct PostgreSQLHubTests {
         return "{\(MeteredHub.zoneID),\"operations\":[\(operations.joined(separator: ","))]}"
     }
 
+    /// The headers of a request whose answer is kept.
+    private static func named(_ name: String) -> [HubRequest.Header] {
+        [
+            HubRequest.Header(WireHeader.requestID, name),
+            HubRequest.Header(
+                WireHeader.extensions, WireExtension.header(WireExtension.allCases)),
+        ]
+    }
+
     private func waitUntil(_ isTrue: () async throws -> Bool) async throws {
         for _ in 0..<3_000 {
             if try await isTrue() { return }
@@ -74,9 +83,10 @@ struct PostgreSQLHubTests {
         // Where the zone is, and whom the credentials prove, has to be looked up once.
         _ = await send(.modifyRecords, Self.saves(1))
         // The first look at what others did may have come between.
-        try await waitUntil { await send(.currentUser, "{}").admission <= 1 }
+        try await waitUntil { await send(.currentUser, "{}").admission == 0 }
+        let misses = storage.missCount
         for count in [1, 200] {
-            let named = [HubRequest.Header(WireHeader.requestID, "name \(count)")]
+            let named = Self.named("name \(count)")
             _ = await send(.lookupRecords, "{\(MeteredHub.zoneID),\"records\":[]}")
             let modify = await send(.modifyRecords, Self.saves(count), headers: named)
             #expect(modify.status == 200 && modify.admission == 0 && modify.request == 2)
@@ -95,13 +105,13 @@ struct PostgreSQLHubTests {
                 #expect(cost.admission == 0, "\(endpoint)")
             }
         }
-        #expect(storage.missCount == 0)
+        #expect(storage.missCount == misses)
     }
 
     @Test func `a request that comes again at another hub gets its first answer`() async throws {
         let other = try await makeOther()
         defer { other.close() }
-        let named = [HubRequest.Header(WireHeader.requestID, "once")]
+        let named = Self.named("once")
         let first = await send(.modifyRecords, Self.saves(3, "create"), headers: named)
         let second = await send(.modifyRecords, Self.saves(3, "create"), headers: named, to: other)
         #expect(first.status == 200 && second.status == 200 && first.body == second.body)
@@ -124,8 +134,8 @@ struct PostgreSQLHubTests {
     }
 
     @Test func `a hub that does not hear of others looks at credentials each time`() async throws {
-        // It does not listen.
-        for _ in 0..<3 { #expect(await send(.currentUser, "{}").admission == 1) }
+        // It does not listen. Whose the database is takes another round trip.
+        for _ in 0..<3 { #expect(await send(.currentUser, "{}").admission == 2) }
         try fixture.hub.beginServing()
         try await waitUntil { storage.tellsOfOthers }
         try await waitUntil { await send(.currentUser, "{}").admission == 0 }
