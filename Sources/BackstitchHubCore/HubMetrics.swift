@@ -41,7 +41,7 @@ final class HubMetrics: Sendable {
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
     /// What was counted.
-    func families(waitingCouriers: Int, storageMisses: Int) -> [MetricFamily] {
+    func families(waitingCouriers: Int, _ storage: any HubStorage) -> [MetricFamily] {
         let state = state.withLock { $0 }
         var requests = MetricFamily(
             .counter, "backstitch_hub_requests_total",
@@ -67,7 +67,10 @@ final class HubMetrics: Sendable {
                 state.untoldRequests),
             counter(
                 "storage_misses_total",
-                "Reads of which a storage that is far away was not told before.", storageMisses),
+                "Reads of which a storage that is far away was not told before.",
+                storage.missCount),
+            counter(
+                "storage_round_trips_total", "Round trips to a database.", storage.roundTripCount),
             MetricFamily(
                 .gauge, "backstitch_hub_couriers_waiting", "Long polls that wait.",
                 waitingCouriers),

@@ -37,8 +37,10 @@ import Testing
     /// `DATABASE_KILLS` sets how often something is killed.
     @Test(
         .timeLimit(.minutes(60)),
-        .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
-    func `so it is with two hubs on one database, of which each, sessions and the server are killed`()
+        .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all")
+    )
+    func
+        `so it is with two hubs on one database, of which each, sessions and the server are killed`()
         async throws
     {
         let kills = ProcessInfo.processInfo.environment["DATABASE_KILLS"].flatMap(Int.init) ?? 8

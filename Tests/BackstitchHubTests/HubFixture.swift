@@ -50,7 +50,8 @@ final class HubFixture: Sendable {
                 }
             })
         hub = try await Hub(
-            storage: storage ?? StorageEngine.chosen.storage(Self.patient), files: FolderFiles(folder: folder.path),
+            storage: storage ?? StorageEngine.chosen.storage(Self.patient),
+            files: FolderFiles(folder: folder.path),
             configuration: configuration, machine: .system)
         try await hub.makeContainer(Self.container, environment: "development")
         apiToken = try await hub.makeAPIToken(Self.container, environment: "development")

@@ -1,6 +1,7 @@
 import ChildProcess
 import Foundation
 package import Glibc
+import Synchronization
 
 /// A PostgreSQL server of the tests' own, in a temporary folder, that listens at a socket of that folder and
 /// nowhere else. It keeps what it commits, as one in service does.
@@ -39,6 +40,7 @@ package final class PostgreSQLCluster: Sendable {
     /// The folder of its socket and its data.
     package let folder: String
     private let keeper: ChildProcess
+    private let hasStopped = Atomic(false)
 
     /// The address of its one database, for its one role.
     package var address: String { "host=\(folder) dbname=postgres user=postgres" }
@@ -61,7 +63,9 @@ package final class PostgreSQLCluster: Sendable {
 
     deinit { stop() }
 
-    private func stop() {
+    /// Ends the server for good.
+    package func stop() {
+        guard !hasStopped.exchange(true, ordering: .relaxed) else { return }
         _ = FileManager.default.createFile(atPath: folder + "/stop", contents: nil)
         _ = try? keeper.wait()
     }

@@ -112,6 +112,17 @@ import Testing
         #expect(found == [])
     }
 
+    @Test func `what speaks to libpq is one module, which the command alone links`() throws {
+        let found = Self.sources(besides: ["BackstitchHubPostgreSQL"]).flatMap { file in
+            file.imports.contains("CPostgreSQL") ? [file.path] : []
+        }
+        #expect(found == [])
+        let text = try #require(SourceFile(path: "Package.swift")).text
+        let linking = try Manifest(text).targets
+            .filter { $0.dependencies.contains("BackstitchHubPostgreSQL") }.map(\.name)
+        #expect(linking.sorted() == ["BackstitchCLI", "BackstitchHubTests"])
+    }
+
     @Test func `what speaks to LMDB is the module LMDB`() {
         let found = Self.sources(besides: ["LMDB"]).flatMap { file in
             file.imports.contains("CLMDB") ? [file.path] : []

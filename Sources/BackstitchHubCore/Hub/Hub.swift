@@ -125,7 +125,7 @@ public final class Hub: Sendable {
     /// All that is counted.
     package var metricFamilies: [MetricFamily] {
         metrics.families(
-            waitingCouriers: couriers.waiterCount, storageMisses: storage.missCount)
+            waitingCouriers: couriers.waiterCount, storage)
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
     }
 

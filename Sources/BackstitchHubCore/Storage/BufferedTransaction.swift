@@ -254,7 +254,8 @@ package final class BufferedTransaction: HubWriting {
 
     /// The keys of a part between two, with what was written, ascending.
     private func keys(of part: Part, from start: HubKey, to end: HubKey) -> [HubKey] {
-        let stored = part.keys[part.keys.firstIndex(atOrAfter: start)..<part.keys.firstIndex(atOrAfter: end)]
+        let stored = part.keys[
+            part.keys.firstIndex(atOrAfter: start)..<part.keys.firstIndex(atOrAfter: end)]
         let written = writtenKeys[
             writtenKeys.firstIndex(atOrAfter: start)..<writtenKeys.firstIndex(atOrAfter: end)]
         return Array(stored).merged(with: written)

@@ -76,6 +76,9 @@ package protocol HubStorage: Sendable {
     /// How many keys and ranges were read that nobody told of, each of which took a round trip.
     var missCount: Int { get }
 
+    /// How many round trips reads and writes waited for.
+    var roundTripCount: Int { get }
+
     /// Has all fail that wait, and those that come: the hub ends.
     func refuseWork()
 
@@ -85,6 +88,8 @@ package protocol HubStorage: Sendable {
 
 extension HubStorage {
     package var missCount: Int { 0 }
+
+    package var roundTripCount: Int { 0 }
 
     package var tellsOfOthers: Bool { true }
 

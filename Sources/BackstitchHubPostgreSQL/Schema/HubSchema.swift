@@ -18,7 +18,8 @@ enum HubSchema {
 
     private static let isThere = Statement(
         "isThere", sql: "SELECT 1::int8 WHERE to_regclass('backstitch_meta') IS NOT NULL")
-    private static let meta = Statement("meta", sql: "SELECT version, identity FROM backstitch_meta")
+    private static let meta = Statement(
+        "meta", sql: "SELECT version, identity FROM backstitch_meta")
     private static let safety = Statement(
         "safety", sql: "SELECT 1::int8 WHERE current_setting('fsync')::bool")
     // The number is of no meaning, and Backstitch's own.

@@ -35,7 +35,8 @@ enum EntryQuery {
     static let namedByValue = named("namedByValue", "$6 || r.v", isReverse: false)
     static let namedByKey = named("namedByKey", "$6 || substr(r.k, $7::int)", isReverse: false)
     static let lastNamedByValue = named("lastNamedByValue", "$6 || r.v", isReverse: true)
-    static let lastNamedByKey = named("lastNamedByKey", "$6 || substr(r.k, $7::int)", isReverse: true)
+    static let lastNamedByKey = named(
+        "lastNamedByKey", "$6 || substr(r.k, $7::int)", isReverse: true)
 
     /// All of them.
     static let all = [

@@ -64,7 +64,7 @@ final class PartitionCommit {
 
     /// Ends a transaction that writes nothing; nobody waits for it.
     func end() throws {
-        if hasBegun { try connection.sendOnly([Call(Self.rollback)]) }
+        try connection.sendOnly([Call(Self.rollback)])
     }
 
     /// Locks the partitions, if no read did.

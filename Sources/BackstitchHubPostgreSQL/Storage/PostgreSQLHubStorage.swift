@@ -68,7 +68,6 @@ package final class PostgreSQLHubStorage: HubStorage {
 
     package var missCount: Int { counts.withLock { $0.misses } }
 
-    /// How many round trips reads and writes have waited for.
     package var roundTripCount: Int { counts.withLock { $0.roundTrips } }
 
     package var tellsOfOthers: Bool { waker.isListening }
@@ -190,7 +189,9 @@ package final class PostgreSQLHubStorage: HubStorage {
         lane.commit(first, jobsMax: Self.writesPerCommitMax) { writes in
             try attempt(&writes, partitions)
         } verdict: { error, count in
-            guard let error = error as? PostgreSQLError else { return count > 1 ? .separate : .fail }
+            guard let error = error as? PostgreSQLError else {
+                return count > 1 ? .separate : .fail
+            }
             if error.mayPass, tries < Self.triesMax {
                 pool.forgetIdle()
                 Self.pause(milliseconds: 5 << tries)
@@ -238,11 +239,12 @@ package final class PostgreSQLHubStorage: HubStorage {
             }
             if let failure = commit.failure { throw failure }
         }
+        // Also if there is nothing to read or to write, so that whoever probes hears of the server.
+        try commit.lock()
         if transaction.writes.isEmpty {
             try commit.end()
             return pool.giveBack(connection)
         }
-        try commit.lock()
         try waker.telling(Array(zip(partitions.ascending, commit.numbers))) {
             do {
                 try commit.end(writing: transaction.writes)
@@ -273,7 +275,8 @@ package final class PostgreSQLHubStorage: HubStorage {
         case .notMade: throw error
         case .unknown, nil:
             throw PostgreSQLError(
-                .unknownOutcome, "It is not known whether a commit was made: "
+                .unknownOutcome,
+                "It is not known whether a commit was made: "
                     + (outcome == nil ? "the server is away." : "too many came after it."))
         }
     }

@@ -70,6 +70,7 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
                 monitor.enter()
                 // The next lane has its turn, and then this one.
                 ready.append(partitions)
+                if ready.count > 1, idle > 0 { monitor.signal() }
             } else {
                 lanes[partitions] = nil
             }

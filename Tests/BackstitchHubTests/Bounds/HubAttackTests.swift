@@ -443,8 +443,10 @@ struct HubAttackTests {
         let limits = HubLimits()
         let call = fixture.target(.modifyRecords, as: fixture.ada)
         #expect(await bytesMax(call) == limits.bodyBytes)
-        #expect(await bytesMax(fixture.target(.queryRecords, as: fixture.ada)) == limits.callBodyBytes)
-        #expect(await bytesMax(fixture.target(.queryRecords, in: .public)) == limits.anonymousBodyBytes)
+        #expect(
+            await bytesMax(fixture.target(.queryRecords, as: fixture.ada)) == limits.callBodyBytes)
+        #expect(
+            await bytesMax(fixture.target(.queryRecords, in: .public)) == limits.anonymousBodyBytes)
         #expect(await bytesMax(fixture.target(.queryRecords)) == nil)
         #expect(await bytesMax(call.replacing("ckAPIToken=", with: "ckAPIToken=x")) == nil)
         #expect(await bytesMax(call, [HubRequest.Header(WireHeader.keyID, "none")]) == nil)

@@ -18,7 +18,9 @@ struct ConformanceCheck: Sendable, CustomTestStringConvertible {
 /// What the protocol says, checked on JSON alone.
 @Suite("The hub follows the protocol")
 struct HubConformanceTests {
-    private static let engines = StorageEngine.available.filter { [.lmdb, .postgreSQL].contains($0) }
+    private static let engines = StorageEngine.available.filter {
+        [.lmdb, .postgreSQL].contains($0)
+    }
 
     @Test(arguments: ConformanceCheck.records, engines)
     func `records and their types`(check: ConformanceCheck, engine: StorageEngine) async throws {
@@ -36,7 +38,9 @@ struct HubConformanceTests {
     }
 
     @Test(arguments: ConformanceCheck.notifications, engines)
-    func `subscriptions and notifications`(check: ConformanceCheck, engine: StorageEngine) async throws {
+    func `subscriptions and notifications`(check: ConformanceCheck, engine: StorageEngine)
+        async throws
+    {
         try await check.run(ConformanceWorld(engine))
     }
 

@@ -3,7 +3,8 @@ import Testing
 @testable import BackstitchHubPostgreSQL
 
 @Suite("Addresses of databases") struct PostgreSQLAddressTests {
-    @Test func `a URI and keywords are addresses, and their name has no more than host and database`()
+    @Test
+    func `a URI and keywords are addresses, and their name has no more than host and database`()
         throws
     {
         for text in [

@@ -162,5 +162,9 @@ struct PostgreSQLHubTests {
                 return status == 200
             }
         }
+        let ready = HubRequest(method: "GET", target: "/ready")
+        #expect(await fixture.hub.respond(to: ready).status == 200)
+        cluster.stop()
+        try await waitUntil { await fixture.hub.respond(to: ready).status == 503 }
     }
 }

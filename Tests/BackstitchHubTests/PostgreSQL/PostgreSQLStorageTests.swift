@@ -176,7 +176,8 @@ struct PostgreSQLStorageTests {
     // MARK: Order
 
     /// Writers are held between the lock and the commit while readers page through the feed.
-    @Test func `a reader that goes on where it was misses nothing that commits late`() async throws {
+    @Test func `a reader that goes on where it was misses nothing that commits late`() async throws
+    {
         let schema = try TemporarySchema()
         let storages = [try schema.storage(), try schema.storage()]
         defer { for storage in storages { storage.close() } }

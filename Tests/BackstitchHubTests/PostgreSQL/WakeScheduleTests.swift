@@ -66,7 +66,8 @@ import Testing
     @Test func `more partitions than a notification takes are told as all`() {
         for (count, isAll) in [(400, false), (401, true)] {
             var schedule = WakeSchedule(sender: .min)
-            schedule.end((1...UInt64(count)).map { (Partition(number: .max - $0), 1) }, areMade: true)
+            schedule.end(
+                (1...UInt64(count)).map { (Partition(number: .max - $0), 1) }, areMade: true)
             guard case .tell(let text) = schedule.next(now: 0, isWatching: false) else {
                 Issue.record("Nothing is told.")
                 continue

@@ -81,7 +81,8 @@ final class WireWorld {
             let speeches = WireSpeech.allCases
             let speech = speeches[Int(generator.next() % UInt64(speeches.count))]
             let client = FaultyClient(
-                clients[index % clients.count], clock: clock, seed: generator.next(), chance: chance, speech: speech
+                clients[index % clients.count], clock: clock, seed: generator.next(),
+                chance: chance, speech: speech
             ) { request in
                 guard request.url.contains("/records/modify") else { return }
                 // What can't be seen is found missing at the end.
