@@ -125,7 +125,8 @@ public final class Hub: Sendable {
     /// All that is counted.
     package var metricFamilies: [MetricFamily] {
         metrics.families(
-            waitingCouriers: couriers.waiterCount, storage)
+            waitingCouriers: couriers.waiterCount, storageMisses: storage.missCount,
+            storageRoundTrips: storage.roundTripCount)
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
     }
 
