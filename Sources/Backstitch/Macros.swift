@@ -79,6 +79,17 @@ public macro Relationship<Target: Entity, Reference: RecordReference>(
 public macro Relationship(onDelete rule: DeleteRule) =
     #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
+/// Not available: the delete rule is written at the reference, and the inverse at the to-many.
+@available(
+    *, unavailable,
+    message:
+        "write '@Relationship(inverse: \\Child.parent) var children: ToMany<Child>' here, and the rule at the reference of the other entity: '@Relationship(onDelete: .cascade) var parent: Parent.ID?'"
+)
+@attached(peer)
+public macro Relationship<Target, Reference>(
+    deleteRule rule: DeleteRule = .nullify, inverse: KeyPath<Target, Reference>
+) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
+
 /// Computes a to-many property; `@Entity` puts it where `@Relationship(inverse:)` stands.
 ///
 /// Write `@Relationship(inverse:)`: this one checks nothing.

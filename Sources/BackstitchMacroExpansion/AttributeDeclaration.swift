@@ -18,8 +18,12 @@ struct AttributeDeclaration {
     var originalName: String?
     /// The name of its field on the service, if that is another one, as a literal.
     var serviceName: String?
+    /// The name of its field, as a literal.
+    var fieldLiteral: String { serviceName ?? originalName ?? "\"\(name)\"" }
     /// For a value that is stored as JSON: the type without `?`.
     var codedType: String?
+    /// Whether the type is spelled as the id of an entity.
+    var isReference = false
     /// Whether nil is a value of the type.
     var isOptional = false
     /// The initial value, which stands in where a row lacks the attribute.

@@ -43,7 +43,8 @@ struct EntityExpansion {
 
     private func attributeSchema(_ attribute: AttributeDeclaration) -> String {
         var text =
-            "Backstitch.AttributeSchema(\(attribute.name.literal), \(storedType(attribute)).self"
+            "Backstitch.AttributeSchema(\(attribute.name.literal), "
+            + (attribute.isReference ? "reference: " : "") + "\(storedType(attribute)).self"
         if !attribute.options.isEmpty {
             text += ", options: [\(attribute.options.map { "." + $0 }.joined(separator: ", "))]"
         }

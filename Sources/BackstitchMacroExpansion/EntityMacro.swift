@@ -45,9 +45,9 @@ extension EntityMacro {
         guard declaration.is(StructDeclSyntax.self),
             let variable = member.as(VariableDeclSyntax.self), !variable.isStatic,
             let binding = variable.bindings.first, binding.initializer == nil,
-            binding.accessorBlock == nil, binding.typeAnnotation?.type.toManyTarget != nil,
+            binding.accessorBlock == nil, let target = binding.typeAnnotation?.type.toManyTarget,
             let inverse = variable.attributes.named("Relationship").lazy
-                .compactMap({ $0.argument("inverse") }).first
+                .compactMap({ $0.argument("inverse") }).first, inverse.isKeyPath(from: target)
         else { return [] }
         return ["@Backstitch._Inverse(\(literal: inverse.trimmedDescription))"]
     }

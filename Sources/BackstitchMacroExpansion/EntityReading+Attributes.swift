@@ -40,13 +40,14 @@ extension EntityReading {
         let wrapped = syntax.unparenthesized.wrappedType
         attribute.isOptional = wrapped != nil
         if wrapped == nil { attribute.takeDefault(property.initializer) }
+        if case .reference = spelling { attribute.isReference = !isCoded }
         if isCoded { attribute.codedType = (wrapped ?? syntax).trimmedDescription }
         attribute.options = options.filter { $0 != "codable" }
         attribute.originalName = readOriginalName(property)
         attribute.serviceName = readServiceName(property, options: options)
         reportNeeds(of: attribute, syntax, spelling, property)
         attribute.deleteRule = readRule(property, syntax, spelling)
-        append(attribute)
+        append(attribute, at: property.identifier)
     }
 
     private mutating func readToMany(_ property: StoredProperty, target: TypeSyntax) {
@@ -94,17 +95,11 @@ extension EntityReading {
 
     /// Notes an inverse that can't be a reference of the entity at the other end.
     private mutating func reportInverse(_ inverse: ExprSyntax, target: TypeSyntax) {
-        guard let keyPath = inverse.as(KeyPathExprSyntax.self), let root = keyPath.root else {
+        guard let root = inverse.as(KeyPathExprSyntax.self)?.root else {
             let problem = Problem.inverseNeedsKeyPath(target: target.trimmedDescription)
             return report(problem, at: inverse)
         }
-        // A nested entity, `\Outer.Inner.reference`, parses as the root `Outer` and two components.
-        let names =
-            [root.lastName]
-            + keyPath.components.dropLast().map {
-                $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainText
-            }
-        if !names.contains(target.lastName) {
+        if !inverse.isKeyPath(from: target) {
             let problem = Problem.inverseOfOther(
                 root: root.trimmedDescription, target: target.trimmedDescription)
             report(problem, at: root)
@@ -122,9 +117,10 @@ extension EntityReading {
         case .unsupported where isCoded:
             return true
         case .unsupported:
+            let integer = type.unsupportedInteger.map { type.replacing(with: $0) }
             report(
                 .unsupportedType(type.trimmedDescription), at: type,
-                fixIts: [property.variable.addingOption(".codable")])
+                fixIts: [integer ?? property.variable.addingOption(".codable")])
         case .implicitlyUnwrapped(let wrapped):
             report(
                 .implicitlyUnwrapped(wrapped), at: type,

@@ -92,6 +92,7 @@ extension EntityReading {
             return nil
         }
         if literal == property.name { report(.originalNameIsName(literal), at: value) }
+        if !literal.isServiceName { report(.nameNotAllowed(literal), at: value) }
         return value.trimmedDescription
     }
 
@@ -106,6 +107,7 @@ extension EntityReading {
             report(.serviceNameNotLiteral, at: value)
             return nil
         }
+        if !literal.isServiceName { report(.nameNotAllowed(literal), at: value) }
         if let original = marks.lazy.compactMap({ $0.argument("originalName") }).first {
             report(.serviceNameAndOriginalName, at: original)
         } else if options.contains("localOnly") || isWithoutExchange(options) {
@@ -170,5 +172,18 @@ extension AttributeDeclaration {
         defaultValue = initializer?.trimmedDescription
         isDefaultLiteral = initializer?.isPlainLiteral ?? false
         isDefaultConstant = initializer?.isConstant ?? false
+    }
+}
+
+extension String {
+    /// Whether the service allows the name, as CloudKit's reference says of field names.
+    fileprivate var isServiceName: Bool {
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        func isLetter(_ byte: UInt8) -> Bool { letters.contains(byte | 0x20) }
+        guard let first = utf8.first, isLetter(first), utf8.count <= 255 else { return false }
+        return utf8.allSatisfy {
+            isLetter($0) || digits.contains($0) || $0 == UInt8(ascii: "_")
+        }
     }
 }

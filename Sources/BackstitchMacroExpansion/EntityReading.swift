@@ -175,7 +175,12 @@ struct EntityReading {
         }
     }
 
-    mutating func append(_ attribute: AttributeDeclaration) { entity.attributes.append(attribute) }
+    /// Adds an attribute; notes a field that another one has already.
+    mutating func append(_ attribute: AttributeDeclaration, at node: some SyntaxProtocol) {
+        let other = entity.attributes.first { $0.fieldLiteral == attribute.fieldLiteral }
+        if let other { report(.sameField(attribute.name, other: other.name), at: node) }
+        entity.attributes.append(attribute)
+    }
 
     mutating func append(_ relationship: ToManyDeclaration) { entity.toMany.append(relationship) }
 }

@@ -31,6 +31,8 @@ enum Problem: DiagnosticMessage, Hashable {
     case serviceNameOfLocalOnly(String)
     case transientNeedsValue(String)
     case transientHasOptions(String)
+    case nameNotAllowed(String)
+    case sameField(String, other: String)
     case originalNameNotLiteral
     case originalNameIsName(String)
     case ruleNeedsReference(String)
@@ -119,6 +121,12 @@ enum Problem: DiagnosticMessage, Hashable {
             "'\(name)' is not stored, so every read gives it its initial value. Write one."
         case .transientHasOptions(let name):
             "'\(name)' is not stored, so nothing else can be said of it. Leave '.transient' alone."
+        case .nameNotAllowed(let name):
+            "The service does not allow the name '\(name)'. Begin with a letter, and use ASCII "
+                + "letters, digits and underscores, 255 at most."
+        case .sameField(let name, let other):
+            "'\(name)' has the same field as '\(other)'. Give one of them another 'serviceName' or "
+                + "'originalName'."
         case .originalNameNotLiteral:
             "Write the original name as a string literal that is not empty."
         case .originalNameIsName(let name):

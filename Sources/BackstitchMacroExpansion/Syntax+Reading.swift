@@ -66,6 +66,31 @@ extension TypeSyntax {
 
     /// The `T` of `ToMany<T>`.
     var toManyTarget: TypeSyntax? { lastName == "ToMany" ? genericArguments.first : nil }
+
+    /// For an integer type that can't be stored: the one that can, with the same `?`.
+    var unsupportedInteger: String? {
+        let integers: Set = ["Int8", "UInt", "UInt8", "UInt16", "UInt32", "UInt64"]
+        guard let wrapped = unparenthesized.wrappedType else {
+            return lastName.map(integers.contains) == true ? "Int64" : nil
+        }
+        return wrapped.unsupportedInteger.map { $0 + "?" }
+    }
+}
+
+extension ExprSyntax {
+    /// Whether this is a key path that begins with a type.
+    func isKeyPath(from target: TypeSyntax) -> Bool {
+        guard let keyPath = self.as(KeyPathExprSyntax.self), let root = keyPath.root else {
+            return false
+        }
+        // A nested type, `\Outer.Inner.reference`, parses as the root `Outer` and two components.
+        let names =
+            [root.lastName]
+            + keyPath.components.dropLast().map {
+                $0.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainText
+            }
+        return names.contains(target.lastName)
+    }
 }
 
 extension VariableDeclSyntax {

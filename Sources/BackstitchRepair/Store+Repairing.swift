@@ -27,7 +27,7 @@ extension Store {
             diagnosis.stoppedWriter = stoppedWriter
             guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
             let place = try Environment.temporary(
-                options: Store.options(configuration, durability: .relaxed))
+                options: EnvironmentOptions(of: configuration, durability: .relaxed))
             defer { place.close() }
             do {
                 diagnosis.salvage = try StoreExamination.salvage(

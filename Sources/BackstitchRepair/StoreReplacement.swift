@@ -58,7 +58,7 @@ enum StoreReplacement {
         _ draft: String, from directory: String, _ extent: StoreExamination.DamageExtent,
         _ configuration: StoreConfiguration, setAside: @escaping SalvageBuilder.SetAside
     ) throws -> SalvageReport {
-        var options = Store.options(configuration, durability: .relaxed)
+        var options = EnvironmentOptions(of: configuration, durability: .relaxed)
         options.usesRedoFile = false
         let target = try Environment.open(at: draft, options: options)
         defer { target.close() }

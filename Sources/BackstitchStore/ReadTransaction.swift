@@ -2,13 +2,11 @@ public import BackstitchCore
 public import BackstitchLog
 
 /// One moment of a store, to read from. Valid inside the closure of `read` only.
-public struct ReadTransaction: ~Copyable {
-    @usableFromInline package let reader: TableReader
-    @usableFromInline let types: TypeTable
+public struct ReadTransaction: RecordReading, ~Copyable {
+    public let _source: _ReadSource
 
     init(reader: TableReader, types: TypeTable) {
-        self.reader = reader
-        self.types = types
+        _source = _ReadSource(reader: reader, types: types)
     }
 
     /// The sequence of the last operation; 0 in an empty store.

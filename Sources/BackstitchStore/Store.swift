@@ -18,21 +18,13 @@ public final class Store: Sendable {
     let shared: SharedState
     /// Whether this may synchronise the store.
     let syncLease = SyncLeaseHolder()
-    private let writes = GroupCommit(WriteQueue())
+    private let writer: StoreWriter
     /// What goes on in the background after the schema changed.
     let schemaWork = Locked<Task<Void, Never>?>(nil)
     /// The projections of the configuration, and what goes on for them in the background.
     let registered: RegisteredProjections
     let projectionWork = Locked<Task<Void, Never>?>(nil)
     private let number: Int
-    private let compactionInPassing = Locked(CompactionInPassing())
-    let releasePace = Locked(ReleasePace())
-    private let fault = Locked(Fault())
-
-    /// What a test lets the next commit meet; nil for nothing.
-    private struct Fault {
-        var next: (@Sendable () throws -> Void)?
-    }
 
     init(
         environment: Environment, databases: Databases, configuration: StoreConfiguration,
@@ -44,6 +36,9 @@ public final class Store: Sendable {
         self.types = types
         self.shared = shared
         registered = RegisteredProjections(configuration.projections, types: types)
+        writer = StoreWriter(
+            environment: environment, databases: databases, configuration: configuration,
+            shared: shared, registered: registered)
         number = shared.feed.addStore(environment)
     }
 
@@ -163,7 +158,7 @@ public final class Store: Sendable {
             let call = BlockingCall { (context: WriteContext) in
                 try body(WriteTransaction(context: context, types: types))
             }
-            submit(
+            writer.submit(
                 WriteJob(
                     author: author, context: context, isLocalOnly: isLocalOnly,
                     run: { try call.perform($0) },
@@ -192,7 +187,7 @@ public final class Store: Sendable {
         let result = Locked<Result?>(nil)
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<Void, any Error>) in
-            submit(
+            writer.submit(
                 WriteJob(
                     author: author, context: context, isLocalOnly: isLocalOnly,
                     isBounded: isBounded,
@@ -224,131 +219,13 @@ public final class Store: Sendable {
         try check(context, "context", bytesMax: StoreConfiguration.contextBytesMax)
     }
 
-    private func submit(_ job: WriteJob) {
-        writes.submit(to: environment.writer) {
-            $0.add(job)
-            return true
-        } commit: { [self] first in
-            commit(first)
-            releaseSpaceInPassing()
-        }
-    }
-
-    /// Runs a write and those that wait, as many as possible in one LMDB transaction; on the writer thread.
-    ///
-    /// Each gets its own result. One that throws leaves no trace: if it had written anything, the LMDB
-    /// transaction is aborted and the others run again, as ``CommitPlan`` says. That costs nothing while
-    /// writes succeed, if a child transaction each would cost an allocation of two megabytes.
-    private func commit(_ first: WriteJob) {
-        var compacts = configuration.retention != .keepAll
-        var takesMissed = true
-        writes.commit(first, jobsMax: WriteQueue.jobsMax) { jobs in
-            var hasTakenMissed = false
-            do {
-                let (changes, catalog) = try attempt(
-                    &jobs, compacts: compacts, takesMissed: takesMissed,
-                    hasTakenMissed: &hasTakenMissed)
-                if let catalog { shared.catalog.set(catalog) }
-                shared.feed.publish(changes)
-            } catch  where hasTakenMissed && error.isAboutSpaceOfWrite {
-                throw NoSpaceForViews()
-            }
-        } verdict: { error, count in
-            switch error {
-            case let failed as CompactionFailed:
-                compactionInPassing.withLock { $0.stop(failed.error) }
-                compacts = false
-                return .again
-            case let error as LMDBError where error.isAboutSpace && compacts:
-                // What is written comes before what is tidied up.
-                compacts = false
-                return .again
-            case is NoSpaceForViews:
-                takesMissed = false
-                return .again
-            case let error as LMDBError where error.isAboutSpace && count > 1:
-                // What is too large for the space left must not take the others with it.
-                return .separate
-            default: return .fail
-            }
-        } finish: { jobs in
-            for (job, error) in jobs {
-                job.finish(error.map { StoreError.wrap($0, commits: true) })
-            }
-        }
-    }
-
-    private func attempt(
-        _ jobs: inout CommitAttempt<WriteQueue>, compacts: Bool, takesMissed: Bool,
-        hasTakenMissed: inout Bool
-    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?) {
-        let (changes, catalog, compaction) = try environment.write { transaction in
-            jobs.begin()
-            // Not the one of the last commit here: another process may have added to it since.
-            let catalog = try shared.catalog.current(transaction.access, databases)
-            let context = try WriteContext(
-                access: transaction.access, databases: databases, configuration: configuration,
-                catalog: catalog)
-            let log = context.log
-            hasTakenMissed = try context.projections.begin(registered, takesMissed: takesMissed)
-            var changes: [ChangeSet] = []
-            var othersFree = true
-            // Also where the disk is full in the middle.
-            defer { if othersFree, log.freesSpace { transaction.mayTakeReserve() } }
-            while let (place, job) = jobs.next() {
-                othersFree = changes.isEmpty || othersFree && log.freesSpace
-                context.begin(job)
-                do {
-                    try job.run(context)
-                    if let failure = log.failure { throw failure }
-                    try context.checkUniques()
-                } catch {
-                    // A write that changed nothing can just be left out.
-                    if log.hasWritten || (hasTakenMissed && error.isAboutSpaceOfWrite) {
-                        throw JobFailed(place, error)
-                    }
-                    jobs.refuse(place, error)
-                    continue
-                }
-                var changed = log.changes
-                changed.name(by: log.catalog)
-                changes.append(changed)
-            }
-            let compaction = compacts ? try compactInPassing(context) : nil
-            try context.finish()
-            try fault.withLock(\.next)?()
-            return (changes, log.catalogHasChanged ? log.catalog : nil, compaction)
-        }
-        if let compaction { compactionInPassing.withLock { $0 = compaction } }
-        return (changes, catalog)
-    }
-
-    private func compactInPassing(_ context: WriteContext) throws -> CompactionInPassing {
-        var compaction = compactionInPassing.withLock { $0 }
-        do {
-            let projections = context.projections
-            try compaction.work(
-                context.log, policy: configuration.retention, at: configuration.milliseconds(),
-                limit: { reader in
-                    try projections.registered.flatMap { try reader.compactionLimit(of: $0) }
-                        ?? .max
-                },
-                willReplace: { try projections.reset(before: $0) })
-        } catch let error as LMDBError where error.isAboutSpace {
-            throw error
-        } catch {
-            throw CompactionFailed(error: error)
-        }
-        return compaction
-    }
-
     /// Why commits don't compact the log any more, though the configuration wants it; nil if they
     /// do. Run ``verify(progress:)``, and open the store again once it is in order.
-    public var compactionFailure: StoreError? { compactionInPassing.withLock(\.failure) }
+    public var compactionFailure: StoreError? { writer.compactionFailure }
 
     /// Runs before each commit; an error it throws makes the commit fail. For tests of crashes.
     package func setCommitFault(_ fault: (@Sendable () throws -> Void)?) {
-        self.fault.withLock { $0.next = fault }
+        writer.setFault(fault)
     }
 
     // MARK: Changes
@@ -360,9 +237,4 @@ public final class Store: Sendable {
     public func changes() -> ChangeStream {
         ChangeStream(mailbox: shared.feed.open(for: number))
     }
-}
-
-/// Says that a commit failed in its compaction, so that it has to be made without.
-struct CompactionFailed: Error {
-    let error: any Error
 }

@@ -15,6 +15,12 @@ struct UniqueCheck {
         }
     }
 
+    /// What this and a later part of the write saved.
+    consuming func joined(with later: UniqueCheck) -> UniqueCheck {
+        for (place, fields) in later.saved { saved[place, default: []].formUnion(fields) }
+        return self
+    }
+
     /// Refuses the write if it saved a value of a unique attribute that another record has.
     ///
     /// Asked at the end, so that records may swap values within one write.

@@ -32,6 +32,22 @@ package final class WriteContext {
         uniques.note(entity, key, isNew: isNew, in: log)
     }
 
+    /// Runs a part of the running write; if it throws, the write goes on as if the part had not run.
+    func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+        let outer = uniques
+        uniques = UniqueCheck()
+        let views = projections.inline
+        do {
+            let result = try log.savepoint(body)
+            uniques = outer.joined(with: uniques)
+            return result
+        } catch {
+            uniques = outer
+            projections.inline = views
+            throw error
+        }
+    }
+
     /// Refuses the running write if it may not end like this.
     func checkUniques() throws { try uniques.check(log.reader) }
 

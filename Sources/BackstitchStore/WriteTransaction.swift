@@ -1,20 +1,21 @@
 import BackstitchCore
-public import BackstitchLog
+import BackstitchLog
 
 /// A transaction that reads and writes. Valid inside the closure of `write` only.
 ///
 /// It reads what it wrote. Everything it writes is kept together, or nothing of it.
-public struct WriteTransaction: ~Copyable {
+public struct WriteTransaction: RecordReading, ~Copyable {
     package let context: WriteContext
     package var log: LogWriter { context.log }
-    @usableFromInline package let types: TypeTable
+    package let types: TypeTable
 
     init(context: WriteContext, types: TypeTable) {
         self.context = context
         self.types = types
     }
 
-    @usableFromInline package var reader: TableReader { context.log.reader }
+    public var _source: _ReadSource { _ReadSource(reader: context.log.reader, types: types) }
+    package var reader: TableReader { context.log.reader }
 
     /// The sequence of the last operation so far.
     public var lastSequence: UInt64 { context.log.head }

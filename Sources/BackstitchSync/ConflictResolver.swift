@@ -1,40 +1,5 @@
 public import BackstitchCore
 
-/// A record that was changed on both sides, for the application to decide.
-///
-/// Values are by attribute name; nil says that the record does not exist on that side. Attributes
-/// that the schema does not know are among them.
-public struct RecordConflict: Sendable {
-    /// The entity.
-    public let entity: String
-    /// The record's name.
-    public let recordName: RecordName
-    /// The version that both sides started from; nil if each made the record by itself.
-    public let base: [String: Value]?
-    /// The local version.
-    public let local: [String: Value]?
-    /// The service's version.
-    public let server: [String: Value]?
-    /// When the last local operation was made, by this device's clock, in milliseconds since 1970.
-    public let localMilliseconds: Int64
-    /// When the service's version was saved, by the service's clock, in milliseconds since 1970;
-    /// nil if it was deleted.
-    public let serverMilliseconds: Int64?
-
-    /// The attributes that differ between the base and the local version.
-    public var locallyChanged: Set<String> { Self.changes(from: base, to: local) }
-    /// The attributes that differ between the base and the service's version.
-    public var changedOnService: Set<String> { Self.changes(from: base, to: server) }
-
-    private static func changes(
-        from base: [String: Value]?, to side: [String: Value]?
-    ) -> Set<String> {
-        guard let side else { return [] }
-        let base = base ?? [:]
-        return Set(base.keys).union(side.keys).filter { base[$0] != side[$0] }
-    }
-}
-
 /// What becomes of a record that was changed on both sides.
 public enum ConflictResolution: Hashable, Sendable {
     /// The service's version stands.

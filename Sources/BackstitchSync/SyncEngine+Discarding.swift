@@ -13,11 +13,11 @@ extension SyncEngine {
         try await store.withLogWriter { context in
             var count = 0
             for record in records {
-                guard let table = context.reader.catalog.table(named: record.entity) else {
+                guard let table = context.reader.catalog.table(named: record.record.entity) else {
                     continue
                 }
                 if try EditDiscard(context).discardParked(
-                    table.number, RecordKey(record.recordName))
+                    table.number, record.record.key)
                 {
                     count += 1
                 }

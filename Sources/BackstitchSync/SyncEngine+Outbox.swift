@@ -2,14 +2,6 @@ import BackstitchCore
 import BackstitchStore
 import Threading
 
-/// A record with changes that the service does not have, and where it stands.
-public struct PendingRecord: Hashable, Sendable {
-    /// The record and what has to be done on the service.
-    public let record: OutboxRecord
-    /// Whether a request with it is under way now.
-    public let isInFlight: Bool
-}
-
 extension SyncEngine {
     /// The records that are to be pushed, in the order of their first unsynced operations, and which
     /// of them are on their way. ``parked()`` has the others that the service lacks.
@@ -19,9 +11,10 @@ extension SyncEngine {
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pendingRecords(limit: Int = 1_000) throws -> [PendingRecord] {
         let names = inFlight.withLock { $0 }
-        return try store.read { try $0.reader.outboxRecords(limit: limit) }.map {
-            PendingRecord(
-                record: $0, isInFlight: names.contains($0.recordName.description))
+        return try store.read { try $0.reader.outboxRecords(limit: limit) }.map { record in
+            var record = record
+            record.isInFlight = names.contains(record.record.name)
+            return record
         }
     }
 

@@ -298,7 +298,12 @@ extension SyncEngine {
     func note(_ results: MergeResults) {
         progress.report.changes.add(results.changes)
         progress.report.conflicts += results.conflicts.count
-        for conflict in results.conflicts { hub.send(.conflict(conflict)) }
+        for sequence in results.conflicts {
+            // A journal that can't be read is told by whoever reads it.
+            guard let conflict = try? store.read({ try $0.reader.conflict(at: sequence) })
+            else { continue }
+            hub.send(.conflict(conflict))
+        }
         for rejected in results.rejected {
             hub.send(.rejected(recordName: rejected.name, reason: rejected.reason))
         }

@@ -193,7 +193,8 @@ private struct PushStep: Sendable {
             if isParked {
                 results.parked.append(
                     ParkedRecord(
-                        entity: change.entityName, recordName: name, sequence: merger.log.head,
+                        record: RecordID(entity: change.entityName, key: change.key),
+                        sequence: merger.log.head,
                         reason: error.description))
             } else {
                 results.editedSince.insert(

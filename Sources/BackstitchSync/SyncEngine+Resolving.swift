@@ -63,7 +63,7 @@ extension SyncEngine {
             for (key, question) in questions {
                 guard let table = catalog.table(key.entity) else { continue }
                 group.addTask {
-                    let conflict = RecordConflict(question, key, table)
+                    let conflict = RecordConflict(question, of: key.record, in: table)
                     let outcome = await Self.ask(resolver, conflict, clock, limit)
                     return (key, outcome.answer(table))
                 }
@@ -144,16 +144,5 @@ extension ConflictResolution {
 extension EntityTable {
     fileprivate func declaredAttribute(named name: String) -> CatalogAttribute? {
         attributes.first { $0.isDeclared && $0.attributeName == name }
-    }
-}
-
-extension RecordConflict {
-    init(_ question: ConflictQuestion, _ key: ConflictKey, _ table: EntityTable) {
-        func values(_ fields: Fields?) -> [String: Value]? { fields.map(table.values) }
-        self.init(
-            entity: table.name, recordName: key.record.name, base: values(question.base),
-            local: values(question.local), server: values(question.server),
-            localMilliseconds: question.localMilliseconds,
-            serverMilliseconds: question.serverMilliseconds)
     }
 }

@@ -45,7 +45,7 @@ extension SyncEngine {
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func conflicts(
         matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
-    ) throws -> [Conflict] {
+    ) throws -> [RecordConflict] {
         try store.read { try $0.conflicts(matching: filter, limit: limit) }
     }
 
@@ -59,10 +59,10 @@ extension SyncEngine {
         try await store.withLogWriter { context in
             var count = 0
             for record in try records ?? context.reader.parkedRecords() {
-                guard let table = context.reader.catalog.table(named: record.entity) else {
+                guard let table = context.reader.catalog.table(named: record.record.entity) else {
                     continue
                 }
-                if try context.release(table.number, RecordKey(record.recordName)) { count += 1 }
+                if try context.release(table.number, record.record.key) { count += 1 }
             }
             return count
         }

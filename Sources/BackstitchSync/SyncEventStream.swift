@@ -19,7 +19,7 @@ public enum SyncEngineEvent: Sendable {
     /// A round ended early; what was not exchanged stays pending.
     case failed(SyncError)
     /// A record was changed on both sides; the journal has both versions.
-    case conflict(SyncConflict)
+    case conflict(RecordConflict)
     /// A record can't be pushed as it is.
     case parked(ParkedRecord)
     /// Something the service delivered can't be stored.

@@ -12,6 +12,7 @@ extension Access {
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) {
         var name = try Self.value(key: key)
+        try willChange(key, in: database)
         var data = MDB_val(
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
         let status = mdb_put(changing(), database.handle, &name, &data, 0)
@@ -30,6 +31,7 @@ extension Access {
         var name = try Self.value(key: key)
         var data = MDB_val(
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
+        try willChange(key, in: database)
         let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_APPEND))
         if status == MDB_KEYEXIST { throw .appendOutOfOrder }
         guard status == MDB_SUCCESS else { throw failed(status, "append a key") }
@@ -46,6 +48,7 @@ extension Access {
         _ key: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) -> Bool {
         var name = try Self.value(key: key)
+        try willChange(key, in: database)
         let status = mdb_del(changing(), database.handle, &name, nil)
         if status == MDB_NOTFOUND {
             // Then no page was touched either.
@@ -61,6 +64,7 @@ extension Access {
     ///
     /// - Complexity: O(*n*) in the number of pages.
     package func clear(_ database: Database) throws(LMDBError) {
+        precondition(state?.pointee.undo.depth == 0, "A savepoint can't take a clear back.")
         let status = mdb_drop(changing(), database.handle, 0)
         guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
         note(.clear, Self.noBytes, Self.noBytes, in: database)

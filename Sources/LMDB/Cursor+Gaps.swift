@@ -8,6 +8,7 @@ extension Cursor {
     /// transaction only reads.
     package mutating func delete() throws(LMDBError) {
         let deleted = [UInt8](key)
+        try access.willChange(key, in: Database(handle: mdb_cursor_dbi(cursor)))
         _ = access.changing()
         let status = mdb_cursor_del(cursor, 0)
         place = .deletion

@@ -5,6 +5,8 @@ struct WriteState {
     @usableFromInline var changes: UInt64 = 0
     /// What was changed.
     @usableFromInline var redo = RedoBuffer()
+    /// What open savepoints replaced.
+    @usableFromInline var undo = UndoLog()
     /// The first failure that spoiled the transaction. It is never committed then, even if the
     /// closure swallowed the error.
     var failure: LMDBError?
@@ -16,6 +18,7 @@ struct WriteState {
     mutating func begin(isRecorded: Bool) {
         changes = 0
         redo.begin(isRecording: isRecorded)
+        undo.end()
         failure = nil
         mayTakeReserve = false
     }

@@ -192,8 +192,8 @@ import Threading
         let target = fixture.target(.listZones, as: fixture.ada)
             .replacing(fixture.apiToken, with: "guess")
         let head =
-            "POST \(target) HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.7\r\n"
-            + "Content-Length: 2\r\n\r\n{}"
+            "POST \(target) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+            + "X-Forwarded-For: 203.0.113.7\r\nContent-Length: 2\r\n\r\n{}"
         let answer = try await Self.send(Array(head.utf8), to: server.url)
         #expect(answer.hasPrefix("HTTP/1.1 401 "))
         await server.stop()

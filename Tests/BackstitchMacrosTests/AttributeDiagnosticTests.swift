@@ -47,6 +47,39 @@ import Testing
             ])
     }
 
+    @Test(arguments: [
+        ("UInt32", "Int64"), ("UInt?", "Int64?"), ("Optional<Int8>", "Int64?"),
+        ("Swift.UInt16", "Int64"),
+    ])
+    func `an integer that can't be stored is replaced by one that can`(type: String, by: String) {
+        let member = Member("var value: \(type)")
+        #expect(member.fixes == ["replace '\(type)' with '\(by)'": "var value: \(by)"])
+    }
+
+    @Test(arguments: [
+        "1st", "with space", "größe", "_hidden", "a-b", String(repeating: "a", count: 256),
+    ])
+    func `a name that the service does not allow is refused`(name: String) {
+        for label in ["originalName", "serviceName"] {
+            let member = Member("@Attribute(\(label): \"\(name)\") var value: Int")
+            #expect(
+                member.reports.map { $0.drop { $0 != " " } } == [
+                    " The service does not allow the name '\(name)'. Begin with a letter, and use "
+                        + "ASCII letters, digits and underscores, 255 at most."
+                ])
+        }
+    }
+
+    @Test func `two attributes can't have one field`() {
+        let member = Member(
+            "@Attribute(serviceName: \"f\") var a: Int; @Attribute(originalName: \"f\") var b: Int")
+        #expect(
+            member.reports == [
+                "3:77 'b' has the same field as 'a'. Give one of them another 'serviceName' or "
+                    + "'originalName'."
+            ])
+    }
+
     @Test func `an implicitly unwrapped optional is told to be an optional`() {
         let member = Member("var name: String!")
         #expect(

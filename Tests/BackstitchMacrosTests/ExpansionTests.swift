@@ -30,7 +30,7 @@ import Testing
                         name: "Employee",
                         attributes: [
                             Backstitch.AttributeSchema("email", String.self, options: [.indexed]),
-                            Backstitch.AttributeSchema("department", Department.ID?.self, onDelete: .cascade),
+                            Backstitch.AttributeSchema("department", reference: Department.ID?.self, onDelete: .cascade),
                             Backstitch.AttributeSchema("note", String.self, hasDefault: true, default: "none"),
                         ],
                         toMany: [])

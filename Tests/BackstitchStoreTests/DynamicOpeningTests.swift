@@ -118,7 +118,7 @@ import Testing
         #expect(
             info.parked == [
                 .init(
-                    entity: "Author", recordName: .text("ada"), sequence: 4,
+                    record: RecordID(entity: "Author", name: "ada"), sequence: 4,
                     reason: "too large")
             ])
         #expect(

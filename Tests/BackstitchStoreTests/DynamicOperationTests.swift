@@ -35,8 +35,7 @@ import Threading
         #expect(operations.map(\.transaction) == [1, 1, 1, 4, 4])
         #expect(operations.map(\.previous) == [0, 0, 0, 1, 2])
         let update = operations[3]
-        #expect(update.entity == "Author")
-        #expect(update.record == RecordKey(.text("ada")))
+        #expect(update.record == RecordID(entity: "Author", name: "ada"))
         #expect(update.author == "test")
         #expect(update.origin == .local)
         #expect(abs(update.date.timeIntervalSince1970 - 1_700_000_000.123) < 0.001)
@@ -76,9 +75,16 @@ import Threading
         let store = try fixture.dynamic()
         defer { store.close() }
         let ada = RecordKey(.text("ada"))
-        #expect(try store.operations(of: ada, entity: "Author").map(\.sequence) == [4, 1])
-        #expect(try store.operations(of: ada, entity: "Author", limit: 1).map(\.sequence) == [4])
-        #expect(try store.operations(of: RecordKey(.text("zoe")), entity: "Author") == [])
+        #expect(
+            try store.operations(of: RecordID(entity: "Author", key: ada)).map(\.sequence) == [
+                4, 1,
+            ])
+        #expect(
+            try store.operations(of: RecordID(entity: "Author", key: ada), limit: 1).map(\.sequence)
+                == [4])
+        #expect(
+            try store.operations(of: RecordID(entity: "Author", key: RecordKey(.text("zoe")))) == []
+        )
     }
 
     @Test func `the history of a record that is gone is found in the log`() async throws {
@@ -93,10 +99,14 @@ import Threading
         defer { store.close() }
         let bob = RecordKey(.text("bob"))
         try store.read { transaction in
-            let record = try transaction.record(bob, of: "Author", includesDeleted: true)
+            let record = try transaction.record(
+                RecordID(entity: "Author", key: bob), includesDeleted: true)
             #expect(record == nil)
         }
-        #expect(try store.operations(of: bob, entity: "Author").map(\.sequence) == [5, 2])
+        #expect(
+            try store.operations(of: RecordID(entity: "Author", key: bob)).map(\.sequence) == [
+                5, 2,
+            ])
         #expect(try store.operations(from: 6, limit: 1).first?.acknowledgedThrough == 5)
     }
 
@@ -140,9 +150,9 @@ import Threading
         let store = try fixture.dynamic()
         defer { store.close() }
         let conflicts = try store.read { try $0.conflicts(limit: 9) }
-        #expect(conflicts.map(\.record.description) == ["bob", "ada"])
+        #expect(conflicts.map(\.record.name) == ["bob", "ada"])
         let last = try #require(conflicts.first)
-        #expect(last.entity == "Author")
+        #expect(last.record.entity == "Author")
         #expect(last.policy == .serverWins)
         #expect(last.base == nil)
         #expect(last.local == ["name": .string("local")])

@@ -20,8 +20,8 @@ import Testing
         defer { store.close() }
         try store.read { transaction in
             let book = try #require(try transaction.record("notes", of: "Book"))
-            #expect(book.entity == "Book")
-            #expect(book.key == RecordKey(.text("notes")))
+            #expect(book.id.entity == "Book")
+            #expect(book.id.name == "notes")
             #expect(
                 book.values == [
                     "title": .string("Notes"), "author": .reference(RecordKey(.text("ada"))),
@@ -59,7 +59,7 @@ import Testing
         try store.read { transaction in
             let names = try transaction.records(
                 of: "Author", from: RecordKey(.text("a3")), limit: 3
-            ).map(\.key.description)
+            ).map(\.id.name)
             #expect(names == ["a3", "a5", "a6"])
             #expect(try transaction.records(of: "Author", limit: 0) == [])
             var visited = 0
@@ -98,7 +98,7 @@ import Testing
         defer { store.close() }
         try store.read { transaction in
             let states = try transaction.records(of: "Author", limit: 9, includesDeleted: true)
-                .map { [$0.key.description, $0.state.rawValue, "\($0.hasChangeTag)"] }
+                .map { [$0.id.name, $0.state.rawValue, "\($0.hasChangeTag)"] }
             #expect(
                 states.sorted { $0[0] < $1[0] } == [
                     ["gone", "deleted", "false"], ["odd", "unreadable", "true"],

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct TransferTests {
     private func export(
-        _ store: Store, entities: [String]? = nil, after place: ExportPlace? = nil
+        _ store: Store, entities: [String]? = nil, after place: RecordID? = nil
     ) throws -> [UInt8] {
         var bytes: [UInt8] = []
         try store.export(entities: entities, after: place) { bytes += $0 }
@@ -118,13 +118,13 @@ import Testing
         let whole = try export(store)
         for count in [1, 2, 30, 60, 61] {
             let first = lines(whole).prefix(count)
-            let place = try #require(first.last.flatMap { ExportPlace(line: $0) })
+            let place = try #require(first.last.flatMap { RecordID(exportLine: $0) })
             let rest = try export(store, after: place)
             #expect(first.flatMap { $0 + [0x0A] } + rest == whole)
         }
         #expect(lines(try export(store, entities: ["Department"])).count == 1)
         #expect(failure { _ = try export(store, entities: ["X"]) }?.code == .unknownEntity)
-        #expect(ExportPlace(line: Array("{}".utf8)) == nil)
+        #expect(RecordID(exportLine: Array("{}".utf8)) == nil)
     }
 
     @Test func `an import that was cut can be run again`() async throws {

@@ -25,7 +25,7 @@ import Testing
         #expect(error?.serviceError?.code == .notAuthenticated)
         #expect(phone.engine.status == .blocked(.notAuthenticated))
         #expect(try phone.titles().count == 2)
-        #expect(try phone.engine.pendingRecords().map(\.record.recordName.description) == ["b"])
+        #expect(try phone.engine.pendingRecords().map(\.record.name) == ["b"])
         phone.service.switchUser(to: user)
         try await phone.sync()
         #expect(remote(cloud).count == 2)

@@ -69,7 +69,7 @@ import Testing
         try cloud.editNote(["title": .string("theirs")])
         #expect(try await phone.sync().conflicts == 1)
         let copy = try #require(try phone.engine.conflicts().first?.copy)
-        #expect(try phone.titles() == ["a": "theirs", "\(copy)": "mine"])
+        #expect(try phone.titles() == ["a": "theirs", copy.name: "mine"])
         #expect(cloud.records(in: scenarioZone).count == 2)
         try await phone.expectEqualToFresh(cloud)
     }
@@ -80,7 +80,7 @@ import Testing
         try cloud.remove("a", in: scenarioZone)
         try await phone.sync()
         let copy = try #require(try phone.engine.conflicts().first?.copy)
-        #expect(try phone.titles() == ["\(copy)": "mine"])
+        #expect(try phone.titles() == [copy.name: "mine"])
         try await phone.expectEqualToFresh(cloud)
     }
 
@@ -100,7 +100,7 @@ import Testing
         #expect(try await phone.sync().conflicts == 1)
         #expect(remote(cloud) == ["Note a {body: base, title: decided}"])
         let conflict = try #require(asked.withLock { $0 }.first)
-        #expect(conflict.entity == "Note" && conflict.recordName == .text("a"))
+        #expect(conflict.record == RecordID(entity: "Note", name: "a"))
         #expect(conflict.base?["title"] == .string("base"))
         #expect(conflict.local?["title"] == .string("mine"))
         #expect(conflict.server?["title"] == .string("theirs"))
@@ -133,7 +133,7 @@ import Testing
         try cloud.editNote(["title": .string("theirs")])
         let report = try await phone.sync()
         #expect(report.parkedRecords == 1)
-        #expect(try phone.engine.parked().map(\.recordName) == [.text("a")])
+        #expect(try phone.engine.parked().map(\.record.name) == ["a"])
         #expect(remote(cloud) == ["Note a {body: base, title: theirs}", "Note b {title: other}"])
         #expect(try phone.titles()["a"] == "mine")
         // A retry meets the service's version again, and another resolver settles it.
@@ -163,7 +163,7 @@ import Testing
         cloud.restore(to: backup)
         try await phone.note("a", "mine")
         try await phone.sync()
-        #expect(try phone.engine.parked().map(\.recordName) == [.text("a")])
+        #expect(try phone.engine.parked().map(\.record.name) == ["a"])
         let wiser = await phone.restarted { $0.conflictResolver = { _ in .client } }
         try await wiser.engine.retryParked()
         try await wiser.sync()

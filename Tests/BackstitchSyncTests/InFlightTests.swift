@@ -233,7 +233,7 @@ import Testing
             try cloud.write("taken", type: "Future", fields: ["f": .int64(1)], in: scenarioZone)
         }
         #expect(try await phone.sync().parkedRecords == 1)
-        #expect(try phone.engine.parked().map(\.recordName) == [RecordName("taken")])
+        #expect(try phone.engine.parked().map(\.record.name) == ["taken"])
         #expect(try phone.titles() == ["free": "mine", "taken": "mine"])
         #expect(remote(cloud) == ["Note free {title: mine}", "Future taken {f: 1}"])
         try cloud.remove("taken", in: scenarioZone)

@@ -185,7 +185,7 @@ import Testing
         try cloud.editNote(["title": .string("theirs")])
         try await phone.sync()
         let entry = try #require(try phone.engine.conflicts().first)
-        #expect(entry.entity == "Note" && entry.record.name == RecordName("a"))
+        #expect(entry.record == RecordID(entity: "Note", name: "a"))
         #expect(entry.policy == policy)
         #expect(entry.base == ["title": .string("base"), "body": .string("base")])
         #expect(entry.local == ["title": .string("mine"), "body": .string("base")])

@@ -19,8 +19,8 @@ import Testing
         try await phone.note("a", "two")
         try await phone.delete(Note.ID("b"))
         let pending = try phone.engine.pendingRecords()
-        #expect(pending.map(\.record.change) == [.create, .update, .delete])
-        #expect(pending.map(\.record.recordName.description) == ["c", "a", "b"])
+        #expect(pending.map(\.change) == [.create, .update, .delete])
+        #expect(pending.map(\.record.name) == ["c", "a", "b"])
         #expect(pending.allSatisfy { !$0.isInFlight && $0.record.entity == "Note" })
         #expect(try phone.engine.pendingRecords(limit: 1).count == 1)
         #expect(try phone.engine.pendingRecords(limit: 0) == [])
@@ -79,7 +79,7 @@ import Testing
         }
         try await phone.sync()
         #expect(cloud.record(named: "c", in: scenarioZone) != nil)
-        #expect(try phone.engine.parked().map(\.recordName.description) == ["other"])
+        #expect(try phone.engine.parked().map(\.record.name) == ["other"])
         #expect(try phone.engine.pending().pendingRecords == 0)
         #expect(try phone.store.verify().problems == [])
     }
@@ -118,7 +118,7 @@ import Testing
         #expect(try phone.engine.parked().map(\.code) == [.invalidRequest, .invalidRequest])
         try await phone.note("a", "edited")
         let left = try phone.engine.parked()
-        #expect(left.map(\.recordName.description) == ["b"])
+        #expect(left.map(\.record.name) == ["b"])
         #expect(try await phone.engine.discardParked(left) == 1)
         try await phone.sync()
         #expect(remote(cloud) == ["Note a {title: edited}"])

@@ -201,7 +201,7 @@ import Testing
         let phone = try Device(cloud)
         for number in 0..<120 { try await phone.note("n\(number)", Self.large) }
         for number in 0..<120 { try await phone.note("n\(number)", "small") }
-        let names = try phone.engine.pendingRecords().map(\.record.recordName.description)
+        let names = try phone.engine.pendingRecords().map(\.record.name)
         #expect(names == (0..<120).map { "n\($0)" })
         #expect(try phone.engine.pendingRecords(limit: 70).count == 70)
     }

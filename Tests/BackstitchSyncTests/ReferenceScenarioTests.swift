@@ -118,7 +118,7 @@ import Testing
         #expect(try await phone.sync().parkedRecords == 1)
         #expect(remote(cloud) == ["Note n {title: unrelated}"])
         let parked = try #require(try phone.engine.parked().first)
-        #expect(parked.entity == "Chore" && parked.reason.hasPrefix("referenceViolation"))
+        #expect(parked.record.entity == "Chore" && parked.reason.hasPrefix("referenceViolation"))
         try writeList("nowhere")
         try await phone.engine.retryParked([parked])
         try await phone.sync()

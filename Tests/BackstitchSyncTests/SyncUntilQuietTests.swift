@@ -55,7 +55,7 @@ import Testing
         try await other.save(RetypedNote(id: "c", title: 3))
         try await sync(phone.engine, other.engine)
         let parked = try other.engine.parked()
-        #expect(parked.map(\.recordName.description) == ["c"])
+        #expect(parked.map(\.record.name) == ["c"])
         #expect(parked.first?.reason.contains("defined to be: STRING") == true)
         #expect(try phone.titles().keys.sorted() == ["a", "b"])
     }

@@ -201,7 +201,7 @@ struct NamesInUse: Projection {
         for conflict in try engine.conflicts(
             matching: ConflictFilter(entity: "Employee"), limit: 20)
         {
-            print(conflict.date, conflict.policy, conflict.local ?? [:], conflict.server ?? [:])
+            print(conflict.record, try conflict.local(as: Employee.self)?.salary ?? 0)
             try await store.undoConflict(conflict.sequence)  // what was lost, as an ordinary edit
         }
         #expect(try store.read { try $0.find(Employee.self, hired.id) }?.salary == 3000)
@@ -216,7 +216,7 @@ struct NamesInUse: Projection {
         await engine.connectivityChanged(isReachable: true)  // without a network nothing is tried
 
         for record in try engine.parked() {
-            print(record.entity, record.recordName, record.reason)
+            print(record.record, record.reason)
         }
         try await engine.retryParked()  // or edit the record, or engine.discardParked(_:)
         let state = try await engine.waitUntilSynced(operation: sequence)  // .settled or .parked

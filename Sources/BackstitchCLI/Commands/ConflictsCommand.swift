@@ -95,14 +95,15 @@ struct ConflictsCommand: Command {
         let changed: Bool
     }
 
-    private static func lines(_ conflict: Conflict) -> [String] {
+    private static func lines(_ conflict: RecordConflict) -> [String] {
         let sides = [
             ("base", conflict.base), ("local", conflict.local), ("server", conflict.server),
             ("outcome", conflict.outcome),
         ]
         let head =
-            "\(conflict.sequence)  \(conflict.date.utc)  \(conflict.entity.printable)  "
-            + "\(conflict.record.description.printable)  \(conflict.policy)"
+            "\(conflict.sequence)  \(conflict.date?.utc ?? "")  "
+            + "\(conflict.record.entity.printable)  "
+            + "\(conflict.record.key.description.printable)  \(conflict.policyName)"
         let names = Set(sides.flatMap { $0.1.map { Array($0.keys) } ?? [] }).sorted()
         var rows = [["", "base", "local", "server", "outcome"]]
         for name in names {
@@ -116,7 +117,7 @@ struct ConflictsCommand: Command {
             lines.append("          no such record: \(gone.joined(separator: ", "))")
         }
         if let copy = conflict.copy {
-            lines.append("          copy  \(copy.description.printable)")
+            lines.append("          copy  \(copy.name.printable)")
         }
         return lines
     }
@@ -126,16 +127,16 @@ struct ConflictsCommand: Command {
 private struct ConflictDocument: Encodable {
     private enum Key: String, CodingKey { case sequence, date, entity, record }
 
-    private let conflict: Conflict
+    private let conflict: RecordConflict
 
-    init(_ conflict: Conflict) { self.conflict = conflict }
+    init(_ conflict: RecordConflict) { self.conflict = conflict }
 
     func encode(to encoder: any Encoder) throws {
         try LogDocument.Settled(conflict).encode(to: encoder)
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(conflict.sequence, forKey: .sequence)
-        try container.encode(conflict.date.utc, forKey: .date)
-        try container.encode(conflict.entity, forKey: .entity)
-        try container.encode(conflict.record.description, forKey: .record)
+        try container.encode(conflict.date?.utc, forKey: .date)
+        try container.encode(conflict.record.entity, forKey: .entity)
+        try container.encode(conflict.record.key.description, forKey: .record)
     }
 }

@@ -122,9 +122,9 @@ struct ExportCommand: Command {
         of store: Store, _ entities: [String]?, behind last: [UInt8]?, _ output: Output,
         _ progress: Progress
     ) throws -> (Int, String?) {
-        var place: ExportPlace?
+        var place: RecordID?
         if let last {
-            place = ExportPlace(line: last)
+            place = RecordID(exportLine: last)
             guard place != nil else {
                 throw Refusal("The last line of the file is no record. Export to a new file.")
             }
@@ -139,7 +139,7 @@ struct ExportCommand: Command {
             output.write(String(decoding: lines, as: UTF8.self))
             if output.isClosed { throw ReaderLeft() }
         }
-        return (count, place.map { "\($0.entity) \($0.record)" })
+        return (count, place.map { "\($0)" })
     }
 
     private static func writeLog(

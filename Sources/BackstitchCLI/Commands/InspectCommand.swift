@@ -94,7 +94,7 @@ struct InspectCommand: Command {
         lines += section(
             ["Parked record", "Entity", "Reason"],
             info.parked.map {
-                [$0.recordName.description.printable, $0.entity.printable, $0.reason.printable]
+                [$0.record.name.printable, $0.record.entity.printable, $0.reason.printable]
             })
         return lines
     }

@@ -97,7 +97,7 @@ struct InspectDocument: Encodable {
             records: info.outbox.pendingRecords, operations: info.outbox.pendingOperations)
         parked = info.parked.map {
             Parked(
-                entity: $0.entity, record: $0.recordName.description, sequence: $0.sequence,
+                entity: $0.record.entity, record: $0.record.name, sequence: $0.sequence,
                 reason: $0.reason)
         }
         parkedCount = info.outbox.parkedRecords

@@ -17,13 +17,13 @@ struct LogDocument: Encodable {
         let outcome: [String: Value]?
         let copy: String?
 
-        init(_ conflict: Conflict) {
-            policy = "\(conflict.policy)"
+        init(_ conflict: RecordConflict) {
+            policy = conflict.policyName
             base = conflict.base
             local = conflict.local
             server = conflict.server
             outcome = conflict.outcome
-            copy = conflict.copy?.description
+            copy = conflict.copy?.name
         }
     }
 
@@ -51,8 +51,8 @@ struct LogDocument: Encodable {
         context = operation.context
         transaction = operation.transaction
         date = operation.date.utc
-        entity = operation.entity
-        record = operation.record.description
+        entity = operation.record.entity
+        record = operation.record.key.description
         previous = operation.previous
         changes = operation.changes.map {
             Change(attribute: $0.attribute, before: $0.before, after: $0.after)
@@ -62,4 +62,9 @@ struct LogDocument: Encodable {
         parkReason = operation.parkReason
         conflict = operation.conflict.map(Settled.init)
     }
+}
+
+extension RecordConflict {
+    /// The policy that decided, as the help names it.
+    var policyName: String { policy.map { "\($0)" } ?? "" }
 }

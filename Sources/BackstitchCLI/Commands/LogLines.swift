@@ -12,7 +12,9 @@ enum LogLines {
             pad("\(operation.sequence)", to: 8, atEnd: false), operation.date.utc,
             pad("\(operation.origin)", to: 6), pad("\(operation.kind)", to: 11),
         ]
-        title += [operation.entity.printable, operation.record.description.printable]
+        title += [
+            operation.record.entity.printable, operation.record.key.description.printable,
+        ]
         if !operation.author.isEmpty { title.append("by \(operation.author.printable)") }
         var details = operation.changes.map { change -> [String] in
             [change.attribute.printable, text(change, of: operation.kind)]

@@ -148,7 +148,7 @@ struct QueryCommand: Command {
         var values: [String: Value] = [:]
         for column in columns { values[column.name] = value(column, record) }
         return Document(
-            record: record.key.name.description, zone: record.key.zone == 0 ? nil : record.key.zone,
+            record: record.id.name, zone: record.id.key.zone == 0 ? nil : record.id.key.zone,
             values: values)
     }
 
@@ -159,7 +159,7 @@ struct QueryCommand: Command {
         if records.isEmpty, withTitles { return console.output.line("No records.") }
         let titles = ["Record"] + columns.map(\.name.printable)
         let rows = records.map { record in
-            [record.key.description.printable] + columns.map { LogLines.text(value($0, record)) }
+            [record.id.key.description.printable] + columns.map { LogLines.text(value($0, record)) }
         }
         for line in lines(rows, titles, withTitles: withTitles, columns: console.columns) {
             console.output.line(line)

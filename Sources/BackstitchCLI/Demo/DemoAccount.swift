@@ -53,7 +53,7 @@ extension DemoAccount {
             for (place, sequences) in waiting {
                 guard let table = transaction.reader.catalog.table(place.entity) else { continue }
                 let record = try transaction.record(
-                    place.key, of: table.name, includesDeleted: true)
+                    RecordID(entity: table.name, key: place.key), includesDeleted: true)
                 switch record {
                 case .none: account.lost += sequences.count
                 case .some(let record) where record.state == .parked:

@@ -64,6 +64,9 @@ public struct Query<Model: Entity>: Sendable {
         return query
     }
 
+    /// The query for the first record of its answer.
+    @usableFromInline package var onlyFirst: Query { limit(min(limitCount ?? 1, 1)) }
+
     /// The query without the first `count` records of its answer. A negative count fails when the
     /// query is run.
     public func offset(_ count: Int) -> Query {

@@ -71,11 +71,23 @@ extension TableReader {
         guard let cutoff = policy.cutoff(at: milliseconds) else { return 0 }
         let limit = try compactionLimit
         guard cutoff < .max else { return limit }
+        return try lastOperation(before: cutoff, through: limit)
+    }
+
+    /// The last operation from before a moment; 0 if there is none.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: The moment, since 1970.
+    ///   - limit: The last operation that counts.
+    /// - Complexity: O((log *n*)²), because clocks ascend with sequences.
+    package func lastOperation(
+        before milliseconds: Int64, through limit: UInt64
+    ) throws -> UInt64 {
         var low: UInt64 = 0
         var high = limit
         while low < high {
             let middle = high - (high - low) / 2
-            if try isOlder(firstFrom: middle, than: cutoff) {
+            if try isOlder(firstFrom: middle, than: milliseconds) {
                 low = middle
             } else {
                 high = middle - 1

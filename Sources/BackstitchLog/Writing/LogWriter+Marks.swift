@@ -9,7 +9,7 @@ extension LogWriter {
         _ entity: EntityNumber, _ key: RecordKey, through: UInt64, version: ServerVersion?,
         conflict: ConflictReport? = nil
     ) throws {
-        guard let row = try reader.row(entity, key) else { return }
+        guard let row = try row(entity, key) else { return }
         try append(
             .acknowledge, origin: .remote, entity: entity, key: key, previous: row.lastSequence,
             stamp: SyncStamp(
@@ -22,7 +22,7 @@ extension LogWriter {
 
     /// Settles operations that add up to nothing: the service need not hear of them.
     package func settle(_ entity: EntityNumber, _ key: RecordKey, through: UInt64) throws {
-        guard let row = try reader.row(entity, key) else { return }
+        guard let row = try row(entity, key) else { return }
         try acknowledge(entity, key, through: through, version: row.serverVersion)
     }
 
@@ -35,7 +35,7 @@ extension LogWriter {
     package func park(
         _ entity: EntityNumber, _ key: RecordKey, through: UInt64, reason: String
     ) throws -> Bool {
-        guard let row = try reader.row(entity, key), row.isDirty, row.lastSequence == through else {
+        guard let row = try row(entity, key), row.isDirty, row.lastSequence == through else {
             return false
         }
         try append(
@@ -49,7 +49,7 @@ extension LogWriter {
     /// - Returns: Whether the record was parked.
     @discardableResult
     package func release(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
-        guard let row = try reader.row(entity, key), row.flags.contains(.isParked) else {
+        guard let row = try row(entity, key), row.flags.contains(.isParked) else {
             return false
         }
         try append(
@@ -71,7 +71,7 @@ extension LogWriter {
 
     /// Forgets what the service knew of a record.
     package func forget(_ entity: EntityNumber, _ key: RecordKey) throws {
-        guard let row = try reader.row(entity, key) else { return }
+        guard let row = try row(entity, key) else { return }
         try append(
             .forget, origin: .remote, entity: entity, key: key, previous: row.lastSequence
         ) { _ in }
@@ -82,7 +82,7 @@ extension LogWriter {
     /// - Returns: Whether it was.
     package func endEviction(of key: RecordKey) throws -> Bool {
         for table in catalog.tables {
-            guard let row = try reader.row(table.number, key), row.flags.contains(.isEvicted)
+            guard let row = try row(table.number, key), row.flags.contains(.isEvicted)
             else { continue }
             try acknowledge(table.number, key, through: row.lastSequence, version: nil)
             return true
@@ -99,7 +99,7 @@ extension LogWriter {
         _ key: RecordKey, _ table: EntityTable, with fields: Fields?, origin: OperationOrigin,
         stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
     ) throws {
-        let row = try reader.row(table.number, key)
+        let row = try row(table.number, key)
         let isLive = row?.isDeleted == false
         guard let fields else {
             if let row, isLive {

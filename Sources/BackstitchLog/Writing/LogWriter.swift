@@ -80,6 +80,8 @@ package final class LogWriter {
     package var beforeWriter = FieldWriter()
     package var afterWriter = FieldWriter()
     package var rowCopy = ByteBuffer(capacity: 1024)
+    /// The row that was read last, and the changes of the transaction before.
+    private var lastRead: (place: RecordPlace, row: RowView?, changeCount: Int)?
     /// Called with each operation once the tables have it.
     package var onAppend: ((OperationView) throws -> Void)?
 
@@ -108,6 +110,20 @@ package final class LogWriter {
         TableReader(access: access, databases: databases, catalog: catalog, checksRows: true)
     }
 
+    /// The row of a record; nil if there is none.
+    ///
+    /// The row that was read last is not looked up again until something changes, so that an operation
+    /// is applied to the row for which it was made.
+    package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
+        let place = RecordPlace(entity: entity, key: key)
+        if let lastRead, lastRead.changeCount == access.changeCount, lastRead.place == place {
+            return lastRead.row
+        }
+        let row = try reader.row(entity, key)
+        lastRead = (place, row, access.changeCount)
+        return row
+    }
+
     /// Starts the next write of the commit.
     package func begin(
         author: String?, context: String, isLocalOnly: Bool = false, isBounded: Bool = false
@@ -124,6 +140,69 @@ package final class LogWriter {
         hasWrittenDirectly = false
         failure = nil
         changesBefore = access.changeCount
+    }
+
+    // MARK: Savepoints
+
+    /// Runs a part of the running write; if it throws, the write goes on as if the part had not run.
+    ///
+    /// - Throws: what the part throws, or what the database does, which spoils the commit.
+    package func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+        let outer = changes
+        // The part has changes of its own: to copy all of them for each part would be quadratic.
+        changes = ChangeSet(author: author, context: purpose)
+        let before = Savepoint(self)
+        do {
+            let result = try access.savepoint(body)
+            let inner = changes
+            changes = outer
+            changes.add(inner)
+            return result
+        } catch {
+            changes = outer
+            before.restore(self)
+            throw error
+        }
+    }
+
+    /// What the running write has come to, but for the database and the changes.
+    private struct Savepoint {
+        private let catalog: CatalogSnapshot
+        private let catalogHasChanged: Bool
+        private let head: UInt64
+        private let clock: UInt64
+        private let counting: OutboxCounting?
+        private let haveNotes: [RecordNotes: Bool]
+        private let transaction: UInt64
+        private let operationCount: Int
+        private let byteCount: Int
+        private let failure: (any Error)?
+
+        init(_ log: LogWriter) {
+            catalog = log.catalog
+            catalogHasChanged = log.catalogHasChanged
+            head = log.head
+            clock = log.clock
+            counting = log.projector.counting
+            haveNotes = log.haveNotes
+            transaction = log.transaction
+            operationCount = log.operationCount
+            byteCount = log.byteCount
+            failure = log.failure
+        }
+
+        func restore(_ log: LogWriter) {
+            log.catalog = catalog
+            log.catalogHasChanged = catalogHasChanged
+            log.head = head
+            log.clock = clock
+            log.projector.counting = counting
+            log.haveNotes = haveNotes
+            log.transaction = transaction
+            log.operationCount = operationCount
+            log.byteCount = byteCount
+            log.failure = failure
+        }
     }
 
     // MARK: Operations
@@ -153,7 +232,7 @@ package final class LogWriter {
     /// Refuses what stays on this device for a record whose changes are still to be pushed: what the
     /// service lacks of it could not be told from what it is not to have.
     private func checkSynced(_ entity: EntityNumber, _ key: RecordKey) throws {
-        guard let row = try reader.row(entity, key), row.isDirty else { return }
+        guard let row = try row(entity, key), row.isDirty else { return }
         throw StoreError(
             .unsynced,
             "The record \(key) has changes that the service does not have yet. Synchronise or "
@@ -183,11 +262,13 @@ package final class LogWriter {
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
         byteCount += operationBuffer.count
         if isBounded { try checkSize() }
+        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
+        let headers = try projector.apply(
+            view, to: try row(header.entity, header.key), catalog: catalog)
         try TableKey.withSequence(sequence) {
             try access.append($0, operationBuffer.bytes, in: databases.log)
         }
-        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
-        try projector.apply(view, catalog: catalog)
+        try projector.count(view, headers, catalog: catalog)
         try onAppend?(view)
         head = sequence
         operationCount += 1

@@ -21,16 +21,26 @@ package struct Projector: ~Copyable {
         self.databases = databases
     }
 
-    /// Applies one operation.
+    /// Applies an operation of the log to the row that it finds.
     package mutating func apply(_ operation: OperationView, catalog: CatalogSnapshot) throws {
+        let reader = reader(catalog)
+        let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
+        let headers = try apply(operation, to: row, catalog: catalog)
+        try count(operation, headers, catalog: catalog)
+    }
+
+    /// Applies an operation to the tables.
+    ///
+    /// - Parameter row: The record's row as it is now; nil if there is none.
+    /// - Returns: the headers of the row before and after it.
+    package mutating func apply(
+        _ operation: OperationView, to row: RowView?, catalog: CatalogSnapshot
+    ) throws -> (before: RowHeader?, after: RowHeader?) {
         guard let table = catalog.table(operation.entity) else {
             throw StoreError(
                 .damaged,
                 "Operation \(operation.sequence) is of an entity that the catalog lacks.")
         }
-        let reader = TableReader(
-            access: access, databases: databases, catalog: catalog, checksRows: true)
-        let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
         let before = row?.header
         let flags = before?.flags ?? []
         let after = try change(operation, row: row, before, in: table)
@@ -42,8 +52,17 @@ package struct Projector: ~Copyable {
         if operation.kind.changesContent {
             try noteReadability(operation, wasUnreadable: flags.contains(.isUnreadable))
         }
+        return (before, after)
+    }
+
+    /// Counts what an operation did that the tables and the log have already.
+    package mutating func count(
+        _ operation: OperationView, _ headers: (before: RowHeader?, after: RowHeader?),
+        catalog: CatalogSnapshot
+    ) throws {
+        let reader = reader(catalog)
         do {
-            try counting?.note(operation, from: before, to: after, reader)
+            try counting?.note(operation, from: headers.before, to: headers.after, reader)
         } catch let error as LMDBError {
             throw error
         } catch {
@@ -51,6 +70,10 @@ package struct Projector: ~Copyable {
             // an earlier operation then, and counts as nothing.
             counting = nil
         }
+    }
+
+    private func reader(_ catalog: CatalogSnapshot) -> TableReader {
+        TableReader(access: access, databases: databases, catalog: catalog, checksRows: true)
     }
 
     /// Carries out on the row and its entries what an operation makes of it.

@@ -24,9 +24,9 @@ enum SimulatedResolver {
     }
 
     private static func seed(of conflict: RecordConflict) -> UInt64 {
-        var seed = UInt64(bitPattern: conflict.localMilliseconds &* 31)
-        seed ^= UInt64(bitPattern: conflict.serverMilliseconds ?? -1) << 20
-        for byte in conflict.recordName.description.utf8 {
+        var seed = UInt64(bitPattern: (conflict.localDate?.wholeMilliseconds ?? 0) &* 31)
+        seed ^= UInt64(bitPattern: conflict.serverDate?.wholeMilliseconds ?? -1) << 20
+        for byte in conflict.record.name.utf8 {
             seed = seed &* 0x100_0000_01B3 ^ UInt64(byte)
         }
         return seed

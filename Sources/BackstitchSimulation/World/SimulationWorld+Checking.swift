@@ -89,10 +89,10 @@ extension SimulationWorld {
             for record in try devices[index].engine.parked() {
                 count += 1
                 if round % 2 == 0 {
-                    note("\(name) retries \(record.recordName): \(record.reason)")
+                    note("\(name) retries \(record.record.name): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
                 } else {
-                    note("\(name) discards \(record.recordName): \(record.reason)")
+                    note("\(name) discards \(record.record.name): \(record.reason)")
                     try await devices[index].engine.discardParked([record])
                 }
             }

@@ -27,10 +27,11 @@ extension Store {
         to directory: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> BackupReport {
         do {
-            try checkTarget(directory)
+            try Self.checkTarget(directory, outside: self.directory)
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
-                made = try Self.finishCopy(at: draft, configuration, progress)
+                made = try StoreCopy(directory: draft, configuration: configuration)
+                    .finish(progress)
             }
             guard let report = made else { throw StoreError.closed }
             return report
@@ -39,7 +40,7 @@ extension Store {
         }
     }
 
-    private func checkTarget(_ path: String) throws {
+    private static func checkTarget(_ path: String, outside store: String) throws {
         let files = FileManager.default
         let target = URL(fileURLWithPath: path).standardizedFileURL
         func refuse(_ reason: String) -> StoreError {
@@ -55,25 +56,30 @@ extension Store {
         guard files.fileExists(atPath: parent, isDirectory: &isFolder), isFolder.boolValue else {
             throw refuse("there is no folder '\(parent)' to make it in. Make that first.")
         }
-        let own = URL(fileURLWithPath: self.directory).resolvingSymlinksInPath().path
+        let own = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
         if parent == own || parent.hasPrefix(own + "/") {
             throw refuse("that is inside the store itself. Choose a path outside of it.")
         }
     }
+}
 
-    /// Gives a copy its identity, and verifies it.
-    private static func finishCopy(
-        at path: String, _ configuration: StoreConfiguration,
+/// The files of a store, copied, that are to become a store of their own.
+private struct StoreCopy {
+    let directory: String
+    let configuration: StoreConfiguration
+
+    /// Gives the copy its identity, and verifies it.
+    func finish(
         _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws -> BackupReport {
-        var options = options(configuration, durability: configuration.durability)
+        var options = EnvironmentOptions(of: configuration)
         options.usesRedoFile = false
         options.createsIfMissing = false
-        let environment = try Environment.open(at: path, options: options)
+        let environment = try Environment.open(at: directory, options: options)
         defer { environment.close() }
         let databases = try Databases(environment)
-        guard let original = try environment.read({ try storedCatalog($0.access, databases) })
-        else { throw StoreError.notAStore(path, "holds no catalog") }
+        guard let original = try environment.read({ try Catalog.stored($0.access, databases) })
+        else { throw StoreError.notAStore(directory, "holds no catalog") }
         var catalog = original
         catalog.storeID = LiveValues.nextID()
         catalog.copiedFrom = original.storeID

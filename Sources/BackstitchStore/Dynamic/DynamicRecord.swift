@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 
 /// A record as its store holds it, without its Swift type.
-public struct DynamicRecord: Hashable, Sendable {
+public struct DynamicRecord: Hashable, Sendable, Identifiable {
     /// Where a record stands between this device and the service.
     public enum State: String, Hashable, Sendable, CaseIterable, Codable {
         /// The service has everything.
@@ -17,10 +17,8 @@ public struct DynamicRecord: Hashable, Sendable {
         case deleted
     }
 
-    /// The name of the entity.
-    public let entity: String
-    /// The record's zone and name.
-    public let key: RecordKey
+    /// The record.
+    public let id: RecordID
     /// The values by attribute name, those included that no schema declares; none for a record
     /// that was deleted. An attribute without a value has no entry.
     public let values: [String: Value]
@@ -36,8 +34,7 @@ public struct DynamicRecord: Hashable, Sendable {
 
 extension DynamicRecord {
     init(_ row: RowView, key: RecordKey, table: EntityTable) throws {
-        self.key = key
-        entity = table.name
+        id = RecordID(entity: table.name, key: key)
         var isUnreadable = row.flags.contains(.isUnreadable)
         if row.isDeleted {
             values = [:]

@@ -28,10 +28,8 @@ public struct LoggedOperation: Hashable, Sendable {
     public let transaction: UInt64
     /// The time of the operation's clock, which is never behind that of the operation before.
     public let date: Date
-    /// The name of the entity.
-    public let entity: String
-    /// The record's zone and name.
-    public let record: RecordKey
+    /// The record.
+    public let record: RecordID
     /// The sequence of the record's operation before this one that changed content; 0 for none. A
     /// baseline has none: what was before it was compacted.
     public let previous: UInt64
@@ -45,7 +43,7 @@ public struct LoggedOperation: Hashable, Sendable {
     /// Why the record was parked, for `park`.
     public let parkReason: String?
     /// What conflict it settled.
-    public let conflict: Conflict?
+    public let conflict: RecordConflict?
 }
 
 extension LoggedOperation {
@@ -58,8 +56,9 @@ extension LoggedOperation {
         self.context = context
         transaction = view.transaction
         date = Date(milliseconds: LogicalClock.milliseconds(of: view.clock))
-        entity = table?.name ?? "entity \(view.entity.rawValue)"
-        record = try view.key
+        let key = try view.key
+        record = RecordID(
+            entity: table?.name ?? "entity \(view.entity.rawValue)", key: key)
         previous = view.previous
         changes = try Self.changes(of: view, table)
         let stamp = view.stamp
@@ -69,10 +68,9 @@ extension LoggedOperation {
         }
         parkReason = view.kind == .park ? view.parkReason : nil
         conflict = try view.conflictBytes.map { bytes in
-            Conflict(
+            RecordConflict(
                 try ConflictReport(reading: bytes), sequence: view.sequence, clock: view.clock,
-                table: table,
-                entity: view.entity, record: try view.key)
+                table: table, entity: view.entity, key: key)
         }
     }
 

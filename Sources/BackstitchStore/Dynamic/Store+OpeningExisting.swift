@@ -27,7 +27,7 @@ extension Store {
         configuration: StoreConfiguration = .init(), checksPages: Bool = false
     ) throws -> Store {
         do {
-            var options = options(configuration, durability: configuration.durability)
+            var options = EnvironmentOptions(of: configuration)
             options.isReadOnly = access == .readOnly
             try refuseOthers(directory, options, checksPages: checksPages)
             options.createsIfMissing = access == .readWrite
@@ -35,7 +35,7 @@ extension Store {
             do {
                 if checksPages { try environment.checkPages() }
                 let databases = try Databases(environment)
-                let stored = try environment.read { try storedCatalog($0.access, databases) }
+                let stored = try environment.read { try Catalog.stored($0.access, databases) }
                 guard let catalog = stored else {
                     throw StoreError.notAStore(directory, "holds an LMDB file of another program")
                 }

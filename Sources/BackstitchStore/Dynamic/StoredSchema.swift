@@ -44,7 +44,7 @@ extension Store {
         let made = catalog
         do {
             let environment = try Environment.open(
-                at: directory, options: options(configuration, durability: .full))
+                at: directory, options: EnvironmentOptions(of: configuration, durability: .full))
             defer { environment.close() }
             let databases = try Databases(environment)
             try environment.writer.submitAndWait {

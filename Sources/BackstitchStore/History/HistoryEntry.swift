@@ -53,6 +53,6 @@ public struct HistoryEntry: Sendable {
             throw StoreError(.damaged, "A stored field can't be read: \(error).")
         }
         writer.finish(into: &body)
-        return try binding.decode(body.bytes, EntityID<Model>(key: operation.record))
+        return try binding.decode(body.bytes, EntityID<Model>(key: operation.record.key))
     }
 }

@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchLog
+public import Foundation
 import LMDB
 
 extension Store {
@@ -17,12 +18,37 @@ extension Store {
     public func read<Result>(
         at sequence: UInt64, _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
+        try readPast({ _ in sequence }, body)
+    }
+
+    /// Reads the store as it was at a moment: after the last operation that was made here or arrived
+    /// here until then, by the clock of this device.
+    ///
+    /// Everything is as in the read after an operation, whose sequence is found first.
+    ///
+    /// - Parameter date: The moment; operations of the same millisecond count.
+    /// - Throws: as ``read(at:_:)-(UInt64,_)``.
+    public func read<Result>(
+        at date: Date, _ body: (borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
+        let end = date.timeIntervalSince1970 * 1000
+        let cutoff = end < Double(Int64.max / 2) ? Int64(max(0, end.rounded(.down))) + 1 : .max
+        return try readPast(
+            { reader in
+                try reader.lastOperation(before: cutoff, through: reader.head)
+            }, body)
+    }
+
+    private func readPast<Result>(
+        _ sequence: (TableReader) throws -> UInt64,
+        _ body: (borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
         do {
             return try environment.read { transaction in
                 let reader = TableReader(
                     access: transaction.access, databases: databases,
                     catalog: try shared.catalog.current(transaction.access, databases))
-                let past = try reader.at(sequence)
+                let past = try reader.at(try sequence(reader))
                 return try withExtendedLifetime(past.past) {
                     try body(ReadTransaction(reader: past, types: types))
                 }

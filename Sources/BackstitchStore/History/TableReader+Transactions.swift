@@ -44,7 +44,7 @@ extension TableReader {
     }
 }
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// The last transactions that changed records on this device, newest first, as an undo menu lists
     /// them.
     ///

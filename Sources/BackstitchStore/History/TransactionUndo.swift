@@ -59,8 +59,8 @@ struct TransactionUndo {
         }
     }
 
-    private func named(_ place: RecordPlace) -> UndoReport.Record? {
-        catalog.table(place.entity).map { UndoReport.Record(entity: $0.name, key: place.key) }
+    private func named(_ place: RecordPlace) -> RecordID? {
+        catalog.table(place.entity).map { RecordID(entity: $0.name, key: place.key) }
     }
 
     private func changedSince(_ id: UInt64, _ places: [RecordPlace]) -> StoreError {

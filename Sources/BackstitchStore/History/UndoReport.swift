@@ -11,22 +11,14 @@ public enum UndoPolicy: Hashable, Sendable, CaseIterable {
 
 /// What an undo did.
 public struct UndoReport: Hashable, Sendable {
-    /// A record of the transaction.
-    public struct Record: Hashable, Sendable {
-        /// The name of the entity.
-        public let entity: String
-        /// The record's zone and name.
-        public let key: RecordKey
-    }
-
     /// The transaction that the undo made, whose undo is the redo; nil if there was nothing to
     /// change.
     public let transaction: UInt64?
     /// The records that are again what they were before.
-    public let undone: [Record]
+    public let undone: [RecordID]
     /// The records that were left as they are, because they were changed since, or because a delete
     /// rule or another record of the name forbids it.
-    public let skipped: [Record]
+    public let skipped: [RecordID]
 }
 
 /// A transaction of the log in short.

@@ -18,7 +18,7 @@ struct SchemaChange {
         for (place, upcaster) in adoption.upcasts {
             failed += try convert(place, by: upcaster)
         }
-        try Store.refuse(failed)
+        try StoreError.refuseSchema(failed)
         for place in adoption.unmasked { try markUnsynced(place) }
         let urgent = Dictionary(grouping: adoption.urgentIndexes, by: \.entity)
         for (entity, places) in urgent.sorted(by: { $0.key < $1.key }) {
@@ -90,7 +90,7 @@ struct SchemaChange {
         _ before: Value, by after: Value, of field: FieldID, in table: EntityTable,
         _ key: RecordKey
     ) throws {
-        guard after != before, let row = try reader.row(table.number, key), let fields = row.fields
+        guard after != before, let row = try log.row(table.number, key), let fields = row.fields
         else { return }
         var changed = try Fields(fields)
         changed[field] = after
@@ -112,7 +112,7 @@ struct SchemaChange {
             let chunk = try reader.liveBodies(of: place.entity, after: last, limit: 1_000)
             last = chunk.last?.key
             for body in chunk {
-                guard let row = try reader.row(place.entity, body.key),
+                guard let row = try log.row(place.entity, body.key),
                     let value = try row.fields?.value(of: place.field)?.decoded(), value != .null
                 else { continue }
                 let isUnreadable = row.flags.contains(.isUnreadable)

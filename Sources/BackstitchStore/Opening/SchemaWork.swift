@@ -119,7 +119,7 @@ struct SchemaWork {
             // An update would take these marks away. Reads go on asking the rows of the entity.
             return try log.noteUnexamined(of: table.number)
         }
-        guard let row = try reader.row(table.number, body.key) else { return }
+        guard let row = try log.row(table.number, body.key) else { return }
         // An update that the service need not hear of: with the stamp of the base it is as synced as
         // the record is.
         let isSynced = !row.isDirty && row.hasChangeTag

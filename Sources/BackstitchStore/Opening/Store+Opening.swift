@@ -17,12 +17,12 @@ extension Store {
     public convenience init(
         at directory: String, schema: Schema, configuration: StoreConfiguration = .init()
     ) throws {
-        try Self.check(schema, configuration)
+        try SchemaAdopter(schema, configuration).check()
         try Self.checkFolder(directory)
         try self.init(schema: schema, configuration: configuration) {
             try Environment.open(
                 at: directory,
-                options: Self.options(configuration, durability: configuration.durability))
+                options: EnvironmentOptions(of: configuration))
         }
     }
 
@@ -32,9 +32,10 @@ extension Store {
     public static func inMemory(
         schema: Schema, configuration: StoreConfiguration = .init()
     ) throws -> Store {
-        try check(schema, configuration)
+        try SchemaAdopter(schema, configuration).check()
         return try Store(schema: schema, configuration: configuration) {
-            try Environment.temporary(options: options(configuration, durability: .relaxed))
+            try Environment.temporary(
+                options: EnvironmentOptions(of: configuration, durability: .relaxed))
         }
     }
 
@@ -46,7 +47,7 @@ extension Store {
             do {
                 let databases = try Databases(environment)
                 let shared = try SharedState.of(environment, databases, schema: schema) {
-                    try Self.adopt(schema, in: environment, databases, configuration)
+                    try SchemaAdopter(schema, configuration).adopt(in: environment, databases)
                 }
                 let catalog = shared.catalog.snapshot
                 self.init(
@@ -78,40 +79,26 @@ extension Store {
             "The folder '\(directory)' has no store, but other files, such as '\(other)'. Give the "
                 + "path of a store, or of a new or empty folder.")
     }
+}
 
-    private static func check(_ schema: Schema, _ configuration: StoreConfiguration) throws {
-        var violations = schema.violations
-        let bytesMax = StoreConfiguration.authorBytesMax
-        if configuration.author.utf8.count > bytesMax {
-            violations.append("The author has more than \(bytesMax) bytes: shorten it.")
-        }
-        if let violation = configuration.retention.violation { violations.append(violation) }
-        violations += RegisteredProjections.violations(configuration.projections, schema)
-        try refuse(violations)
+extension EnvironmentOptions {
+    /// How the files of a store are opened.
+    ///
+    /// - Parameter durability: Nil takes the one of the configuration.
+    package init(of configuration: StoreConfiguration, durability: Durability? = nil) {
+        self.init(databases: Databases.names)
+        addsDatabases = false
+        self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
+        usesRedoFile = true
+        mapBytesMax = max(configuration.bytesMax, 1 << 20)
+        mapBytes = min(mapBytes, mapBytesMax)
+        allowsNetworkFileSystem = configuration.allowsNetworkFileSystem
     }
+}
 
-    static func refuse(_ violations: [String]) throws {
-        guard !violations.isEmpty else { return }
-        throw StoreError(
-            .invalidSchema,
-            "The store can't be opened with this schema:\n"
-                + violations.map { "- " + $0 }.joined(separator: "\n"))
-    }
-
-    package static func options(
-        _ configuration: StoreConfiguration, durability: Durability
-    ) -> EnvironmentOptions {
-        var options = EnvironmentOptions(databases: Databases.names)
-        options.addsDatabases = false
-        options.durability = durability == .full ? .full : .relaxed
-        options.usesRedoFile = true
-        options.mapBytesMax = max(configuration.bytesMax, 1 << 20)
-        options.mapBytes = min(options.mapBytes, options.mapBytesMax)
-        options.allowsNetworkFileSystem = configuration.allowsNetworkFileSystem
-        return options
-    }
-
-    static func storedCatalog(_ access: Access, _ databases: Databases) throws -> Catalog? {
+extension Catalog {
+    /// The catalog of a store's files; nil if they have none.
+    static func stored(_ access: Access, _ databases: Databases) throws -> Catalog? {
         let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
             try access.get($0, in: databases.meta).map { Array($0) }
         }

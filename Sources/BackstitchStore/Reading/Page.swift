@@ -11,7 +11,7 @@ public struct Page<Row: Sendable>: Sendable {
 
 extension Page: Equatable where Row: Equatable {}
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// A page of the records that a query asks for, in its order.
     ///
     /// For answers that are too large to hold, or to read in one transaction: each page may be read

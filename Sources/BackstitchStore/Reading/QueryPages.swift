@@ -2,7 +2,7 @@ public import BackstitchCore
 
 /// The answer of a query, page by page, each read in a short transaction of its own.
 ///
-/// What is written meanwhile is treated as ``ReadTransaction/page(_:after:count:)`` says.
+/// What is written meanwhile is treated as ``RecordReading/page(_:after:count:)`` says.
 public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
     /// The records of a page; never none.
     public typealias Element = [Model]

@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Calculates aggregates over the records that a query asks for, in one pass.
     ///
     /// ```swift
@@ -63,6 +63,18 @@ extension ReadTransaction {
     ) throws -> [RecordGroup] {
         try reader.groups(
             of: query, by: attributes, aggregates, reader.table(named: query.entity).number)
+    }
+
+    /// The different values of an attribute among the records that a query asks for, in their order.
+    ///
+    /// - Throws: `invalidQuery` if the query can't be answered.
+    public func distinct<Model: Entity, Attribute: AttributeValue>(
+        _ query: Query<Model>, _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) throws -> [Attribute] {
+        try reader.groups(
+            of: query.lowered(), by: GroupKeys<Model, Attribute>(keyPath).names(), [],
+            types.binding(of: Model.self).number
+        ).map { try Attribute(value: $0.keys.first ?? .null) }
     }
 
     /// The different values of attributes among the records that a query asks for, in their order;

@@ -3,14 +3,29 @@ public import BackstitchLog
 import LMDB
 import Threading
 
-extension ReadTransaction {
-    /// The records that a query asks for, in its order.
+extension RecordReading where Self: ~Copyable {
+    /// The records that a query asks for, in its order; a write sees them as it left them.
     ///
     /// Records that the service delivered and that don't fit the type are left out.
     /// - Throws: `invalidQuery` if the query can't be answered; `unknownEntity`.
     @inlinable
     public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
         try reader.fetch(query, types.binding(of: Model.self))
+    }
+
+    /// The first record that a query asks for; nil if there is none.
+    ///
+    /// - Throws: as ``fetch(_:)``.
+    @inlinable
+    public func first<Model: Entity>(_ query: Query<Model>) throws -> Model? {
+        try fetch(query.onlyFirst).first
+    }
+
+    /// Whether a query asks for any record; stops at the first one.
+    ///
+    /// - Throws: as ``fetch(_:)``.
+    public func exists<Model: Entity>(_ query: Query<Model>) throws -> Bool {
+        try count(query.onlyFirst) > 0
     }
 
     /// The records that refer to one record.
@@ -57,27 +72,6 @@ extension ReadTransaction {
         let plan = try QueryPlan(
             query, in: reader.table(named: query.entity).binding, on: reader)
         return try running ? plan.explanation(runningOn: reader) : plan.explanation
-    }
-}
-
-extension WriteTransaction {
-    /// The records that a query asks for, as this transaction left them.
-    ///
-    /// - Throws: `invalidQuery` if the query can't be answered; `unknownEntity`.
-    @inlinable
-    public func fetch<Model: Entity>(_ query: Query<Model>) throws -> [Model] {
-        try reader.fetch(query, types.binding(of: Model.self))
-    }
-
-    /// The records that refer to one record, as this transaction left them.
-    @inlinable
-    public func fetch<Model: Entity>(_ relationship: ToMany<Model>) throws -> [Model] {
-        try fetch(relationship.query)
-    }
-
-    /// The number of records that a query asks for, as this transaction left them.
-    public func count<Model: Entity>(_ query: Query<Model>) throws -> Int {
-        try reader.count(query, types.binding(of: Model.self))
     }
 }
 

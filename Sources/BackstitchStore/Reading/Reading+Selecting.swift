@@ -1,7 +1,24 @@
 public import BackstitchCore
 import BackstitchLog
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
+    /// An attribute of the records that a query asks for, in its order; nothing else is decoded.
+    ///
+    /// - Throws: as for several attributes.
+    public func select<Model: Entity, Attribute: AttributeValue>(
+        _ query: Query<Model>, _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) throws -> [Attribute] {
+        let binding = try types.binding(of: Model.self)
+        let column = try Column(keyPath, binding)
+        var values: [Attribute] = []
+        try QueryExecutor.run(reader.plan(query, binding), on: reader) { keyBytes, body in
+            guard let fields = PackedFields(body) else { throw binding.damagedRow }
+            values.append(try column.value(keyBytes, fields, reader))
+            return true
+        }
+        return values
+    }
+
     /// Some attributes of the records that a query asks for, in its order; nothing else is decoded.
     ///
     /// ```swift

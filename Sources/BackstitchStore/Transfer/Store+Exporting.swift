@@ -1,4 +1,4 @@
-import BackstitchCore
+public import BackstitchCore
 
 extension Store {
     /// Writes records as JSON Lines, one record a line, in a form that is read back exactly.
@@ -25,7 +25,7 @@ extension Store {
     /// - Throws: `unknownEntity`; `damaged` if a row can't be read; what the closure throws.
     @discardableResult
     public func export(
-        entities: [String]? = nil, after place: ExportPlace? = nil,
+        entities: [String]? = nil, after place: RecordID? = nil,
         progress: (Int) -> Void = { _ in }, to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
         try read { transaction in
@@ -42,10 +42,10 @@ extension Store {
             var buffer = ByteBuffer(capacity: Self.exportPartBytes)
             var count = 0
             for table in tables {
-                let start = place.flatMap { $0.entity == table.name ? $0.record : nil }
+                let start = place.flatMap { $0.entity == table.name ? $0.key : nil }
                 try transaction.forEachRecord(of: table.name, from: start) { record in
-                    if record.key == start { return true }
-                    RecordLine(entity: record.entity, key: record.key, values: record.values)
+                    if record.id.key == start { return true }
+                    RecordLine(entity: record.id.entity, key: record.id.key, values: record.values)
                         .write(into: &buffer)
                     count += 1
                     if buffer.count >= Self.exportPartBytes {
@@ -63,4 +63,14 @@ extension Store {
 
     /// The bytes of lines that are collected before they are handed on.
     private static var exportPartBytes: Int { 1 << 16 }
+}
+
+extension RecordID {
+    /// The record that a line of an export spells, without the line's end; nil if it spells none.
+    ///
+    /// The last line of an export that was cut tells where to go on.
+    public init?(exportLine line: [UInt8]) {
+        guard let line = try? RecordLine(line) else { return nil }
+        self.init(entity: line.entity, key: line.key)
+    }
 }

@@ -110,7 +110,7 @@ package final class VerificationPlace: Sendable {
     package init(_ configuration: StoreConfiguration) throws {
         do {
             environment = try Environment.temporary(
-                options: Store.options(configuration, durability: .relaxed))
+                options: EnvironmentOptions(of: configuration, durability: .relaxed))
         } catch {
             throw StoreError(error)
         }

@@ -8,7 +8,7 @@ final class ProjectionWriter {
     /// The projections of the store; nil if it has none to keep.
     private(set) var registered: RegisteredProjections?
     /// Those of them that take in what is appended.
-    private var inline: [InlineProjection] = []
+    var inline: [InlineProjection] = []
 
     init(_ log: LogWriter) { self.log = log }
 

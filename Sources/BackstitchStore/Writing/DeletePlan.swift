@@ -70,7 +70,7 @@ private struct DeletePlan {
     }
 
     private func clear(_ field: FieldID, of place: RecordPlace) throws {
-        guard let row = try log.reader.row(place.entity, place.key), !row.isDeleted,
+        guard let row = try log.row(place.entity, place.key), !row.isDeleted,
             let before = try row.fields?.rawValue(of: field)
         else { return }
         log.beforeWriter.reset()
@@ -86,7 +86,7 @@ private struct DeletePlan {
     }
 
     private func delete(_ place: RecordPlace) throws {
-        guard let row = try log.reader.row(place.entity, place.key), !row.isDeleted else { return }
+        guard let row = try log.row(place.entity, place.key), !row.isDeleted else { return }
         try log.appendDelete(origin: .local, entity: place.entity, key: place.key, row: row)
     }
 }
@@ -97,7 +97,7 @@ extension LogWriter {
     /// - Returns: Whether there was such a record.
     /// - Throws: `deleteDenied` if a rule forbids it; nothing is deleted then.
     package func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
-        guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
+        guard let row = try row(entity, key), !row.isDeleted else { return false }
         let plan = try DeletePlan(RecordPlace(entity: entity, key: key), in: self)
         if let denial = plan.denial {
             throw StoreError(

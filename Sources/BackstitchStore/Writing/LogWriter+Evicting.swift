@@ -6,7 +6,7 @@ extension LogWriter {
     ///
     /// - Returns: whether there was such a record.
     func evict(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
-        guard let row = try reader.row(entity, key), !row.isDeleted else { return false }
+        guard let row = try row(entity, key), !row.isDeleted else { return false }
         guard row.hasChangeTag, !row.isDirty else {
             throw StoreError(
                 .unsynced,

@@ -58,7 +58,7 @@ extension WriteTransaction {
         }
         log.bodyBuffer.removeAll()
         log.fieldWriter.finish(into: &log.bodyBuffer)
-        let row = try reader.row(binding.number, key)
+        let row = try log.row(binding.number, key)
         guard let row, !row.isDeleted else {
             guard mayInsert else {
                 throw StoreError(

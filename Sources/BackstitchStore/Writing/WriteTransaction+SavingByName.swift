@@ -34,7 +34,7 @@ extension WriteTransaction {
         }
         log.bodyBuffer.removeAll()
         log.fieldWriter.finish(into: &log.bodyBuffer)
-        let row = try reader.row(table.number, key)
+        let row = try log.row(table.number, key)
         guard let row, !row.isDeleted else {
             try log.checkName(key, of: table.number)
             try log.insertAnew(table.number, key, over: row)

@@ -23,9 +23,9 @@ public struct ConflictFilter: Hashable, Sendable {
         self.beforeSequence = beforeSequence
     }
 
-    func accepts(_ conflict: Conflict) -> Bool {
-        (entity ?? conflict.entity) == conflict.entity
-            && (record ?? conflict.record) == conflict.record
-            && (policy ?? conflict.policy) == conflict.policy
+    func accepts(_ conflict: RecordConflict) -> Bool {
+        (entity ?? conflict.record.entity) == conflict.record.entity
+            && (record ?? conflict.record.key) == conflict.record.key
+            && (policy == nil || policy == conflict.policy)
     }
 }

@@ -6,7 +6,8 @@ import BackstitchStore
 package struct MergedDuplicate {
     package let key: RecordKey
     package let entityName: String
-    package let report: ConflictReport
+    /// The operation that made them one.
+    package let sequence: UInt64
 }
 
 /// Records with the same value of a unique attribute become one when they meet by sync.
@@ -137,8 +138,9 @@ package struct DuplicateMerger {
             outcome: outcome, copy: staying.name)
         try log.appendDelete(
             origin: .rebase, entity: table.number, key: ending, row: row, conflict: report)
+        merged.append(
+            MergedDuplicate(key: ending, entityName: table.name, sequence: log.head))
         try log.replace(staying, table, with: outcome, origin: .rebase)
-        merged.append(MergedDuplicate(key: ending, entityName: table.name, report: report))
         for referrer in referrers {
             try turn(referrer.field, of: referrer.place, from: ending, to: staying, &merged)
         }

@@ -6,8 +6,8 @@ package enum MergeResult: Equatable, Sendable {
     case unchanged
     /// It was taken over.
     case applied
-    /// Both sides had changed.
-    case conflict(ConflictReport)
+    /// Both sides had changed; an operation settled it.
+    case conflict(sequence: UInt64)
     /// Both sides had changed, and the record was parked as it is here.
     case parked(ParkedRecord)
     /// Both sides had changed, and the application has to decide. Nothing was written.

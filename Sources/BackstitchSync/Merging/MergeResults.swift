@@ -6,7 +6,8 @@ struct MergeResults: Sendable {
     var changes = ChangeSet()
     /// The versions that were known here already.
     var unchanged = 0
-    var conflicts: [SyncConflict] = []
+    /// The operations that settled conflicts.
+    var conflicts: [UInt64] = []
     var rejected: [(name: String, reason: String)] = []
     var parked: [ParkedRecord] = []
     /// Records that were refused and not parked, because they have later edits.
@@ -20,7 +21,8 @@ struct MergeResults: Sendable {
     mutating func mergeDuplicates(_ merger: RecordMerger) throws {
         let (merged, isDone) = try DuplicateMerger(merger).mergeNoted()
         for merged in merged {
-            note(.conflict(merged.report), merged.key.name, merged.entityName)
+            note(
+                .conflict(sequence: merged.sequence), merged.key.name, merged.entityName)
         }
         leavesDuplicates = !isDone
     }
@@ -31,10 +33,8 @@ struct MergeResults: Sendable {
             unchanged += 1
         case .applied:
             break
-        case .conflict(let report):
-            conflicts.append(
-                SyncConflict(
-                    entity: type, recordName: name, policy: report.policy, copy: report.copy))
+        case .conflict(let sequence):
+            conflicts.append(sequence)
         case .parked(let record):
             parked.append(record)
         case .undecided(let key, let question):

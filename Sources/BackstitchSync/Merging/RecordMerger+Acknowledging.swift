@@ -15,7 +15,7 @@ extension RecordMerger {
     ) throws -> MergeResult {
         let key = change.key
         guard let table = catalog.table(change.entity),
-            let row = try reader.row(change.entity, key)
+            let row = try log.row(change.entity, key)
         else { return .unchanged }
         if version != nil { try log.forgetNote(.unheard, key.name) }
         if try reader.history(of: row).isPending(change.through) {
@@ -63,7 +63,7 @@ extension RecordMerger {
     package func mergeDoubtedEnd(of key: RecordKey, recordType: String) throws -> MergeResult {
         var known: Int64?
         if let table = catalog.table(named: recordType),
-            let row = try reader.row(table.number, key), row.hasChangeTag
+            let row = try log.row(table.number, key), row.hasChangeTag
         {
             known = row.modifiedMilliseconds
         }

@@ -10,7 +10,7 @@ extension RecordMerger {
     package func complete(_ record: ServiceRecord) throws {
         let key = RecordKey(RecordName(record.recordName))
         guard let table = catalog.table(named: record.recordType),
-            let row = try reader.row(table.number, key), row.hasChangeTag,
+            let row = try log.row(table.number, key), row.hasChangeTag,
             row.changeTag == record.changeTag
         else { return }
         var (base, now) = try completed(record, row, table)

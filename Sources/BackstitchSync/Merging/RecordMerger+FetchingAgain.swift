@@ -11,7 +11,7 @@ extension RecordMerger {
     package func fetchAgain(_ record: ServiceRecord, takesOlder: Bool = false) throws -> Bool {
         let key = RecordKey(RecordName(record.recordName))
         for table in catalog.tables where !takesOlder {
-            if let row = try reader.row(table.number, key), row.flags.contains(.isEvicted),
+            if let row = try log.row(table.number, key), row.flags.contains(.isEvicted),
                 record.modifiedMilliseconds < row.modifiedMilliseconds
             {
                 return false

@@ -50,7 +50,7 @@ package struct RecordMerger {
         let table = try log.table(named: record.recordType)
         let version = ServerVersion(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
-        guard let row = try reader.row(table.number, key) else {
+        guard let row = try log.row(table.number, key) else {
             // Names are unique across types: a record of another type ended unseen.
             for other in catalog.tables where other.number != table.number {
                 if try reader.row(other.number, key) != nil {
@@ -88,7 +88,7 @@ package struct RecordMerger {
         var result = MergeResult.unchanged
         try log.forgetNote(.incomplete, key.name)
         for table in catalog.tables where recordType == nil || table.name == recordType {
-            if try reader.row(table.number, key) != nil {
+            if try log.row(table.number, key) != nil {
                 result = try mergeAbsent(table, key)
             }
         }
@@ -96,7 +96,7 @@ package struct RecordMerger {
     }
 
     func mergeAbsent(_ table: EntityTable, _ key: RecordKey) throws -> MergeResult {
-        guard let row = try reader.row(table.number, key) else { return .unchanged }
+        guard let row = try log.row(table.number, key) else { return .unchanged }
         if try log.endEviction(of: key) { return .applied }
         // What stays on this device is no record of the service.
         guard row.hasChangeTag || row.isDirty else { return .unchanged }
@@ -150,7 +150,8 @@ package struct RecordMerger {
             try MissedVersions.note(key, server, in: log)
             return .parked(
                 ParkedRecord(
-                    entity: table.name, recordName: key.name, sequence: log.head, reason: reason))
+                    record: RecordID(entity: table.name, key: key), sequence: log.head,
+                    reason: reason))
         }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
@@ -160,13 +161,16 @@ package struct RecordMerger {
             try log.forgetNote(.unheard, key.name)
         }
         plan = masked.whole(plan, local)
-        try perform(plan, key, table)
-        if let conflict = plan.conflict { return .conflict(conflict) }
+        let settled = try perform(plan, key, table)
+        if plan.conflict != nil { return .conflict(sequence: settled) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
     /// Appends what a merge decided.
-    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws {
+    ///
+    /// - Returns: the last operation but for a rebase: the one that settled a conflict, if there was one.
+    @discardableResult
+    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws -> UInt64 {
         // Before the record changes: the copy is of what it was.
         if let copy = plan.copy, let name = plan.conflict?.copy {
             try insertCopy(copy, RecordKey(name), table)
@@ -182,6 +186,7 @@ package struct RecordMerger {
                 key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: through), conflict: plan.conflict)
         }
+        let settled = log.head
         switch plan.rebase {
         case .nothing:
             break
@@ -190,6 +195,7 @@ package struct RecordMerger {
         case .delete:
             try log.replace(key, table, with: nil, origin: .rebase)
         }
+        return settled
     }
 
     /// Makes the local version a record of its own, as a local edit. One that is there already is

@@ -50,8 +50,8 @@ extension RecordMerger {
         let plan = merge.plan(unheardEnd: step, of: before, version: version, server: fields)
         if let question = plan.question { return .undecided(place, question) }
         try log.forgetNote(.unheard, key.name)
-        try perform(plan, key, known)
-        return plan.conflict.map(MergeResult.conflict) ?? .applied
+        let settled = try perform(plan, key, known)
+        return plan.conflict == nil ? .applied : .conflict(sequence: settled)
     }
 }
 

@@ -3,19 +3,16 @@ package import BackstitchLog
 
 /// A record with changes that can't be pushed as they are.
 public struct ParkedRecord: Hashable, Sendable {
-    /// The entity.
-    public let entity: String
-    /// The record's name.
-    public let recordName: RecordName
+    /// The record.
+    public let record: RecordID
     /// The sequence of the operation that parked it.
     public let sequence: UInt64
     /// The code and the words of the service's refusal, or why a conflict was not settled, as the
     /// log has them.
     public let reason: String
 
-    package init(entity: String, recordName: RecordName, sequence: UInt64, reason: String) {
-        self.entity = entity
-        self.recordName = recordName
+    package init(record: RecordID, sequence: UInt64, reason: String) {
+        self.record = record
         self.sequence = sequence
         self.reason = reason
     }
@@ -36,8 +33,10 @@ extension TableReader {
         try visitParked { place, sequence, reason in
             records.append(
                 ParkedRecord(
-                    entity: catalog.table(place.entity)?.name ?? "entity \(place.entity.rawValue)",
-                    recordName: place.key.name, sequence: sequence, reason: reason.text))
+                    record: RecordID(
+                        entity: catalog.table(place.entity)?.name
+                            ?? "entity \(place.entity.rawValue)", key: place.key),
+                    sequence: sequence, reason: reason.text))
             return records.count < limit
         }
         return records

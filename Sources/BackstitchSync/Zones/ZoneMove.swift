@@ -38,8 +38,8 @@ package struct ZoneMove {
         guard let user = try reader.zoneState(zone).movingUser else { return true }
         guard try reader.evictedNames(limit: 1).isEmpty else { return false }
         for record in try reader.parkedRecords() {
-            guard let table = log.catalog.table(named: record.entity) else { continue }
-            try log.release(table.number, RecordKey(record.recordName))
+            guard let table = log.catalog.table(named: record.record.entity) else { continue }
+            try log.release(table.number, record.record.key)
         }
         try FullFetch(log).forgetFetched()
         try log.setOutboxFloor(0)

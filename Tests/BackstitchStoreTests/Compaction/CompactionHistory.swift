@@ -150,8 +150,8 @@ extension TableReader {
 
     fileprivate func parkedPlaces() throws -> [RecordPlace] {
         try parkedRecords().compactMap { record in
-            guard let table = catalog.table(named: record.entity) else { return nil }
-            return RecordPlace(entity: table.number, key: RecordKey(record.recordName))
+            guard let table = catalog.table(named: record.record.entity) else { return nil }
+            return RecordPlace(entity: table.number, key: record.record.key)
         }
     }
 }

@@ -70,7 +70,7 @@ import Testing
         #expect(baseline.author == "ada")
         #expect(baseline.date == before[1].date)
         #expect(baseline.transaction == 1)
-        #expect(baseline.record.description == "a")
+        #expect(baseline.record.name == "a")
     }
 
     @Test func `the history of a record begins at its baseline`() async throws {
@@ -79,8 +79,7 @@ import Testing
         try await acknowledge()
         try await name("a", "3")
         try await store.compact(.keepUnsyncedOnly)
-        let history = try store.operations(
-            of: Department.ID("a").key, entity: "Department")
+        let history = try store.operations(of: Department.ID("a").recordID)
         #expect(history.map(\.kind) == [.update, .baseline])
         #expect(history.last?.previous == 0)
         #expect(history.last?.changes.first?.after == .string("2"))

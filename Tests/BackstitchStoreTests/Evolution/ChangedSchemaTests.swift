@@ -54,7 +54,7 @@ enum ChangedAware {
             #expect(try transaction.count(ChangedAware.Card.self) == ids.count)
             #expect(try Set(transaction.fetch(byLevel).map(\.id)) == Set(expected))
             #expect(try transaction.count(byLevel) == ids.count)
-            #expect(try transaction.fetch(named).map(\.key) == expected.map(\.key))
+            #expect(try transaction.fetch(named).map(\.id.key) == expected.map(\.key))
             #expect(try transaction.count(named) == ids.count)
             let query = Query<ChangedAware.Card>()
             #expect(try transaction.aggregate(query, .count()) == ids.count)
@@ -229,7 +229,7 @@ enum ChangedAware {
             let keys = readable.sorted()
             #expect(try transaction.fetch(all).map(\.id.key) == keys, "\(what): fetch")
             #expect(try transaction.count(all) == keys.count, "\(what): count")
-            #expect(try transaction.fetch(named).map(\.key) == keys, "\(what): by names")
+            #expect(try transaction.fetch(named).map(\.id.key) == keys, "\(what): by names")
             #expect(try transaction.aggregate(all, .count()) == keys.count, "\(what): aggregate")
             for (name, column) in zip(Shifting.names, Shifting.columns) {
                 guard let column else { continue }
@@ -243,7 +243,7 @@ enum ChangedAware {
                 #expect(without + with == keys.count, "\(what): parts by \(name)")
                 guard column.type.isOrdered else { continue }
                 let sorted = try transaction.fetch(named.sorted(by: name))
-                #expect(sorted.map(\.key).sorted() == keys, "\(what): sorted by \(name)")
+                #expect(sorted.map(\.id.key).sorted() == keys, "\(what): sorted by \(name)")
             }
             return keys
         }

@@ -48,7 +48,7 @@ enum ExaminedNew {
         #expect(try store.read { try $0.fetch(query).map(\.id) } == ["case"])
         #expect(try store.pushesByName() == [:])
         for name in ["worse", "stars"] {
-            #expect(try store.read { try $0.record(.init(name), of: "Item") }?.state == .unreadable)
+            #expect(try store.read { try $0.record(name, of: "Item") }?.state == .unreadable)
         }
         #expect(try store.read { try $0.record("case", of: "Item") }?.state == .synced)
         try await store.expectConsistent()

@@ -62,7 +62,7 @@ import Testing
             ]
             for (name, state) in states {
                 #expect(
-                    try transaction.record(.init(name), of: "FormatThing")?.state == state,
+                    try transaction.record(name, of: "FormatThing")?.state == state,
                     "\(name)")
             }
             let newer = try transaction.record("n", of: "Newer")

@@ -42,13 +42,6 @@ enum RenamingNeedless {
         @Attribute(originalName: "caption") var title: String
     }
 }
-enum RenamingShared {
-    @Entity("Item") struct Item {
-        var id = ID()
-        @Attribute(originalName: "title") var name: String
-        var title: String
-    }
-}
 
 @Suite struct RenamingTests {
     private let folder: TemporaryFolder
@@ -105,10 +98,5 @@ enum RenamingShared {
         let error = try #require(
             failure { _ = try folder.open(Schema(RenamingNeedless.Item.self)) })
         #expect(error.message.contains("Item.title was stored under its own name"))
-    }
-
-    @Test func `two attributes can't have one field`() throws {
-        let error = try #require(failure { _ = try folder.open(Schema(RenamingShared.Item.self)) })
-        #expect(error.message.contains("Item.title has the field title, which another attribute"))
     }
 }

@@ -93,13 +93,15 @@ import Testing
         let entry = try #require(try store.history(of: Department.ID("d")).first)
         #expect(failure { _ = try entry.model(Employee.self) }?.code == .unknownEntity)
         #expect(
-            failure { _ = try store.history(of: RecordKey(RecordName("d")), entity: "No") }?.code
+            failure {
+                _ = try store.history(of: RecordID(entity: "No", key: RecordKey(RecordName("d"))))
+            }?.code
                 == .unknownEntity)
         #expect(
             failure {
                 _ = try store.history(
-                    of: RecordKey(RecordName(String(repeating: "x", count: 300))),
-                    entity: "Department")
+                    of: RecordID(
+                        entity: "Department", name: String(repeating: "x", count: 300)))
             }?.code == .invalidName)
     }
 

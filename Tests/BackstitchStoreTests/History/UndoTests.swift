@@ -33,7 +33,7 @@ import Testing
             try tx.delete(Department.ID("gone"))
         }
         let undo = try await store.undo(transaction: id, author: "ada", context: "undo")
-        #expect(Set(undo.undone.map(\.key.description)) == ["edited", "gone", "new"])
+        #expect(Set(undo.undone.map(\.name)) == ["edited", "gone", "new"])
         #expect(undo.skipped.isEmpty)
         #expect(undo.transaction == id + 3)
         #expect(try department("edited") == Department(id: "edited", name: "old", budget: 1))
@@ -76,8 +76,8 @@ import Testing
         }
         #expect(try store.image() == image)
         let report = try await store.undo(transaction: id, .skippingChanged)
-        #expect(report.skipped.map(\.key.description) == ["a"])
-        #expect(report.undone.map(\.key.description) == ["b"])
+        #expect(report.skipped.map(\.name) == ["a"])
+        #expect(report.undone.map(\.name) == ["b"])
         #expect(try department("a")?.name == "newer")
         #expect(try department("b") == nil)
     }

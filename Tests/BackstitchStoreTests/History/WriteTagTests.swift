@@ -69,7 +69,7 @@ import Testing
             }
         }
         for operation in try store.operations(limit: 99) {
-            #expect("n" + operation.context.dropFirst() == operation.record.description)
+            #expect("n" + operation.context.dropFirst() == operation.record.name)
         }
     }
 }

@@ -2,7 +2,7 @@ public import BackstitchCore
 package import BackstitchLog
 
 /// A record with changes that the service does not have.
-public struct OutboxRecord: Hashable, Sendable {
+public struct PendingRecord: Hashable, Sendable {
     /// What has to be done on the service.
     public enum Change: String, Hashable, Sendable, CaseIterable {
         /// The service does not have the record.
@@ -13,14 +13,14 @@ public struct OutboxRecord: Hashable, Sendable {
         case delete
     }
 
-    /// The entity.
-    public let entity: String
-    /// The record's name.
-    public let recordName: RecordName
+    /// The record.
+    public let record: RecordID
     /// What the unsynced operations add up to.
     public let change: Change
     /// The sequence of the last unsynced operation.
     public let lastSequence: UInt64
+    /// Whether a request with it is under way now, as far as the engine that lists it knows.
+    public internal(set) var isInFlight = false
 }
 
 extension TableReader {
@@ -28,8 +28,8 @@ extension TableReader {
     private static var listedBytesMax: Int { 4 << 20 }
 
     /// The records that are to be pushed, in the order of their first unsynced operations.
-    package func outboxRecords(limit: Int) throws -> [OutboxRecord] {
-        var records: [OutboxRecord] = []
+    package func outboxRecords(limit: Int) throws -> [PendingRecord] {
+        var records: [PendingRecord] = []
         var seen: Set<RecordPlace> = []
         var outbox = Outbox()
         outbox.isComplete = false
@@ -41,14 +41,14 @@ extension TableReader {
                 // A record of an earlier run may have later operations that it does not need.
                 guard seen.insert(RecordPlace(entity: change.entity, key: change.key)).inserted
                 else { continue }
-                OutboxRecord(change).map { records.append($0) }
+                PendingRecord(change).map { records.append($0) }
             }
         }
         return records
     }
 }
 
-extension OutboxRecord {
+extension PendingRecord {
     /// Nil for changes that add up to nothing.
     fileprivate init?(_ change: PendingChange) {
         switch change.push {
@@ -57,8 +57,7 @@ extension OutboxRecord {
         case .update: self.change = .update
         case .delete: self.change = .delete
         }
-        entity = change.entityName
-        recordName = change.key.name
+        record = RecordID(entity: change.entityName, key: change.key)
         lastSequence = change.through
     }
 }

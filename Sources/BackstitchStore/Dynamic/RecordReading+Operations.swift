@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 import LMDB
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Reads operations in the order of the log.
     ///
     /// - Parameters:
@@ -40,12 +40,12 @@ extension ReadTransaction {
     ///
     /// - Throws: `unknownEntity`, `invalidName`; `damaged` if an operation can't be read.
     public func operations(
-        of key: RecordKey, entity: String, limit: Int = .max
+        of record: RecordID, limit: Int = .max
     ) throws -> [LoggedOperation] {
-        let filter = OperationFilter(entity: entity, record: key)
+        let filter = OperationFilter(entity: record.entity, record: record.key)
         var operations: [LoggedOperation] = []
         let log = OperationReader(reader: reader)
-        var sequence = try log.lastContentOperation(of: key, entity: entity, filter)
+        var sequence = try log.lastContentOperation(of: record.key, entity: record.entity, filter)
         while sequence > 0, operations.count < limit {
             let found = try StoreError.describingDamage(at: sequence) {
                 try reader.withOperation(sequence) { try log.logged($0) }
@@ -63,17 +63,17 @@ extension ReadTransaction {
 }
 
 extension Store {
-    /// Reads operations in the order of the log; as ``ReadTransaction/operations(from:limit:matching:)``.
+    /// Reads operations in the order of the log; as ``RecordReading/operations(from:limit:matching:)``.
     public func operations(
         from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
         try read { try $0.operations(from: first, limit: limit, matching: filter) }
     }
 
-    /// Reads the history of a record, newest first; as ``ReadTransaction/operations(of:entity:limit:)``.
+    /// Reads the history of a record, newest first; as ``RecordReading/operations(of:limit:)``.
     public func operations(
-        of key: RecordKey, entity: String, limit: Int = .max
+        of record: RecordID, limit: Int = .max
     ) throws -> [LoggedOperation] {
-        try read { try $0.operations(of: key, entity: entity, limit: limit) }
+        try read { try $0.operations(of: record, limit: limit) }
     }
 }

@@ -3,13 +3,31 @@ import BackstitchLog
 import LMDB
 import Threading
 
-extension Store {
-    /// Takes over a schema: numbers what is new, and does to the tables what can't wait.
-    static func adopt(
-        _ schema: Schema, in environment: Environment, _ databases: Databases,
-        _ configuration: StoreConfiguration
-    ) throws -> Catalog {
-        let stored = try environment.read { try storedCatalog($0.access, databases) }
+/// Takes over the schema that a store is opened with.
+struct SchemaAdopter {
+    private let schema: Schema
+    private let configuration: StoreConfiguration
+
+    init(_ schema: Schema, _ configuration: StoreConfiguration) {
+        self.schema = schema
+        self.configuration = configuration
+    }
+
+    /// Refuses a schema and a configuration that no store can be opened with.
+    func check() throws {
+        var violations = schema.violations
+        let bytesMax = StoreConfiguration.authorBytesMax
+        if configuration.author.utf8.count > bytesMax {
+            violations.append("The author has more than \(bytesMax) bytes: shorten it.")
+        }
+        if let violation = configuration.retention.violation { violations.append(violation) }
+        violations += RegisteredProjections.violations(configuration.projections, schema)
+        try StoreError.refuseSchema(violations)
+    }
+
+    /// Numbers what is new, and does to the tables what can't wait.
+    func adopt(in environment: Environment, _ databases: Databases) throws -> Catalog {
+        let stored = try environment.read { try Catalog.stored($0.access, databases) }
         let catalog = stored ?? Catalog(storeID: LiveValues.nextID())
         let adoption = try environment.read { transaction in
             let reader = TableReader(
@@ -23,7 +41,7 @@ extension Store {
             }
             return try SchemaAdoption(schema, on: catalog, records: reader)
         }
-        try refuse(adoption.violations)
+        try StoreError.refuseSchema(adoption.violations)
         guard adoption.catalog != stored else { return adoption.catalog }
         return try environment.writer.submitAndWait {
             try environment.write { transaction in
@@ -42,5 +60,16 @@ extension Store {
                 return adoption.catalog
             }
         }
+    }
+}
+
+extension StoreError {
+    /// Throws `invalidSchema` if anything is wrong with a schema.
+    static func refuseSchema(_ violations: [String]) throws {
+        guard !violations.isEmpty else { return }
+        throw StoreError(
+            .invalidSchema,
+            "The store can't be opened with this schema:\n"
+                + violations.map { "- " + $0 }.joined(separator: "\n"))
     }
 }

@@ -1,28 +1,27 @@
 public import BackstitchCore
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// The history of a record, newest first: each operation that changed its content, with the record
     /// as it was after it.
     ///
     /// It ends with the insert of the record's first life, or with a baseline if what was before
-    /// was compacted. Costs what ``operations(of:entity:limit:)`` does.
+    /// was compacted. Costs what ``operations(of:limit:)`` does.
     ///
     /// - Parameter limit: The most entries.
     /// - Throws: `unknownEntity`, `invalidName`; `damaged` if an operation can't be read.
     public func history<Model: Entity>(
         of id: EntityID<Model>, limit: Int = .max
     ) throws -> [HistoryEntry] {
-        try history(of: id.key, entity: try types.binding(of: Model.self).name, limit: limit)
+        try history(
+            of: RecordID(entity: try types.binding(of: Model.self).name, key: id.key), limit: limit)
     }
 
-    /// The history of a record by its key and the name of its entity; see ``history(of:limit:)``.
-    public func history(
-        of key: RecordKey, entity: String, limit: Int = .max
-    ) throws -> [HistoryEntry] {
-        let table = try reader.table(named: entity)
-        let operations = try operations(of: key, entity: entity, limit: limit)
+    /// The history of a record without its Swift type.
+    public func history(of record: RecordID, limit: Int = .max) throws -> [HistoryEntry] {
+        let table = try reader.table(named: record.entity)
+        let operations = try operations(of: record, limit: limit)
         // From the record as it is now, each operation is undone in turn.
-        var values = try record(key, of: entity)?.values
+        var values = try self.record(record)?.values
         return operations.map { operation in
             let entry = HistoryEntry(operation, values: values, table: table, types: types)
             values = operation.undone(from: values)
@@ -32,19 +31,16 @@ extension ReadTransaction {
 }
 
 extension Store {
-    /// The history of a record, newest first; as ``ReadTransaction/history(of:limit:)``.
+    /// The history of a record, newest first; as ``RecordReading/history(of:limit:)``.
     public func history<Model: Entity>(
         of id: EntityID<Model>, limit: Int = .max
     ) throws -> [HistoryEntry] {
         try read { try $0.history(of: id, limit: limit) }
     }
 
-    /// The history of a record by its key and the name of its entity; as
-    /// ``ReadTransaction/history(of:limit:)``.
-    public func history(
-        of key: RecordKey, entity: String, limit: Int = .max
-    ) throws -> [HistoryEntry] {
-        try read { try $0.history(of: key, entity: entity, limit: limit) }
+    /// The history of a record without its Swift type, newest first.
+    public func history(of record: RecordID, limit: Int = .max) throws -> [HistoryEntry] {
+        try read { try $0.history(of: record, limit: limit) }
     }
 }
 

@@ -1,20 +1,19 @@
 public import BackstitchCore
 package import BackstitchLog
 
-extension ReadTransaction {
+extension RecordReading where Self: ~Copyable {
     /// Reads a record without its Swift type; nil if there is none.
     ///
     /// - Parameter includesDeleted: Whether a record counts that was deleted here and whose delete
     ///   was not pushed yet.
     /// - Throws: `unknownEntity`; `damaged` if the row can't be read.
     public func record(
-        _ key: RecordKey, of entity: String, includesDeleted: Bool = false
+        _ id: RecordID, includesDeleted: Bool = false
     ) throws -> DynamicRecord? {
-        let table = try reader.table(named: entity)
-        guard let row = try reader.row(table.number, key), includesDeleted || !row.isDeleted else {
-            return nil
-        }
-        return try DynamicRecord(row, key: key, table: table)
+        let table = try reader.table(named: id.entity)
+        guard let row = try reader.row(table.number, id.key), includesDeleted || !row.isDeleted
+        else { return nil }
+        return try DynamicRecord(row, key: id.key, table: table)
     }
 
     /// Reads a record of the store's own zone without its Swift type; nil if there is none.
@@ -27,7 +26,7 @@ extension ReadTransaction {
     public func record(
         _ name: String, of entity: String, includesDeleted: Bool = false
     ) throws -> DynamicRecord? {
-        try record(RecordKey(RecordName(name)), of: entity, includesDeleted: includesDeleted)
+        try record(RecordID(entity: entity, name: name), includesDeleted: includesDeleted)
     }
 
     /// Visits the records of an entity in the order of their keys, one at a time.

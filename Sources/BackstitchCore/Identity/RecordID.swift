@@ -1,0 +1,64 @@
+/// The identity of a record without its Swift type: entity, name and zone.
+///
+/// Everything that names a record by words has one: operations, conflicts, parked records, exports.
+/// ``EntityID/recordID`` is that of a typed id.
+public struct RecordID: Hashable, Sendable {
+    /// The name of the record's entity.
+    public let entity: String
+    package let key: RecordKey
+
+    /// The identity of a record.
+    ///
+    /// - Parameters:
+    ///   - entity: The name of its entity.
+    ///   - name: Its name on the service; a UUID in upper case.
+    ///   - zone: Its zone: the one that the store is synchronised with, unless given.
+    public init(entity: String, name: String, zone: RecordZone = .own) {
+        self.entity = entity
+        key = RecordKey(RecordName(name), zone: zone.slot)
+    }
+
+    package init(entity: String, key: RecordKey) {
+        self.entity = entity
+        self.key = key
+    }
+
+    /// The record's name on the service.
+    public var name: String { key.name.description }
+
+    /// The record's zone.
+    public var zone: RecordZone { RecordZone(slot: key.zone) }
+}
+
+extension RecordID: CustomStringConvertible {
+    /// The entity and the record's name.
+    public var description: String { "\(entity) \(key)" }
+}
+
+extension RecordID: Comparable {
+    /// Orders by entity, then as the entity's rows are ordered.
+    public static func < (left: RecordID, right: RecordID) -> Bool {
+        (left.entity, left.key) < (right.entity, right.key)
+    }
+}
+
+/// A zone that records of a store belong to.
+public struct RecordZone: Hashable, Sendable {
+    /// The zone that the store is synchronised with.
+    public static let own = RecordZone(slot: 0)
+
+    package let slot: UInt8
+
+    package init(slot: UInt8) { self.slot = slot }
+}
+
+extension EntityID where Model: Entity {
+    /// The identity without the Swift type.
+    public var recordID: RecordID { RecordID(entity: Model.entityName, key: key) }
+
+    /// The id of a record of this entity; nil if the record is of another one.
+    public init?(_ id: RecordID) {
+        guard id.entity == Model.entityName else { return nil }
+        self.init(key: id.key)
+    }
+}

@@ -1,0 +1,21 @@
+import BackstitchLog
+
+/// The reads that transactions offer.
+///
+/// ``ReadTransaction`` and ``WriteTransaction`` conform to it. A function that reads takes
+/// `borrowing some RecordReading & ~Copyable`, and then works in both.
+public protocol RecordReading: ~Copyable {
+    /// What is read from; for this library's own use.
+    var _source: _ReadSource { get }
+}
+
+/// What a transaction reads from; for this library's own use.
+public struct _ReadSource {
+    @usableFromInline package let reader: TableReader
+    @usableFromInline let types: TypeTable
+}
+
+extension RecordReading where Self: ~Copyable {
+    @usableFromInline package var reader: TableReader { _source.reader }
+    @usableFromInline var types: TypeTable { _source.types }
+}

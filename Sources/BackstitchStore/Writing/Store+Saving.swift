@@ -1,0 +1,86 @@
+public import BackstitchCore
+
+/// What a write of one record did, and where the log has it.
+public struct WriteResult<Value: Sendable>: Sendable {
+    /// What was done.
+    public let value: Value
+    /// The transaction, to undo it by; nil if nothing changed.
+    public let transaction: UInt64?
+    /// The last operation of the store behind the write, to wait for its synchronisation.
+    public let lastSequence: UInt64
+
+    init(value: Value, transaction: UInt64?, lastSequence: UInt64) {
+        self.value = value
+        self.transaction = transaction
+        self.lastSequence = lastSequence
+    }
+}
+
+extension WriteResult: Equatable where Value: Equatable {}
+
+extension Store {
+    /// Inserts a record, or updates it if it exists, in a transaction of its own.
+    ///
+    /// ```swift
+    /// var ada = Employee(name: "Ada")
+    /// try await store.save(ada)
+    /// ada.salary = 4200
+    /// try await store.save(ada)  // only the salary becomes an operation
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - author: As for a write.
+    ///   - context: As for a write.
+    /// - Throws: what ``WriteTransaction/save(_:)`` and
+    ///   ``write(author:context:isLocalOnly:_:)-(_,_,_,(WriteTransaction)->_)`` throw.
+    @discardableResult
+    public func save<Model: Entity>(
+        _ model: Model, author: String? = nil, context: String = ""
+    ) async throws -> WriteResult<SaveOutcome> {
+        try await write(author: author, context: context) { transaction in
+            transaction.result(try transaction.save(model))
+        }
+    }
+
+    /// Inserts a record, or updates it if it exists, in a transaction of its own, from code that is not
+    /// asynchronous.
+    @discardableResult
+    public func save<Model: Entity>(
+        _ model: Model, author: String? = nil, context: String = ""
+    ) throws -> WriteResult<SaveOutcome> {
+        try write(author: author, context: context) { transaction in
+            transaction.result(try transaction.save(model))
+        }
+    }
+
+    /// Deletes a record in a transaction of its own, and does to the records that refer to it what
+    /// their delete rules say.
+    ///
+    /// - Returns: whether there was such a record.
+    /// - Throws: what ``WriteTransaction/delete(_:)`` and
+    ///   ``write(author:context:isLocalOnly:_:)-(_,_,_,(WriteTransaction)->_)`` throw.
+    @discardableResult
+    public func delete<Model: Entity>(
+        _ id: EntityID<Model>, author: String? = nil, context: String = ""
+    ) async throws -> WriteResult<Bool> {
+        try await write(author: author, context: context) { transaction in
+            transaction.result(try transaction.delete(id))
+        }
+    }
+
+    /// Deletes a record in a transaction of its own, from code that is not asynchronous.
+    @discardableResult
+    public func delete<Model: Entity>(
+        _ id: EntityID<Model>, author: String? = nil, context: String = ""
+    ) throws -> WriteResult<Bool> {
+        try write(author: author, context: context) { transaction in
+            transaction.result(try transaction.delete(id))
+        }
+    }
+}
+
+extension WriteTransaction {
+    fileprivate borrowing func result<Value: Sendable>(_ value: Value) -> WriteResult<Value> {
+        WriteResult(value: value, transaction: id, lastSequence: lastSequence)
+    }
+}

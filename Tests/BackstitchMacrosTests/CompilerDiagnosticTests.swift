@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+/// What the compiler itself says about mistakes that no macro can see.
+@Suite struct CompilerDiagnosticTests {
+    /// The errors and warnings of a source, each in the compiler's words.
+    private func diagnostics(of source: String) throws -> [String] {
+        let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("diagnostics-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("Mistakes.swift")
+        try Data(source.utf8).write(to: file)
+        let compiler = Process()
+        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        compiler.arguments = [
+            "swiftc", "-typecheck", "-swift-version", "6", "-I",
+            products.appendingPathComponent("Modules").path, "-load-plugin-executable",
+            products.appendingPathComponent("BackstitchMacros-tool").path + "#BackstitchMacros",
+            file.path,
+        ]
+        let output = Pipe()
+        compiler.standardError = output
+        compiler.standardOutput = output
+        try compiler.run()
+        let text = String(
+            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        compiler.waitUntilExit()
+        return text.split(separator: "\n").compactMap { line in
+            // Not the copies of a message that are printed beside the source.
+            guard line.first != " ", line.first != "|", line.first != "`" else { return nil }
+            for kind in ["error: ", "warning: "] {
+                if let range = line.range(of: kind) { return String(line[range.lowerBound...]) }
+            }
+            return nil
+        }
+    }
+
+    @Test func `a type that can't be stored is one error each, which says what to write`() throws {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+                import Foundation
+
+                enum Status: String, Codable { case open, closed }
+                enum Shape { case circle(Double) }
+                struct Address: Codable { var city = "" }
+                struct Plain: Identifiable { var id = UUID() }
+
+                @Entity struct Tag { var id = ID(); var name: String }
+                @Entity struct WithEnum { var id = ID(); var status: Status }
+                @Entity struct WithOptionalEnum { var id = ID(); var status: Status? }
+                @Entity struct WithEnums { var id = ID(); var all: [Status] }
+                @Entity struct WithShape { var id = ID(); var shape: Shape }
+                @Entity struct WithStruct { var id = ID(); var address: Address }
+                @Entity struct WithRecord { var id = ID(); var tag: Tag }
+                @Entity struct WithOptionalRecord { var id = ID(); var tag: Tag? }
+                @Entity struct WithRecords { var id = ID(); var tags: [Tag] }
+                @Entity struct WithOtherID { var id = ID(); var owner: Plain.ID? }
+                @Entity struct Good { var id = ID(); var tag: Tag.ID?; var day: Date }
+                """)
+        func count(_ text: String) -> Int { found.filter { $0.contains(text) }.count }
+        let all = Comment(rawValue: found.joined(separator: "\n"))
+        #expect(count("conform it to EnumAttributeValue") == 3, all)
+        #expect(count("add @Attribute(.codable) to store a Codable value as JSON") == 2, all)
+        #expect(count("store the id, as in 'var owner: Person.ID?'") == 2, all)
+        #expect(count("a record holds no other records") == 1, all)
+        #expect(count("warning: ") == 1 && count("this ID is not that of an entity") == 1, all)
+        #expect(found.count == 9, all)
+    }
+
+    @Test func `the delete rule of another library is explained`() throws {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+
+                @Entity struct Child { var id = ID(); var parent: Parent.ID? }
+                @Entity struct Parent {
+                    var id = ID()
+                    @Relationship(deleteRule: .cascade, inverse: \\Child.parent)
+                    var children: ToMany<Child>
+                }
+                """)
+        #expect(found.contains { $0.contains("the rule at the reference of the other entity") })
+        #expect(found.count == 1, Comment(rawValue: found.joined(separator: "\n")))
+    }
+
+    @Test func `the commonest program compiles without copies and capture lists`() throws {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+
+                @Entity struct Note { var id = ID(); var title: String }
+
+                func run(in store: Store) async throws {
+                    var note = Note(title: "first")
+                    try await store.save(note)
+                    note.title = "second"
+                    let saved = try await store.save(note)
+                    print(saved.value, saved.lastSequence)
+                    print(try store.read { try $0.find(note.id) } ?? note)
+                    print(try store.read { try $0.distinct(Query<Note>(), \\.title).map(\\.count) })
+                    try await store.delete(note.id)
+                }
+                """)
+        #expect(found == [])
+    }
+}
