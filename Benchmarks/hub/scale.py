@@ -152,7 +152,7 @@ def measure(hubs, database, kind, count, shares, seconds):
             turn += 1
             start = time.monotonic()
             clients[number].post(call, body)
-            if start >= begin:
+            if time.monotonic() >= begin:
                 times[number].append(time.monotonic() - start)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
@@ -165,12 +165,14 @@ def measure(hubs, database, kind, count, shares, seconds):
     for thread in threads:
         thread.join()
     all_times = sorted(value for part in times for value in part)
-    total = max(1, len(all_times))
+    total = len(all_times)
+    if total == 0:
+        sys.exit(f"No request of {kind} with {count} clients ended. Give more --seconds.")
     found = {
         "kind": kind, "clients": count, "databases": "one" if shares else "own", "hubs": len(hubs),
         "storage": "postgresql" if database else "folder", "requestsPerSecond": round(total / seconds, 1),
         "p50Milliseconds": round(all_times[total // 2] * 1e3, 2),
-        "p99Milliseconds": round(all_times[min(total - 1, total * 99 // 100)] * 1e3, 2),
+        "p99Milliseconds": round(all_times[total * 99 // 100] * 1e3, 2),
         "hubMilliseconds": round((sum(hub.seconds() for hub in hubs) - used[0]) / total * 1e3, 3)}
     if database:
         found["databaseMilliseconds"] = round((database.seconds() - used[1]) / total * 1e3, 3)
