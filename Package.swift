@@ -132,16 +132,21 @@ let package = Package(
                 "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
                 "BackstitchTesting", "LMDB", "Threading",
             ]),
+        .target(name: "Terminal", dependencies: ["Threading"]),
+        .target(
+            name: "BackstitchDemo",
+            dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchSync", "BackstitchTesting",
+                "CloudKitRecordService", "Terminal", "Threading",
+            ],
+            resources: [.embedInCode("countries.txt"), .embedInCode("subdivisions.txt")]),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchHub", "BackstitchHubPostgreSQL",
+                "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
+                "BackstitchHubPostgreSQL",
                 "BackstitchRepair", "BackstitchSimulation", "BackstitchTesting", "CMalloc",
-                "CloudKitRecordService",
-                "LMDB", "Threading",
-            ],
-            resources: [
-                .embedInCode("Demo/countries.txt"), .embedInCode("Demo/subdivisions.txt"),
+                "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
         .testTarget(name: "TidyTests"),
         .testTarget(
@@ -227,9 +232,10 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchHub", "BackstitchHubCore",
-                "BackstitchSimulation", "BackstitchTesting", "BackstitchViews", "ChildProcess",
-                "CloudKitRecordService", "LMDB", "PostgreSQLCluster", "RawConnection", "Threading",
+                "BackstitchCLI", "Backstitch", "BackstitchDemo", "BackstitchHub",
+                "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
+                "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
+                "PostgreSQLCluster", "RawConnection", "Terminal", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]

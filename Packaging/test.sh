@@ -118,6 +118,10 @@ token=$(as_hub backstitch hub token --config /etc/backstitch/hub.conf 2>"$scratc
 as_hub backstitch hub user --config /etc/backstitch/hub.conf --user Ada 2>>"$scratch/notice" |
     sed 's/.*"webAuthToken":"\([^"]*\)".*/\1/' >"$root/root/web-token" ||
     { cat "$scratch/notice" >&2; fail "no user can be made"; }
+as_hub backstitch hub users list --config /etc/backstitch/hub.conf | grep '^Ada ' >/dev/null ||
+    fail "the user is not listed"
+as_hub backstitch hub sessions list --config /etc/backstitch/hub.conf | grep ' Ada ' >/dev/null ||
+    fail "the session is not listed"
 grep -q '"event":"userSignedIn"' "$scratch/notice" || fail "the audit log lacks the user"
 if grep -qF "$(cat "$root/root/web-token")" "$scratch/notice"; then fail "a token was logged"; fi
 
@@ -149,6 +153,22 @@ if command -v promtool >/dev/null; then
 else
     echo "SKIPPED: promtool is missing, so that the metrics were not checked." >&2
 fi
+
+step "a backup while the hub serves, a disaster, and the restore"
+as_hub backstitch hub backup --config /etc/backstitch/hub.conf --backup /var/lib/backstitch/backup
+as_hub backstitch hub verify --backup /var/lib/backstitch/backup
+stop
+as_hub backstitch hub restore --backup /var/lib/backstitch/backup --data /var/lib/backstitch/restored
+as_hub backstitch hub doctor --data /var/lib/backstitch/restored
+rm -r "$root/var/lib/backstitch/hub"
+mv "$root/var/lib/backstitch/restored" "$root/var/lib/backstitch/hub"
+as_hub backstitch hub doctor --config /etc/backstitch/hub.conf
+start
+synchronise first >/dev/null
+synchronise second >/dev/null
+for device in first second; do inside backstitch export "/root/$device" >"$scratch/$device.restored"; done
+cmp "$scratch/first" "$scratch/first.restored" || fail "the restore lost records"
+cmp "$scratch/first.restored" "$scratch/second.restored" || fail "the devices differ after the restore"
 stop
 
 step "an upgrade: the settings and the data stay"

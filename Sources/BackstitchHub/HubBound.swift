@@ -180,6 +180,12 @@ public struct HubBound: Sendable {
         HubBound(
             "failedSignInsPerMinute", \.failedSignInsPerMinute,
             "failed sign-ins of an address in a minute", "429 THROTTLED"),
+        HubBound(
+            "sessionDays", \.sessionDays, "days that a session goes on without being used",
+            "421 AUTHENTICATION_REQUIRED"),
+        HubBound(
+            "sessionDaysMax", \.sessionDaysMax, "days that a session goes on at most",
+            "421 AUTHENTICATION_REQUIRED"),
     ]
 
     /// The table, in Markdown.

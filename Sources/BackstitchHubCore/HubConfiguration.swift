@@ -1,3 +1,5 @@
+import CloudKitWire
+
 /// The time and chance that a hub uses, so that tests can give their own.
 public struct HubClock: Sendable {
     /// Milliseconds since 1970.
@@ -33,4 +35,43 @@ public struct HubConfiguration: Sendable {
 
     /// The defaults, with a clock.
     public init(clock: HubClock) { self.clock = clock }
+}
+
+extension HubClock {
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    /// A random name, as a UUID of version 4 (RFC 9562, section 5.4).
+    func uuid() -> String {
+        var bytes = secret(16)
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            text.append(Self.digits[Int(byte >> 4)])
+            text.append(Self.digits[Int(byte & 0xF)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension HubConfiguration {
+    /// The time in milliseconds since 1970.
+    var now: Int64 { clock.milliseconds() }
+
+    /// Milliseconds of a clock that is never set, for how long something takes.
+    var steadyNow: Int64 { clock.steadyMilliseconds() }
+
+    /// Writes a line about a failure of the hub itself.
+    func log(failure error: any Error, call: String) {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("time", integer: now)
+            json.member("level", "error")
+            json.member("call", call)
+            json.member("message", "\(error)")
+        }
+        log(String(decoding: json.bytes, as: UTF8.self))
+    }
 }

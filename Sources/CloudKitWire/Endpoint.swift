@@ -1,38 +1,37 @@
 /// A call of the protocol, by the end of its path.
 ///
-/// These are the calls that Apple's service has; the hub has a table of those that it answers.
-package struct Endpoint: RawRepresentable, Hashable, Sendable {
+/// Those that the client makes have names here. The hub has a table of those that it answers, whose rows
+/// may give the path of any other.
+package struct Endpoint: RawRepresentable, ExpressibleByStringLiteral, Hashable, Sendable {
     package let rawValue: String
 
     package init(rawValue: String) { self.rawValue = rawValue }
 
-    private init(_ path: String) { rawValue = path }
+    package init(stringLiteral path: String) { rawValue = path }
 
-    package static let queryRecords = Endpoint("records/query")
-    package static let lookupRecords = Endpoint("records/lookup")
-    package static let modifyRecords = Endpoint("records/modify")
-    package static let recordChanges = Endpoint("records/changes")
-    package static let resolveRecords = Endpoint("records/resolve")
-    package static let acceptRecords = Endpoint("records/accept")
-    package static let databaseChanges = Endpoint("changes/database")
-    package static let zoneChanges = Endpoint("changes/zone")
-    package static let listZones = Endpoint("zones/list")
-    package static let lookupZones = Endpoint("zones/lookup")
-    package static let modifyZones = Endpoint("zones/modify")
-    package static let zonesChanges = Endpoint("zones/changes")
-    package static let listSubscriptions = Endpoint("subscriptions/list")
-    package static let lookupSubscriptions = Endpoint("subscriptions/lookup")
-    package static let modifySubscriptions = Endpoint("subscriptions/modify")
-    package static let currentUser = Endpoint("users/current")
-    package static let caller = Endpoint("users/caller")
-    package static let discoverUsers = Endpoint("users/discover")
-    package static let lookupUsersByEmail = Endpoint("users/lookup/email")
-    package static let lookupUsersByID = Endpoint("users/lookup/id")
-    package static let lookupContacts = Endpoint("users/lookup/contacts")
-    package static let uploadAssets = Endpoint("assets/upload")
-    package static let rereferenceAssets = Endpoint("assets/rereference")
-    package static let createToken = Endpoint("tokens/create")
-    package static let registerToken = Endpoint("tokens/register")
+    package static let queryRecords: Self = "records/query"
+    package static let lookupRecords: Self = "records/lookup"
+    package static let modifyRecords: Self = "records/modify"
+    package static let recordChanges: Self = "records/changes"
+    package static let databaseChanges: Self = "changes/database"
+    package static let zoneChanges: Self = "changes/zone"
+    package static let listZones: Self = "zones/list"
+    package static let lookupZones: Self = "zones/lookup"
+    package static let modifyZones: Self = "zones/modify"
+    package static let zonesChanges: Self = "zones/changes"
+    package static let listSubscriptions: Self = "subscriptions/list"
+    package static let lookupSubscriptions: Self = "subscriptions/lookup"
+    package static let modifySubscriptions: Self = "subscriptions/modify"
+    package static let currentUser: Self = "users/current"
+    package static let caller: Self = "users/caller"
+    package static let discoverUsers: Self = "users/discover"
+    package static let lookupUsersByEmail: Self = "users/lookup/email"
+    package static let lookupUsersByID: Self = "users/lookup/id"
+    package static let lookupContacts: Self = "users/lookup/contacts"
+    package static let uploadAssets: Self = "assets/upload"
+    package static let rereferenceAssets: Self = "assets/rereference"
+    package static let createToken: Self = "tokens/create"
+    package static let registerToken: Self = "tokens/register"
 
     /// Whether the path names no database.
     package var isOfDevice: Bool { rawValue.hasPrefix("tokens/") }
@@ -75,7 +74,7 @@ package struct WirePath: Hashable, Sendable {
         self.init(parts: parts[1...].map { String($0) })
     }
 
-    /// Reads a path by the parts behind its slashes, as above.
+    /// Reads a path by the parts after its slashes, as above.
     package init?(parts: [String]) {
         guard parts.count >= 5, parts[1] == "1" else { return nil }
         let first: Int

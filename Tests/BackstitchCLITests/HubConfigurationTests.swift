@@ -72,7 +72,7 @@ import Testing
     /// are of other actions.
     private static let besides: Set = [
         "config", "check-config", "json", "dev", "user", "container", "environment", "label",
-        "public-key", "secret",
+        "public-key", "secret", "id", "to", "email", "discoverable", "backup",
     ]
 
     @Test func `every option of the service is a key, and every key an option`() {

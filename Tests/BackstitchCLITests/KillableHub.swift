@@ -3,6 +3,7 @@ import ChildProcess
 import CloudKitRecordService
 import Foundation
 import Glibc
+import Terminal
 
 @testable import BackstitchCLI
 
@@ -38,8 +39,18 @@ final class KillableHub {
 
     /// Kills the process without a warning, and starts another one.
     func killAndRestart() throws {
+        try killForGood()
+        try restart()
+    }
+
+    /// Kills the process without a warning.
+    func killForGood() throws {
         kill(child.identifier, SIGKILL)
         _ = try child.wait()
+    }
+
+    /// Starts another process at the same port, after the one before has ended.
+    func restart() throws {
         let address = String(document.url.dropFirst("http://".count))
         child = try Runner.start(["hub", "--listen", address, "--data", folder] + options)
         _ = try Self.line(of: child.output)

@@ -77,7 +77,7 @@ struct HubAccessTests {
         }
         let anonymous = await fixture.send(.lookupRecords, body: Self.lookup.body())
         #expect(anonymous.status == 421)
-        fixture.advance(milliseconds: Hub.webTokenMilliseconds)
+        fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
         let late = await fixture.send(.lookupRecords, as: fixture.ada, body: Self.lookup.body())
         #expect(late.status == 421)
     }
@@ -87,8 +87,8 @@ struct HubAccessTests {
         var limits = HubLimits()
         limits.failedSignInsPerMinute = 3
         let fixture = try await HubFixture(limits: limits)
-        #expect(try await fixture.hub.revoke(fixture.bob.webAuthToken))
-        #expect(try await !fixture.hub.revoke(fixture.bob.webAuthToken))
+        #expect(try await fixture.hub.accounts.revoke(fixture.bob.webAuthToken))
+        #expect(try await !fixture.hub.accounts.revoke(fixture.bob.webAuthToken))
         var statuses: [Int] = []
         for _ in 0..<4 {
             let reply = await fixture.send(
@@ -108,7 +108,7 @@ struct HubAccessTests {
     func signatures() async throws {
         let fixture = try await HubFixture()
         let key = SigningKey.generate()
-        let keyID = try await fixture.hub.addServerKey(
+        let keyID = try await fixture.hub.accounts.addServerKey(
             key.publicPEM, container: HubFixture.container, environment: "development")
         let path = "/database/1/iCloud.test/development/public/records/lookup?ckjsVersion=2"
         let body = Self.lookup.body()
@@ -145,7 +145,7 @@ struct HubAccessTests {
     func emptyBodies() async throws {
         let fixture = try await HubFixture()
         let key = SigningKey.generate()
-        let keyID = try await fixture.hub.addServerKey(
+        let keyID = try await fixture.hub.accounts.addServerKey(
             key.publicPEM, container: HubFixture.container, environment: "development")
         let path = "/database/1/iCloud.test/development/public/zones/list"
         let date = SignedDate.text(milliseconds: 1_700_000_000_000)
@@ -173,7 +173,7 @@ struct HubAccessTests {
             SigningKey.generate().pem,
         ] {
             await #expect(throws: HubFailure.self) {
-                try await fixture.hub.addServerKey(
+                try await fixture.hub.accounts.addServerKey(
                     pem, container: HubFixture.container, environment: "development")
             }
         }

@@ -159,14 +159,14 @@ struct HubExpiryTests {
             await fixture.send(.listZones, as: fixture.ada, body: []).status
         }
         #expect(await status() == 200)
-        fixture.advance(milliseconds: Hub.webTokenMilliseconds)
+        fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
         #expect(await status() == 421)
-        let again = try await fixture.hub.signIn(
+        let again = try await fixture.hub.accounts.signIn(
             "Ada", container: HubFixture.container, environment: "development")
         #expect(again.userRecordName == fixture.ada.userRecordName)
         let tokens = try rows(.webToken)
         fixture.advance(milliseconds: HubLimits().endedSessionMilliseconds)
-        _ = try await fixture.hub.signIn(
+        _ = try await fixture.hub.accounts.signIn(
             "Ada", container: HubFixture.container, environment: "development")
         // One more, and Ada's and Bob's first ones gone.
         #expect(try rows(.webToken) == tokens - 1)

@@ -149,8 +149,10 @@ struct HubFeedTests {
         for bad in [forged.base64EncodedString(), String(token.dropLast(4)), "x", "", "é"] {
             #expect(try await page(fixture, since: bad).code == "BAD_REQUEST")
         }
+        // The zone of before a restore is lost: who has it sends what it holds.
         try await fixture.hub.beginEpoch()
-        #expect(try await page(fixture, since: token).code == "BAD_REQUEST")
+        #expect(try await page(fixture, since: token).code == "ZONE_NOT_FOUND")
+        #expect(try await page(fixture).value != nil)
     }
 
     @Test("tombstones go after their time, and older tokens with them")

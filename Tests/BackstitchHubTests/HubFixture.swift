@@ -15,8 +15,8 @@ final class HubFixture: Sendable {
 
     let hub: Hub
     let apiToken: String
-    let ada: Hub.SignedInUser
-    let bob: Hub.SignedInUser
+    let ada: HubAccounts.SignedInUser
+    let bob: HubAccounts.SignedInUser
     let time: Locked<Int64>
     /// The steady clock, and how far each look at it moves it on.
     let steady: Locked<(now: Int64, step: Int64)>
@@ -53,12 +53,13 @@ final class HubFixture: Sendable {
             storage: storage ?? StorageEngine.chosen.storage(Self.patient),
             files: FolderFiles(folder: folder.path),
             configuration: configuration, machine: .system)
-        try await hub.makeContainer(Self.container, environment: "development")
-        apiToken = try await hub.makeAPIToken(Self.container, environment: "development")
-        ada = try await hub.signIn(
+        try await hub.accounts.makeContainer(Self.container, environment: "development")
+        apiToken = try await hub.accounts.makeAPIToken(Self.container, environment: "development")
+        ada = try await hub.accounts.signIn(
             "Ada", container: Self.container, environment: "development",
             emailAddress: "ada@example.com")
-        bob = try await hub.signIn("Bob", container: Self.container, environment: "development")
+        bob = try await hub.accounts.signIn(
+            "Bob", container: Self.container, environment: "development")
     }
 
     /// What a busy machine is not held against.
@@ -81,14 +82,16 @@ final class HubFixture: Sendable {
     }
 
     /// What becomes of a head, as the server has it decided.
-    func admission(of head: HubRequest, length: Int?) async -> Hub.Admission {
-        if let admission = hub.admissionAtOnce(of: head, length: length) { return admission }
-        return await hub.admission(of: head, length: length)
+    func admission(of head: HubRequest, length: Int?) async -> Admissions.Admission {
+        if let admission = hub.admissions.admissionAtOnce(of: head, length: length) {
+            return admission
+        }
+        return await hub.admissions.admission(of: head, length: length)
     }
 
     /// Waits until devices were told of what was changed until now.
     func tellAll() async {
-        while hub.notifying.count > 0 { await Task.yield() }
+        while hub.notifier.queue.count > 0 { await Task.yield() }
     }
 
     /// Moves the time on.
@@ -103,7 +106,7 @@ final class HubFixture: Sendable {
     /// The address of a call.
     func target(
         _ endpoint: Endpoint, in database: WireDatabase = .private,
-        as user: Hub.SignedInUser? = nil
+        as user: HubAccounts.SignedInUser? = nil
     ) -> String {
         let path = WirePath(
             container: Self.container, environment: "development",
@@ -122,7 +125,7 @@ final class HubFixture: Sendable {
     /// - Parameter mayBeWrong: Whether the request is meant to be refused.
     func send(
         _ endpoint: Endpoint, in database: WireDatabase = .private,
-        as user: Hub.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8],
+        as user: HubAccounts.SignedInUser? = nil, headers: [HubRequest.Header] = [], body: [UInt8],
         mayBeWrong: Bool = true
     ) async -> (status: Int, body: [UInt8]) {
         let request = HubRequest(
@@ -137,7 +140,7 @@ final class HubFixture: Sendable {
     /// Sends a request as Ada, unless told otherwise, and reads the reply.
     func call<Reply: WireBody>(
         _ endpoint: Endpoint, in database: WireDatabase = .private, _ request: some WireBody,
-        headers: [HubRequest.Header] = [], as user: Hub.SignedInUser? = nil,
+        headers: [HubRequest.Header] = [], as user: HubAccounts.SignedInUser? = nil,
         mayBeWrong: Bool = false
     ) async throws -> Reply {
         let (status, body) = await send(
@@ -173,9 +176,11 @@ final class HubFixture: Sendable {
     }
 
     /// Where the private database of a user is, which was used before.
-    func partition(of user: Hub.SignedInUser) throws -> Partition {
+    func partition(of user: HubAccounts.SignedInUser) throws -> Partition {
         try hub.storage.readHere { transaction in
-            let realm = try transaction.realm(Self.container, "development").number
+            let realm = try transaction.realm(
+                HubAccounts.Realm(Self.container, environment: "development")
+            ).number
             let name = DatabaseName(realm: realm, scope: .private, user: user.userRecordName)
             return try #require(try transaction.partition(of: name))
         }

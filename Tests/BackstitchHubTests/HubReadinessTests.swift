@@ -170,7 +170,7 @@ struct HubReadinessTests {
             .appendingPathComponent("look-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let hub = try await Hub(at: folder)
-        try await hub.makeContainer(HubFixture.container, environment: "development")
+        try await hub.accounts.makeContainer(HubFixture.container, environment: "development")
         hub.close()
         #expect(try Hub.diagnose(at: folder).isHealthy)
         let damaged = try await Hub(at: folder)

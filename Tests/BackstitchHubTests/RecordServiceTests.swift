@@ -177,9 +177,9 @@ struct RecordServiceTests {
         let folder = NSTemporaryDirectory() + "hub-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let hub = try await Hub.temporary(assetFolder: folder, configuration: configuration)
-        try await hub.makeContainer(HubFixture.container, environment: "development")
+        try await hub.accounts.makeContainer(HubFixture.container, environment: "development")
         let key = SigningKey.generate()
-        let keyID = try await hub.addServerKey(
+        let keyID = try await hub.accounts.addServerKey(
             key.publicPEM, container: HubFixture.container, environment: "development")
         let service = try CloudKitRecordService(
             CloudKitConfiguration(

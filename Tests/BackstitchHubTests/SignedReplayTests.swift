@@ -21,7 +21,7 @@ struct SignedReplayTests {
 
         init(_ hub: Hub, now: @escaping @Sendable () -> Int64) async throws {
             (self.hub, self.now) = (hub, now)
-            keyID = try await hub.addServerKey(
+            keyID = try await hub.accounts.addServerKey(
                 key.publicPEM, container: HubFixture.container, environment: "development")
         }
 
@@ -173,7 +173,7 @@ struct SignedReplayTests {
         var configuration = HubConfiguration()
         configuration.clock.milliseconds = { 1_700_000_000_000 }
         let hub = try await Hub(at: folder, configuration: configuration)
-        try await hub.makeContainer(HubFixture.container, environment: "development")
+        try await hub.accounts.makeContainer(HubFixture.container, environment: "development")
         let server = try await Server(hub) { 1_700_000_000_000 }
         let first = try server.set(100)
         let answer = await hub.respond(to: first).body.content

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Terminal
 
 /// What the audit log has of what whoever runs a hub did. Names and secrets are not in it: users are
 /// known by their names in records.
@@ -11,8 +12,15 @@ struct AuditEntry: Encodable {
         case certificateRefused
         case tokenMade
         case userSignedIn
+        case userMade
+        case userChanged
+        case userErased
         case keyAdded
         case credentialRevoked
+        case credentialRelabelled
+        case containerMade
+        case containerRenamed
+        case containerErased
         case epochBegun
     }
 

@@ -2,6 +2,7 @@ import BackstitchHub
 import BackstitchHubPostgreSQL
 import Foundation
 import Glibc
+import Terminal
 
 /// Serves records to devices, and manages who may use them.
 struct HubCommand: Command {
@@ -53,6 +54,16 @@ struct HubCommand: Command {
     static let publicKey = Syntax.Option("public-key", "FILE", "A server's public key in PEM.")
     static let secret = Syntax.Option(
         "secret", "TEXT", "The credential to revoke; - reads it from standard input.")
+    static let id = Syntax.Option(
+        "id", "ID", "A session, API token or server key, by the id that its list has.")
+    static let newName = Syntax.Option("to", "NAME", "The new name of a user or container.")
+    static let email = Syntax.Option(
+        "email", "ADDRESS", "By what others find a user who is discoverable; empty for none.")
+    static let discoverable = Syntax.Option(
+        "discoverable", "yes|no", "Whether others get a user's name and find the user.")
+    static let backup = Syntax.Option("backup", "DIR", "The folder of a backup.")
+    static let sessionDays = Syntax.Option(
+        "session-days", "DAYS", "How long a session goes on that is not used; 14 unless given.")
 
     let name = "hub"
     let summary = "Serves records to devices, by the protocol of CloudKit Web Services."
@@ -60,11 +71,15 @@ struct HubCommand: Command {
         optionalOperands: [
             Syntax.Operand(
                 name: "ACTION",
-                summary: "serve (default), token, user, key, revoke, epoch or migrate.",
-                choices: HubAction.allCases.map(\.rawValue))
+                summary: "What to do, as below; serve unless given.",
+                choices: HubAction.allCases.map(\.rawValue)),
+            Syntax.Operand(
+                name: "VERB", summary: "list, add, rename, change or remove, behind a plural.",
+                choices: HubManaging.Verb.allCases.map(\.rawValue)),
         ],
         options: [config, checkConfig] + HubSetting.all.map(\.option)
-            + [container, environment, dev, user, label, publicKey, secret, .json],
+            + [container, environment, dev, user, newName, email, discoverable, label, publicKey]
+            + [secret, id, backup, .json],
         notes: """
             Actions:
               serve   listens until SIGTERM or SIGINT, then answers what is under way and ends; SIGHUP
@@ -72,8 +87,19 @@ struct HubCommand: Command {
               token   makes an API token for the container and writes it
               user    makes the user named by --user if missing, signs in, and writes JSON
               key     takes a server's public key (--public-key) and writes the key's id
-              revoke  makes the credential given by --secret stop working
+              revoke  makes the credential given by --secret or --id stop working
               epoch   makes all change tokens invalid, after the folder was restored from a backup
+              users, sessions, tokens, keys, containers
+                      with a VERB: list (of all containers, or of --container), add, rename, remove;
+                      users rename --user NAME --to NAME, users change --email or --discoverable,
+                      tokens or keys rename --id ID --label TEXT, sessions remove --id or --user;
+                      to remove a user or a container erases all that it has, with its files
+              backup  copies the hub's folder (--data) with its files to --backup, where nothing is,
+                      while a hub serves it; the copy appears when it is verified and on disk
+              restore makes the folder --data, where nothing is, of --backup, and begins an epoch
+              doctor, verify
+                      look at all rows of --data, or of --backup, and whether its files are there;
+                      verify reads the files too; exit code 1 if something is wrong
               migrate brings a folder of an older version to this one's format; back it up before, and
                       run it again if it was ended; with --storage it makes the tables of a hub, or
                       brings them to this version, and says nothing
@@ -98,6 +124,15 @@ struct HubCommand: Command {
               token   apiToken
               user    name, userRecordName, webAuthToken; with --json or without
               key     keyID
+              users, sessions, tokens, keys, containers
+                      list: an array by that name; a user has name, userRecordName, emailAddress,
+                      discoverable, erased; a credential id, label, user, userRecordName, created,
+                      used, ends; all have container and environment; to remove a user or container:
+                      userRecordName, sessions, databases, entries
+              backup, restore
+                      data, backup, rows, records, files, bytes
+              doctor, verify
+                      as of the command doctor
               migrate data, migrated (false: it was not needed), entries, databases, records, files,
                       missingFiles (held by records, and missing before); with --storage migrated
             """)
@@ -110,24 +145,41 @@ struct HubCommand: Command {
         let settings = try HubSettings(arguments)
         if action == .serve { return try await HubService(settings, arguments, console).run() }
         let database = try settings.database()
-        if action == .migrate, let database {
-            return try HubMigrating.run(database, arguments, console)
+        if let database {
+            if action == .migrate { return try HubMigrating.run(database, arguments, console) }
+            guard ![.doctor, .verify, .restore, .backup].contains(action) else {
+                throw UsageError(
+                    "\(action.rawValue) looks at a hub's folder. Use the tools of the database.")
+            }
+        }
+        if action == .doctor || action == .verify {
+            guard let folder = arguments.text(Self.backup) ?? settings.data else {
+                throw UsageError("The option --data is missing, or --backup.")
+            }
+            return try HubDoctor.run(
+                folder, readsFiles: action == .verify, arguments, console)
         }
         guard let folder = settings.data else { throw UsageError("The option --data is missing.") }
+        if action == .restore { return try HubCopying.copy(folder, action, arguments, console) }
         if database == nil, !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
-            guard action.makesCredentials else {
+            guard action.makesCredentials || HubManaging.adds(arguments) else {
                 throw UsageError("There is no hub in '\(folder.printable)'. Check --data.")
             }
             console.complain(
                 "There was no hub in '\(folder.printable)'; a new one is made. Check --data if this "
                     + "is a surprise.")
         }
+        if action == .backup { return try HubCopying.copy(folder, action, arguments, console) }
         if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
         let audit = try settings.openAuditLog(console)
+        var configuration = HubConfiguration()
+        configuration.limits = settings.limits
         let hub =
-            if let database { try await Hub(storage: database, files: folder) } else {
-                try await Hub(at: folder)
+            if let database {
+                try await Hub(storage: database, files: folder, configuration: configuration)
+            } else {
+                try await Hub(at: folder, configuration: configuration)
             }
         defer { hub.close() }
         return try await action.run(hub, arguments, audit, console)
@@ -143,6 +195,15 @@ enum HubAction: String, CaseIterable {
     case revoke
     case epoch
     case migrate
+    case users
+    case sessions
+    case tokens
+    case keys
+    case containers
+    case backup
+    case restore
+    case verify
+    case doctor
 
     func run(
         _ hub: Hub, _ arguments: Arguments, _ audit: LogFile?, _ console: Console
@@ -154,18 +215,25 @@ enum HubAction: String, CaseIterable {
             audit?.add(
                 AuditEntry(event, container: container, environment: environment, user: user).line)
         }
+        let managing = HubManaging(
+            hub: hub, arguments: arguments, audit: audit, console: console)
         switch self {
-        case .serve, .migrate: break
+        case .serve, .migrate, .backup, .restore, .verify, .doctor: break
+        case .users: return try await managing.users()
+        case .sessions: return try await managing.sessions()
+        case .tokens: return try await managing.credentials(.apiToken)
+        case .keys: return try await managing.credentials(.serverKey)
+        case .containers: return try await managing.containers()
         case .token:
-            try await hub.makeContainer(container, environment: environment)
-            let token = try await hub.makeAPIToken(
+            try await hub.accounts.makeContainer(container, environment: environment)
+            let token = try await hub.accounts.makeAPIToken(
                 container, environment: environment, label: label)
             note(.tokenMade)
             try Self.tell(token, as: "apiToken", arguments, console)
         case .user:
-            try await hub.makeContainer(container, environment: environment)
+            try await hub.accounts.makeContainer(container, environment: environment)
             for name in try Self.names(arguments) {
-                let user = try await hub.signIn(
+                let user = try await hub.accounts.signIn(
                     name, container: container, environment: environment)
                 note(.userSignedIn, user: user.userRecordName)
                 console.output.line(try JSON.line(HubDocument.User(user)))
@@ -174,17 +242,22 @@ enum HubAction: String, CaseIterable {
             guard let path = arguments.text(HubCommand.publicKey) else {
                 throw UsageError("The option --public-key is missing.")
             }
-            try await hub.makeContainer(container, environment: environment)
+            try await hub.accounts.makeContainer(container, environment: environment)
             let pem = try InputFile.text(path, of: HubCommand.publicKey)
-            let id = try await hub.addServerKey(
+            let id = try await hub.accounts.addServerKey(
                 pem, container: container, environment: environment, label: label)
             note(.keyAdded)
             try Self.tell(id, as: "keyID", arguments, console)
         case .revoke:
             guard let secret = arguments.text(HubCommand.secret) else {
-                throw UsageError("The option --secret is missing.")
+                guard let id = arguments.text(HubCommand.id) else {
+                    throw UsageError("The option --secret is missing, or --id.")
+                }
+                return try await managing.revoke(
+                    id: id, of: HubAccounts.Credential.Kind.allCases)
             }
-            let isRevoked = try await hub.revoke(secret == "-" ? Self.readSecret() : secret)
+            let isRevoked = try await hub.accounts.revoke(
+                secret == "-" ? Self.readSecret() : secret)
             if isRevoked { audit?.add(AuditEntry(.credentialRevoked).line) }
             if !isRevoked { console.complain("backstitch hub: There is no such credential.") }
             return isRevoked ? .success : .negative

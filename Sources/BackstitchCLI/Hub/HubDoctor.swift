@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 
 /// What `doctor` says of a hub's folder.
 enum HubDoctor {
@@ -21,10 +22,11 @@ enum HubDoctor {
         let repaired = false
     }
 
+    /// - Parameter readsFiles: Whether all files are read, to compare them with their checksums.
     static func run(
-        _ path: String, _ arguments: Arguments, _ console: Console
+        _ path: String, readsFiles: Bool = false, _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
-        let diagnosis = try Hub.diagnose(at: path)
+        let diagnosis = try readsFiles ? Hub.verify(at: path) : Hub.diagnose(at: path)
         if arguments.has(.json) {
             console.output.line(
                 try JSON.line(

@@ -7,7 +7,7 @@ struct HubDocument: Codable {
         let userRecordName: String
         let webAuthToken: String
 
-        init(_ user: Hub.SignedInUser) {
+        init(_ user: HubAccounts.SignedInUser) {
             name = user.name
             userRecordName = user.userRecordName
             webAuthToken = user.webAuthToken

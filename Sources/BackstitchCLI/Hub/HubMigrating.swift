@@ -1,5 +1,6 @@
 import BackstitchHub
 import BackstitchHubPostgreSQL
+import Terminal
 
 /// Brings a hub's folder to the format that this program serves.
 enum HubMigrating {

@@ -3,6 +3,7 @@ import BackstitchHubPostgreSQL
 import CMalloc
 import Foundation
 import Glibc
+import Terminal
 
 /// A hub that serves until it is told to end.
 struct HubService {
@@ -152,14 +153,15 @@ struct HubService {
     private func prepare(_ hub: Hub, _ server: HubServer) async throws -> HubDocument {
         let container = arguments.text(HubCommand.container) ?? "iCloud.backstitch"
         let environment = arguments.text(HubCommand.environment) ?? "development"
-        try await hub.makeContainer(container, environment: environment)
-        let token = try await hub.makeAPIToken(container, environment: environment, label: "dev")
+        try await hub.accounts.makeContainer(container, environment: environment)
+        let token = try await hub.accounts.makeAPIToken(
+            container, environment: environment, label: "dev")
         var users: [HubDocument.User] = []
         if arguments.has(HubCommand.user) {
             for name in try HubAction.names(arguments) {
                 users.append(
                     HubDocument.User(
-                        try await hub.signIn(
+                        try await hub.accounts.signIn(
                             name, container: container, environment: environment)))
             }
         }

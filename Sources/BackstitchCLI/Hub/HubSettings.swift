@@ -1,6 +1,7 @@
 import BackstitchHub
 import BackstitchHubPostgreSQL
 import Foundation
+import Terminal
 
 /// What the service of a hub is told, by the options of its command and by the keys of a file.
 struct HubSettings {
@@ -104,6 +105,9 @@ struct HubSetting: Sendable {
         HubSetting("storage", HubCommand.publicQuota) { $0.publicQuota = try number($1) },
         HubSetting("logs", HubCommand.accessLog, .path) { $0.accessLog = $1 },
         HubSetting("logs", HubCommand.auditLog, .path) { $0.auditLog = $1 },
+        HubSetting("limits", HubCommand.sessionDays) {
+            $0.limits.sessionDays = Int(clamping: min(try number($1), 3_650))
+        },
         HubSetting("limits", HubCommand.limit) { try bound($1, &$0) },
     ]
 

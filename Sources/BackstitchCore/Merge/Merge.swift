@@ -195,6 +195,15 @@ package struct Merge: Sendable {
             ConflictSides(version: version, base: base, server: server, local))
     }
 
+    /// Whether the service holds a record as a whole as it was before the last of the local operations.
+    package func isEarlierState(_ server: Fields, of local: LocalState) -> Bool {
+        let states = Self.states(of: local)
+        let place = states.lastIndex { state in
+            state.fields.map { foreignFields(server, $0).isEmpty } ?? false
+        }
+        return place.map { $0 > 0 && $0 < states.count - 1 } ?? false
+    }
+
     /// The service's fields, with a local state's own in those that stay as they are on this device.
     private func withoutKept(
         _ kept: Fields, _ server: Fields, _ base: Fields?, in state: PrefixState
@@ -252,7 +261,7 @@ package struct Merge: Sendable {
                 remote: .acknowledge(version: nil, through: states[match].sequence))
         }
         if let mine = local.fields, foreignFields(mine, base).isEmpty {
-            // Edits that were taken back are none.
+            // Edits that were taken back do not count.
             return MergePlan(
                 remote: .adopt(
                     version: nil, fields: nil, through: local.unsynced.last?.sequence ?? 0))

@@ -99,7 +99,7 @@ package final class FolderFiles: HubFiles {
     }
 
     /// What is in a folder; nothing if it can't be looked at.
-    private static func names(in folder: String) -> [String] {
+    static func names(in folder: String) -> [String] {
         guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }
         var names: [String] = []

@@ -3,7 +3,7 @@ import LMDB
 import Threading
 
 /// A hub's storage in one LMDB file.
-package final class LMDBHubStorage: HubStorage {
+package final class LMDBHubStorage: SnapshotStorage {
     /// The most writes that share a commit.
     static let writesPerCommitMax = 256
 
@@ -14,7 +14,7 @@ package final class LMDBHubStorage: HubStorage {
     private let environment: Environment
     private let database: Database
     private let writes = GroupCommit(WriteQueue())
-    private let readers: WorkPool
+    package let readers: WorkPool
     private let others = Locked<OthersWatch?>(nil)
 
     private struct WriteQueue: JobQueue {
@@ -58,6 +58,29 @@ package final class LMDBHubStorage: HubStorage {
         return storage
     }
 
+    /// Opens the storage of a copy, in a folder that nobody else knows.
+    static func copy(at directory: String) throws -> LMDBHubStorage {
+        var options = options
+        options.createsIfMissing = false
+        return try LMDBHubStorage(Environment.open(at: directory, options: options))
+    }
+
+    /// Copies all as of one moment into a new folder, which appears when a closure has ended.
+    func copy(to directory: String, finish: (String) throws -> Void) throws {
+        try environment.copy(to: directory, finish: finish)
+    }
+
+    /// Writes outside of turns, and waits for the disk.
+    func change(_ body: @escaping @Sendable (any HubWriting) throws -> Void) throws {
+        try environment.writer.submitAndWait { [self] in
+            try environment.write { transaction in
+                try body(
+                    LMDBHubTransaction(
+                        access: transaction.access, database: database, work: RequestWork()))
+            }
+        }
+    }
+
     /// The id of the last commit, which tells whether another process wrote.
     var lastCommit: UInt64 { get throws { try environment.read { $0.access.commit } } }
 
@@ -66,13 +89,7 @@ package final class LMDBHubStorage: HubStorage {
         switch try format {
         case HubFormat.version: return
         case nil:
-            try environment.writer.submitAndWait {
-                try self.environment.write { transaction in
-                    let view = LMDBHubTransaction(
-                        access: transaction.access, database: self.database, work: RequestWork())
-                    try view.put(HubFormat.key, HubFormat.value)
-                }
-            }
+            try change { try $0.put(HubFormat.key, HubFormat.value) }
         case 1:
             throw HubFailure(
                 "The hub in '\(directory)' has format 1, and this program works with format 2. Back it "
@@ -114,32 +131,13 @@ package final class LMDBHubStorage: HubStorage {
         environment.close()
     }
 
-    package func read<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R
-    ) async throws -> R {
-        try await readers.run(lane, work) { [self] in try snapshot(work, body) }
-    }
-
-    package func submitRead<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R,
-        answer: @escaping @Sendable (Result<R, any Error>) -> Void
-    ) {
-        readers.submit(lane, work) { [self] in
-            answer(Result { try snapshot(work, body) })
-        } refuse: {
-            answer(.failure(WorkGivenUp()))
-        }
-    }
-
     package func readAtHand<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R? {
         try snapshot(work, body)
     }
 
-    private func snapshot<R>(
+    package func snapshot<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         try environment.read {

@@ -5,8 +5,8 @@ import Threading
 /// Notices that another process has written to a hub's data file.
 ///
 /// A thread looks now and then, which costs less than to be told of each commit: nearly all are the
-/// hub's own.
-final class OthersWatch: @unchecked Sendable {  // The writer thread's, or behind the monitor.
+/// hub's own. While nobody writes, a look is a read of one number.
+final class OthersWatch: @unchecked Sendable {  // All that changes is behind the monitor or the lock.
 
     /// How long it takes to notice a commit, in milliseconds.
     private static let pollMilliseconds = 100
@@ -15,8 +15,8 @@ final class OthersWatch: @unchecked Sendable {  // The writer thread's, or behin
     private let wake: @Sendable (ChangedPartitions) -> Void
     private let monitor = Monitor()
     private var isStopped = false
-    /// The last commit that was seen, or made here; nil before the first look. The writer thread's.
-    private var lastCommit: UInt64?
+    /// The last commit that was seen, or made here; nil before the first look. The writer thread sets it.
+    private let lastCommit = Locked<UInt64?>(nil)
 
     init(_ environment: Environment, _ wake: @escaping @Sendable (ChangedPartitions) -> Void) {
         (self.environment, self.wake) = (environment, wake)
@@ -36,20 +36,28 @@ final class OthersWatch: @unchecked Sendable {  // The writer thread's, or behin
         monitor.enter()
         defer { monitor.leave() }
         while !isStopped {
-            environment.writer.submit { [self] in
-                // A storage that is closed tells no more.
-                if let commit = try? environment.read({ $0.access.commit }) { look(at: commit) }
+            // A storage that is closed tells no more. The writer thread is woken for foreign commits alone.
+            if let commit, commit != lastCommit.withLock({ $0 }) {
+                environment.writer.submit { [self] in
+                    // What was one of its own is noted by now.
+                    if let commit = self.commit { look(at: commit) }
+                }
             }
             _ = monitor.wait(milliseconds: Self.pollMilliseconds)
         }
     }
 
+    private var commit: UInt64? { try? environment.read { $0.access.commit } }
+
     /// Tells of a commit that nobody noted; on the writer thread.
     func look(at commit: UInt64) {
-        if let lastCommit, lastCommit != commit { wake(.all) }
-        lastCommit = commit
+        let last = lastCommit.withLock { last in
+            defer { last = commit }
+            return last
+        }
+        if let last, last != commit { wake(.all) }
     }
 
     /// Notes a commit of this storage; on the writer thread.
-    func note(_ commit: UInt64) { lastCommit = commit }
+    func note(_ commit: UInt64) { lastCommit.withLock { $0 = commit } }
 }

@@ -4,7 +4,7 @@ import WireCrypto
 
 /// Takes the body of a request as it comes.
 struct BodyReceiver: ~Copyable {
-    private let place: Hub.BodyPlace
+    private let place: Admissions.BodyPlace
     private var bytes: [UInt8] = []
     private var descriptor: Int32 = -1
     private let digest = RunningDigest()
@@ -15,7 +15,7 @@ struct BodyReceiver: ~Copyable {
     private(set) var hasFailed = false
 
     /// A receiver for a body of which the length may be known.
-    init(_ place: Hub.BodyPlace, length: Int?) {
+    init(_ place: Admissions.BodyPlace, length: Int?) {
         self.place = place
         switch place {
         case .memory(let bytesMax):

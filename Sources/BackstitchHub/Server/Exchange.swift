@@ -12,7 +12,7 @@ final class Exchange: @unchecked Sendable {
         case head
         /// What is known of the sender is being looked up.
         case admitting
-        case admitted(Hub.Admission, of: HubRequest, length: Int?)
+        case admitted(Admissions.Admission, of: HubRequest, length: Int?)
         case body
         case answering
         case answered(HubResponse)
@@ -110,10 +110,10 @@ final class Exchange: @unchecked Sendable {
 
     /// Takes the body of a request that is admitted.
     private func take(
-        _ admission: Hub.Admission, of head: HubRequest, _ length: Int?,
+        _ admission: Admissions.Admission, of head: HubRequest, _ length: Int?,
         _ connection: OpaquePointer
     ) -> MHD_Result {
-        let (request, place): (HubRequest, Hub.BodyPlace)
+        let (request, place): (HubRequest, Admissions.BodyPlace)
         switch admission {
         case .refuse(let response):
             server.handler.noteAnswer(head, response, 0)
@@ -229,7 +229,7 @@ private struct SuspendedConnection: @unchecked Sendable {
     let pointer: OpaquePointer
 }
 
-extension Hub.BodyPlace {
+extension Admissions.BodyPlace {
     var bytesMax: Int {
         switch self {
         case .memory(let bytesMax), .file(_, let bytesMax): bytesMax

@@ -18,9 +18,9 @@ protocol HTTPServer: Sendable {
 struct HTTPHandler: Sendable {
     /// Decides by the head of a request, and the length of its body if that is told; nil if that takes a
     /// while, and ``admitLater`` has to be asked.
-    var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Hub.Admission?
+    var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Admissions.Admission?
     /// Decides in any case.
-    var admitLater: @Sendable (_ head: HubRequest, _ length: Int?) async -> Hub.Admission
+    var admitLater: @Sendable (_ head: HubRequest, _ length: Int?) async -> Admissions.Admission
     /// Ends what was begun for a head whose body did not come.
     var abandon: @Sendable (_ head: HubRequest) -> Void
     /// Notes what a request costs, so that it can be given up.

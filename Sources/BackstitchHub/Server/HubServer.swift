@@ -189,12 +189,12 @@ public final class HubServer: Sendable {
             admit: { head, length in
                 let head = proxies.behind(head)
                 guard audience.mayAsk(for: head) else { return .refuse(hub.notFound(head)) }
-                return hub.admissionAtOnce(of: head, length: length)
+                return hub.admissions.admissionAtOnce(of: head, length: length)
             },
             admitLater: { head, length in
-                await hub.admission(of: proxies.behind(head), length: length)
+                await hub.admissions.admission(of: proxies.behind(head), length: length)
             },
-            abandon: { hub.abandon($0) },
+            abandon: { hub.admissions.abandon($0) },
             makeWork: { hub.makeWork(for: $0) },
             submit: { request, work, answer in
                 admission.submit(request, work, answer)
@@ -302,7 +302,7 @@ private struct AddressGate: Sendable {
         _ answer: @escaping @Sendable (HubResponse?) -> Void
     ) {
         guard enter(request) else {
-            hub.abandon(request)
+            hub.admissions.abandon(request)
             return answer(hub.tooManyRequests(request))
         }
         hub.submitReading(request, work) { response in

@@ -14,7 +14,8 @@ final class AuthenticationCache: Sendable {
     struct Key: Hashable, Sendable {
         var realm: HubKey
         var apiToken: HubKey
-        var webToken: HubKey?
+        /// With the time at which it was issued and what proves that.
+        var webToken: WebToken?
         var database: String?
     }
 
@@ -27,12 +28,16 @@ final class AuthenticationCache: Sendable {
         var entries: [Key: (entry: Entry, end: Int64)] = [:]
         /// How often all was forgotten.
         var generation = 0
+        var isOn = false
     }
 
     private let state = Locked(State())
 
     /// What tells whether something was forgotten since.
     var generation: Int { state.withLock { $0.generation } }
+
+    /// Begins to remember: from now on it is told what others change.
+    func begin() { state.withLock { $0.isOn = true } }
 
     func entry(_ key: Key, now: Int64) -> Entry? {
         state.withLock { state in state.entries[key].flatMap { $0.end > now ? $0.entry : nil } }
@@ -41,7 +46,7 @@ final class AuthenticationCache: Sendable {
     /// Keeps what was read, unless something was forgotten since before it was read.
     func add(_ entry: Entry, for key: Key, readAt generation: Int, now: Int64) {
         state.withLock { state in
-            guard state.generation == generation else { return }
+            guard state.isOn, state.generation == generation else { return }
             if state.entries.count >= Self.entriesMax { state.entries = [:] }
             state.entries[key] = (entry, now + Self.lifetimeMilliseconds)
         }

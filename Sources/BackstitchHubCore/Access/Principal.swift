@@ -48,6 +48,14 @@ struct DatabaseAccess: Hashable, Sendable {
     /// By what the database is known.
     var name: DatabaseName { scope.name(in: realm) }
 
+    /// The row of the user whose database it is; nil for everybody's.
+    var userKey: HubKey? {
+        switch scope {
+        case .everybodys: nil
+        case .own(let user), .sharedWith(let user): UserRow.key(realm: realm.number, user)
+        }
+    }
+
     /// Whether zones can be made in it.
     var hasCustomZones: Bool {
         if case .own = scope { true } else { false }

@@ -9,28 +9,34 @@ import Threading
 public final class Hub: Sendable {
     /// How the hub works.
     public let configuration: HubConfiguration
+    /// Its containers, users and credentials.
+    public let accounts: HubAccounts
+    /// Decides by the head of a request what becomes of it.
+    package let admissions: Admissions
+    package let gate = RequestGate()
     let storage: any HubStorage
     let assets: any HubFiles
     let couriers: any CourierBoxes
-    let feeds = ListenedFeeds()
-    let notifying = NotificationQueue()
-    let metrics = HubMetrics()
-    let keys: any KeyReading
-    let signIns: any SignInLimiting
-    let readiness = Readiness()
+    let readiness: Readiness
+    let metrics: HubMetrics
+    let authenticator: Authenticator
+    let databases: DatabaseMaker
+    let sessions: SessionNotes
+    let replies: Replies
+    let notifier: Notifier
+    let records: RecordCalls
+    let changes: FeedCalls
+    let zones: ZoneCalls
+    let subscriptions: SubscriptionCalls
+    let users: UserCalls
+    let files: AssetCalls
+    let devices: DeviceCalls
     /// Works at large bodies and files, and hands over what starts threads.
     let pool: WorkPool
     /// What bodies in work take up.
     let parsing: ParseBudget
-    package let gate = RequestGate()
-    let uploads = UploadBook()
-    let ledger = LedgerBook()
-    let sweepRound = SweepRound()
-    let zoneNumbers = ZoneNumbers()
-    let authentications = AuthenticationCache()
-    /// Whether it hears what others change.
-    let isServing = Locked(false)
-    private let serverURL = Locked("http://127.0.0.1")
+    private let authentications: AuthenticationCache
+    private let address: HubAddress
     private let serverMetrics = Locked<[MetricSource]>([])
 
     /// Opens a hub over what keeps its rows and its files.
@@ -43,12 +49,64 @@ public final class Hub: Sendable {
         machine: HubMachine = HubMachine(), pool: WorkPool? = nil,
         memory: HubMemory = HubMemory()
     ) async throws {
-        self.storage = storage
-        assets = files
-        (couriers, keys, signIns) = (memory.couriers, memory.keys, memory.signIns)
+        let pool = pool ?? WorkPool(configuration.limits, machine)
+        let metrics = HubMetrics()
+        let readiness = Readiness()
+        let address = HubAddress(configuration)
+        let (zoneNumbers, uploads) = (ZoneNumbers(), UploadBook())
+        let feeds = ListenedFeeds()
+        let authentications = AuthenticationCache()
+        let replies = Replies(
+            configuration: configuration, metrics: metrics, readiness: readiness)
+        let authenticator = Authenticator(
+            configuration: configuration, keys: memory.keys, signIns: memory.signIns)
+        let eraser = Eraser(configuration: configuration, storage: storage, assets: files)
+        let sweeper = Sweeper(
+            configuration: configuration, storage: storage, assets: files, eraser: eraser)
+        let once = OnceWriter(
+            configuration: configuration, storage: storage, book: LedgerBook(), metrics: metrics)
+        let notifier = Notifier(
+            configuration: configuration, storage: storage, couriers: memory.couriers,
+            feeds: feeds, authentications: authentications, queue: NotificationQueue(),
+            metrics: metrics, pool: pool)
+        let uploadedFiles = AssetCalls(
+            configuration: configuration, storage: storage, assets: files, address: address,
+            zoneNumbers: zoneNumbers, uploads: uploads, once: once, sweeper: sweeper, pool: pool)
+
         self.configuration = configuration
-        self.pool = pool ?? WorkPool(configuration.limits, machine)
+        (self.storage, assets, couriers) = (storage, files, memory.couriers)
+        (self.pool, self.metrics, self.readiness) = (pool, metrics, readiness)
+        (self.address, self.replies, self.authenticator) = (address, replies, authenticator)
+        (self.notifier, self.authentications) = (notifier, authentications)
+        databases = DatabaseMaker(storage: storage)
+        sessions = SessionNotes(configuration, storage, pool)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
+        accounts = HubAccounts(
+            configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser,
+            authentications: authentications)
+        admissions = Admissions(
+            configuration: configuration, storage: storage, authenticator: authenticator,
+            authentications: authentications, uploadedFiles: uploadedFiles, replies: replies)
+        records = RecordCalls(
+            configuration: configuration, storage: storage, assets: files, address: address,
+            zoneNumbers: zoneNumbers, uploads: uploads, feeds: feeds, once: once,
+            notifier: notifier, sweeper: sweeper, metrics: metrics)
+        changes = FeedCalls(
+            configuration: configuration, address: address, zoneNumbers: zoneNumbers)
+        zones = ZoneCalls(
+            configuration: configuration, storage: storage, assets: files, feeds: feeds,
+            notifier: notifier)
+        subscriptions = SubscriptionCalls(configuration: configuration, once: once)
+        users = UserCalls(configuration: configuration)
+        self.files = uploadedFiles
+        devices = DeviceCalls(
+            configuration: configuration, storage: storage, address: address,
+            couriers: memory.couriers, notifier: notifier)
+        try await prepare()
+    }
+
+    /// Makes what the hub knows of itself, unless it is there.
+    private func prepare() async throws {
         let secret = configuration.clock.secret
         let now = configuration.clock.milliseconds()
         try await storage.write(to: [.global]) { transaction in
@@ -78,11 +136,11 @@ public final class Hub: Sendable {
     /// - Throws: A failure that says who else serves it.
     package func beginServing() throws {
         try assets.beginServing()
-        isServing.withLock { $0 = true }
-        storage.wakeUp { [feeds] in
-            [.global] + feeds.partitions
+        authentications.begin()
+        storage.wakeUp { [notifier] in
+            [.global] + notifier.feeds.partitions
         } _: { [weak self] in
-            self?.wake($0)
+            self?.notifier.wake($0)
         }
     }
 
@@ -91,31 +149,12 @@ public final class Hub: Sendable {
     public func beginEpoch() async throws {
         let secret = configuration.clock.secret
         try await storage.write(to: [.global]) { transaction in
-            var state = try transaction.state()
-            state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            try transaction.put(StateRow.key, state)
+            try transaction.beginEpoch(secret)
         }
     }
-
-    /// The time in milliseconds since 1970.
-    var now: Int64 { configuration.clock.milliseconds() }
-
-    /// Removes what is due of a partition at this time, in a transaction that writes something else.
-    func sweep(of partition: Partition) -> @Sendable (any HubWriting) throws -> Void {
-        let (assets, limits, now) = (assets, configuration.limits, now)
-        return { transaction in
-            try ExpirySweep(
-                transaction: transaction, partition: partition, assets: assets, limits: limits,
-                now: now
-            ).run()
-        }
-    }
-
-    /// The start of the addresses in replies.
-    var baseURL: String { configuration.publicURL ?? serverURL.withLock { $0 } }
 
     /// Notes the address that the hub's server listens at.
-    package func setServerURL(_ url: String) { serverURL.withLock { $0 = url } }
+    package func setServerURL(_ url: String) { address.note(serverURL: url) }
 
     /// Notes who counts what the hub's server does.
     package func setServerMetrics(_ source: MetricSource) {
@@ -130,12 +169,9 @@ public final class Hub: Sendable {
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
     }
 
-    /// Milliseconds of a clock that is never set, for how long something takes.
-    var steadyNow: Int64 { configuration.clock.steadyMilliseconds() }
-
     /// Ends long polls that waited long enough. Call it now and then.
     package func tick() {
-        let now = steadyNow
+        let now = configuration.steadyNow
         couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
         readiness.tick(now: now)
         couriers.forget(before: now - configuration.limits.absentCourierMilliseconds)

@@ -104,10 +104,12 @@ final class Readiness: Sendable {
     }
 }
 
-extension Hub {
+extension Readiness {
     /// Whether the hub can write, as `/ready` tells it.
-    func readyResponse() async throws(WireError) -> HubResponse {
-        let answer = await readiness.answer(of: storage, assets, now: steadyNow)
+    func response(
+        of storage: any HubStorage, _ files: any HubFiles, now: Int64
+    ) async throws(WireError) -> HubResponse {
+        let answer = await answer(of: storage, files, now: now)
         let reason: String
         switch answer {
         case .ready: return .object { $0.member("status", "ready") }

@@ -48,8 +48,9 @@ struct ExpirySweep {
             if row.expires <= now { try transaction.delete(key) }
         case .webToken:
             guard let row: WebTokenRow = try transaction.row(key) else { return }
-            let end = row.expires + limits.endedSessionMilliseconds
-            if end <= now { try transaction.delete(key) }
+            let end = row.idleEnd(limits) + limits.endedSessionMilliseconds
+            if end > now { return try transaction.noteExpiry(of: key, at: end) }
+            try transaction.delete(key)
         case .asset: try lookAtAsset(key)
         default: break
         }

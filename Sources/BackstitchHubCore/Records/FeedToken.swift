@@ -18,8 +18,10 @@ struct FeedToken: Hashable, Sendable {
     enum Failure: Error, Hashable {
         /// It is no text that this hub gave out.
         case invalidFormat
-        /// It is one of something else, or of before a restore, or too old.
+        /// It is one of something else, or too old.
         case unknown
+        /// It was given out before the hub was restored from a backup.
+        case otherEpoch
     }
 
     private static let payloadBytes = 37
@@ -99,8 +101,8 @@ struct FeedToken: Hashable, Sendable {
         self.init(
             kind, partition, zone: zone, origin: number(positions..<positions + 8),
             sequence: number(positions + 8..<positions + 16))
-        guard payload[0] == kind.rawValue, number(1..<9) == state.epoch, isOfFeed,
-            sequence <= position, max(origin, sequence) >= floor
-        else { throw .unknown }
+        guard payload[0] == kind.rawValue, isOfFeed else { throw .unknown }
+        guard number(1..<9) == state.epoch else { throw .otherEpoch }
+        guard sequence <= position, max(origin, sequence) >= floor else { throw .unknown }
     }
 }

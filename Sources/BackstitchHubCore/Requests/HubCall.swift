@@ -20,6 +20,19 @@ struct HubCall: Sendable {
     /// The most values of the body.
     let valuesMax: Int
 
+    init(
+        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
+        _ authentication: Authentication, _ work: RequestWork, _ limits: HubLimits
+    ) {
+        (self.path, self.authentication, self.work) = (path, authentication, work)
+        (access, body) = (request.access, request.bytes)
+        extensions = WireExtension.parse(request.header(WireHeader.extensions))
+        requestID = request.header(WireHeader.requestID)
+        pushToken = request.header(WireHeader.pushToken)
+        wantsSyncToken = target.query["getCurrentSyncToken"] == "true"
+        valuesMax = limits.valuesPerBody
+    }
+
     var principal: Principal { authentication.principal }
     var realm: RealmRow { authentication.realm }
 

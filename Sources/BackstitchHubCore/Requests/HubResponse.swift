@@ -50,12 +50,18 @@ public struct HubResponse: Sendable {
     }
 
     /// A request that failed as a whole.
-    static func failure(_ error: WireError) -> HubResponse {
+    ///
+    /// - Parameter uuid: The name of the reply.
+    static func failure(_ error: WireError, uuid: String) -> HubResponse {
+        var error = error
+        error.uuid = uuid
+        error.serverRecord = nil
         var response = json(error.body(), status: error.code?.status ?? 400)
         if let seconds = error.retryAfter {
             let whole = String(Int(seconds.rounded(.up)))
             response.headers.append(HubRequest.Header("Retry-After", whole))
         }
+        response.headers.append(HubRequest.Header(WireHeader.requestUUID, uuid))
         return response
     }
 }

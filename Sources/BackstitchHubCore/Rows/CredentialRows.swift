@@ -27,34 +27,53 @@ struct APITokenRow: HubRow, Hashable, Sendable {
     }
 }
 
-/// A token that a user is signed in with. The token itself is not kept, only its SHA-256.
+/// A session of a user, by the SHA-256 of its secret, which is not kept.
 struct WebTokenRow: HubRow, Hashable, Sendable {
     static let title = "a web token"
 
     var realm: UInt32
     var userRecordName: String
-    /// Milliseconds since 1970; from then on the token is refused.
+    /// When the first token ends, in milliseconds since 1970; those that take its place end later.
     var expires: Int64
+    /// When the session ends however much it is used, in milliseconds since 1970; nil of a version that
+    /// did not keep it.
+    var ends: Int64?
+    /// When the user signed in, in milliseconds since 1970; nil of a version that did not keep it.
+    var created: Int64?
+    /// When a later token was issued last, in milliseconds since 1970, or some days before; nil if none
+    /// was.
+    var used: Int64?
 
     static func key(_ token: String) -> HubKey { key(hash: Digest.sha256(token)) }
     static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .webToken).adding(hash) }
 
-    init(realm: UInt32, userRecordName: String, expires: Int64) {
+    init(
+        realm: UInt32, userRecordName: String, expires: Int64, ends: Int64? = nil,
+        created: Int64? = nil
+    ) {
         self.realm = realm
         self.userRecordName = userRecordName
         self.expires = expires
+        self.ends = ends
+        self.created = created
     }
 
     init(json: JSONObject) throws(WireFormatError) {
         realm = try json.number32("realm")
         userRecordName = try json.requiredText("user")
         expires = try json.integer("expires") ?? 0
+        ends = try json.integer("ends")
+        created = try json.integer("created")
+        used = try json.integer("used")
     }
 
     func write(to json: inout JSONWriter) {
         json.member("realm", integer: Int64(realm))
         json.member("user", userRecordName)
         json.member("expires", integer: expires)
+        json.member("ends", integer: ends)
+        json.member("created", integer: created)
+        json.member("used", integer: used)
     }
 }
 

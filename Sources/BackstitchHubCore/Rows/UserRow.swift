@@ -12,6 +12,8 @@ struct UserRow: HubRow, Hashable, Sendable {
     var emailAddress: String?
     /// Whether others get the user's name.
     var isDiscoverable: Bool
+    /// Whether everything of the user is being erased, which goes on if it was cut.
+    var isErased = false
 
     /// The users of a realm.
     static func prefix(realm: UInt32) -> HubKey { HubKey(.global, .user).adding(realm) }
@@ -39,6 +41,7 @@ struct UserRow: HubRow, Hashable, Sendable {
         lastName = try json.text("lastName")
         emailAddress = try json.text("email")
         isDiscoverable = try json.flag("discoverable") ?? false
+        isErased = try json.flag("erased") ?? false
     }
 
     func write(to json: inout JSONWriter) {
@@ -48,6 +51,7 @@ struct UserRow: HubRow, Hashable, Sendable {
         json.member("lastName", lastName)
         json.member("email", emailAddress)
         json.member("discoverable", flag: isDiscoverable)
+        if isErased { json.member("erased", flag: true) }
     }
 
     /// What others, and the user, get told.

@@ -31,6 +31,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
         case expiry = 0x1D
         case signature = 0x1E
         case ledgerTotal = 0x1F
+        case doomed = 0x20
     }
 
     /// The most bytes of a key.

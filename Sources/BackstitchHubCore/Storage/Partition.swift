@@ -72,36 +72,45 @@ extension HubReading {
         return size
     }
 
-    /// Copies the entries of a partition to another one, of this storage or another.
+    /// Copies entries of a partition to another one, of this storage or another, so many at most.
     ///
-    /// What the target has under the same keys is replaced; nothing else of it is changed.
+    /// What the target has under the same keys is replaced; nothing else of it is changed. The partition
+    /// must not be written to from the first part to the last.
     ///
-    /// - Complexity: O(*n*) in the entries, all in one transaction.
+    /// - Parameter start: Where to begin, as the part before told; nil for the first one.
+    /// - Returns: Where the next part begins; nil after the last one.
     package func copy(
-        _ partition: Partition, to target: any HubWriting, as other: Partition
-    ) throws {
-        try scan(HubKey(partition), from: nil) { key, value in
-            // Copied first: the entry's bytes don't survive a write.
-            let bytes = Array(value)
-            try target.put(HubKey(other, behind: key.dropFirst(Partition.byteCount)), bytes)
-            return true
+        _ partition: Partition, to target: any HubWriting, as other: Partition,
+        from start: HubKey? = nil, countMax: Int
+    ) throws -> HubKey? {
+        expect { [.first(countMax + 1, of: HubKey(partition), from: start)] }
+        var entries: [(key: HubKey, value: [UInt8])] = []
+        var next: HubKey?
+        try scan(HubKey(partition), from: start) { key, value in
+            let key = HubKey(bytes: key)
+            if entries.count == countMax { next = key } else { entries.append((key, Array(value))) }
+            return next == nil
         }
+        // After the scan: an entry's bytes don't survive a write.
+        for (key, value) in entries {
+            try target.put(HubKey(other, behind: key.behindPartition), value)
+        }
+        return next
     }
 }
 
 extension HubWriting {
     /// Erases entries of a partition, so many at most. Files are the caller's to remove.
     ///
-    /// - Returns: Whether none is left.
-    package func erase(_ partition: Partition, countMax: Int) throws -> Bool {
+    /// - Returns: How many went; fewer than the most if none is left.
+    package func erase(_ partition: Partition, countMax: Int) throws -> Int {
+        expect { [.first(countMax, of: HubKey(partition))] }
         var keys: [HubKey] = []
-        var hasMore = false
         try scan(HubKey(partition), from: nil) { key, _ in
-            hasMore = keys.count == countMax
-            if !hasMore { keys.append(HubKey(bytes: key)) }
-            return !hasMore
+            keys.append(HubKey(bytes: key))
+            return keys.count < countMax
         }
         for key in keys { try delete(key) }
-        return !hasMore
+        return keys.count
     }
 }

@@ -15,7 +15,7 @@ public struct HubDiagnosis: Hashable, Sendable {
     /// Whether nothing is wrong.
     public var isHealthy: Bool { findings.isEmpty }
 
-    mutating func note(_ finding: String) {
+    package mutating func note(_ finding: String) {
         if findings.count < Self.findingsMax { findings.append(finding) }
     }
 }

@@ -5,7 +5,7 @@ import Threading
 ///
 /// A read takes one round trip, and a write two, if they tell before what they read. Threads wait for the
 /// server, each with a connection of its own; none of them is Swift's.
-package final class PostgreSQLHubStorage: HubStorage {
+package final class PostgreSQLHubStorage: SnapshotStorage {
     /// The most writes that share a commit.
     static let writesPerCommitMax = 64
     /// The most commits that are under way at once, each on a connection.
@@ -22,7 +22,7 @@ package final class PostgreSQLHubStorage: HubStorage {
         "beginRead", sql: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     private let pool: ConnectionPool
-    private let readers: WorkPool
+    package let readers: WorkPool
     private let secret: @Sendable (_ count: Int) -> [UInt8]
     private let lanes = Locked<WriteLanes?>(nil)
     private let waker: Waker
@@ -104,26 +104,7 @@ package final class PostgreSQLHubStorage: HubStorage {
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R? { nil }
 
-    package func read<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R
-    ) async throws -> R {
-        try await readers.run(lane, work) { [self] in try snapshot(work, body) }
-    }
-
-    package func submitRead<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R,
-        answer: @escaping @Sendable (Result<R, any Error>) -> Void
-    ) {
-        readers.submit(lane, work) { [self] in
-            answer(Result { try snapshot(work, body) })
-        } refuse: {
-            answer(.failure(WorkGivenUp()))
-        }
-    }
-
-    private func snapshot<R>(
+    package func snapshot<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         var tries = 1

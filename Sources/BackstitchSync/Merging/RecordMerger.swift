@@ -105,6 +105,17 @@ package struct RecordMerger {
 
     // MARK: Deciding
 
+    /// Whether the service has an earlier state of a record that it lost, as after a restore from a
+    /// backup: what came after that state is then still to be pushed.
+    private func isBehind(
+        _ server: ServerState, _ key: RecordKey, _ current: Fields?, _ history: [OperationStep],
+        _ merge: Merge
+    ) -> Bool {
+        guard case .present(_, let fields, nil) = server else { return false }
+        let local = LocalState(fields: current, version: nil, unsynced: history, name: key.name)
+        return merge.isEarlierState(fields, of: local)
+    }
+
     func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         isAuthoritative: Bool = false
@@ -125,10 +136,13 @@ package struct RecordMerger {
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
-        let isForgotten = row.flags.contains(.isForgotten) && !prefersLocal
         let current = try row.currentFields
         let history = reader.history(of: row)
-        let unsynced = isForgotten ? [] : try history.unsynced
+        var unsynced = try history.unsynced
+        let isForgotten =
+            row.flags.contains(.isForgotten) && !prefersLocal
+            && !isBehind(server, key, current, unsynced, merge)
+        if isForgotten { unsynced = [] }
         let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
             fields: current?.without(masked.ids), version: row.serverVersion,

@@ -46,7 +46,7 @@ struct EndpointCostTests {
         #expect(reply.meter.keysRead + reply.meter.keysWritten < 8)
     }
 
-    private static let refused: [Endpoint] = [.resolveRecords, .acceptRecords]
+    private static let refused: [Endpoint] = ["records/resolve", "records/accept"]
 
     private static let parts: [(String, any KeyPath<RequestWork.Meter, Int> & Sendable)] = [
         ("records", \.records), ("keys read", \.keysRead), ("bytes read", \.bytesRead),
@@ -368,7 +368,7 @@ struct EndpointCostTests {
     ) async throws -> RequestWork.Meter {
         let hub = try await MeteredHub()
         for number in 0..<size {
-            _ = try await hub.fixture.hub.signIn(
+            _ = try await hub.fixture.hub.accounts.signIn(
                 "u\(number)", container: HubFixture.container, environment: "development",
                 emailAddress: "u\(number)@example.com")
         }

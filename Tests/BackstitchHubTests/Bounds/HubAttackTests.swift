@@ -369,7 +369,7 @@ struct HubAttackTests {
         }
         let first = try #require(await admit(targets[0]))
         #expect(await admit(targets[1]) == nil)
-        hub.fixture.hub.abandon(first)
+        hub.fixture.hub.admissions.abandon(first)
         #expect(await admit(targets[1]) != nil)
     }
 

@@ -19,7 +19,7 @@ struct MeteredHub {
     @discardableResult
     func send(
         _ endpoint: Endpoint, in database: WireDatabase = .private,
-        as user: Hub.SignedInUser?? = nil,
+        as user: HubAccounts.SignedInUser?? = nil,
         headers: [HubRequest.Header] = [], _ body: String
     ) async -> (status: Int, body: [UInt8], meter: RequestWork.Meter) {
         let user = user ?? fixture.ada

@@ -249,9 +249,9 @@ extension ConformanceCheck {
             while world.fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
             _ = await world.subscribe(
                 #"{"subscriptionID":"z","subscriptionType":"zone","zoneID":{"zoneName":"Z"}}"#)
-            let writer = try await world.fixture.hub.signIn(
+            let writer = try await world.fixture.hub.accounts.signIn(
                 "Ada", container: HubFixture.container, environment: "development")
-            #expect(try await world.fixture.hub.revoke(world.fixture.ada.webAuthToken))
+            #expect(try await world.fixture.hub.accounts.revoke(world.fixture.ada.webAuthToken))
             _ = await world.fixture.send(
                 .modifyRecords, as: writer,
                 body: Array(

@@ -162,7 +162,7 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("4.1 a session that ended asks to sign in") { world in
-            world.fixture.advance(milliseconds: Hub.webTokenMilliseconds)
+            world.fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
             let answer = await world.post("private/zones/list", "{}")
             #expect(answer.status == 421 && answer.code == "AUTHENTICATION_REQUIRED")
         },

@@ -51,7 +51,7 @@ struct ConformanceWorld {
             call.hasPrefix("tokens/")
             ? "/device/1/iCloud.test/development/" : "/database/1/iCloud.test/development/"
         var target = path + call + "?ckAPIToken=" + fixture.apiToken
-        let user: Hub.SignedInUser? =
+        let user: HubAccounts.SignedInUser? =
             switch sender {
             case .ada: fixture.ada
             case .bob: fixture.bob
@@ -80,7 +80,7 @@ struct ConformanceWorld {
     /// Calls an endpoint of the public database as a server, with a new key.
     func signed(_ method: String, _ call: String, _ body: String = "") async throws -> Answer {
         let key = SigningKey.generate()
-        let id = try await fixture.hub.addServerKey(
+        let id = try await fixture.hub.accounts.addServerKey(
             key.publicPEM, container: HubFixture.container, environment: "development")
         let path = "/database/1/iCloud.test/development/public/\(call)"
         let date = SignedDate.text(milliseconds: fixture.time.withLock { $0 })

@@ -65,16 +65,17 @@ struct HostileWorld: Sendable {
         limits.failedSignInsPerMinute = .max
         fixture = try await HubFixture(limits: limits, seed: seed)
         let hub = fixture.hub
-        try await hub.makeContainer("iCloud.other", environment: "production")
-        strangerAPIToken = try await hub.makeAPIToken("iCloud.other", environment: "production")
-        expiredWebToken = try await hub.signIn(
+        try await hub.accounts.makeContainer("iCloud.other", environment: "production")
+        strangerAPIToken = try await hub.accounts.makeAPIToken(
+            "iCloud.other", environment: "production")
+        expiredWebToken = try await hub.accounts.signIn(
             "Bob", container: HubFixture.container, environment: "development",
             lifetimeMilliseconds: 0
         ).webAuthToken
         let key = SigningKey.generate()
-        let keyID = try await hub.addServerKey(
+        let keyID = try await hub.accounts.addServerKey(
             key.publicPEM, container: HubFixture.container, environment: "development")
-        let date = SignedDate.text(milliseconds: hub.now)
+        let date = SignedDate.text(milliseconds: hub.configuration.now)
         let message = RequestSignature.message(date: date, body: [], path: "/database/1/x")
         signedHeaders = [
             HubRequest.Header(WireHeader.keyID, keyID),
@@ -154,7 +155,7 @@ struct HostileWorld: Sendable {
 
     /// Takes the tokens and markers that a user gets.
     private mutating func collect(
-        as user: Hub.SignedInUser, zone: String, type: String
+        as user: HubAccounts.SignedInUser, zone: String, type: String
     ) async throws {
         let feed = ZoneFeedRequest(zoneID: WireZoneID(zone), resultsLimit: 1)
         let page: ZoneChangesResponse = try await fixture.call(
@@ -167,7 +168,7 @@ struct HostileWorld: Sendable {
     }
 
     private func upload(
-        _ bytes: [UInt8], as user: Hub.SignedInUser, _ zone: String, _ field: String
+        _ bytes: [UInt8], as user: HubAccounts.SignedInUser, _ zone: String, _ field: String
     ) async throws -> ServiceAsset {
         let places = UploadRequest(
             places: [WireAssetPlace(recordName: "hidden", fieldName: field)],

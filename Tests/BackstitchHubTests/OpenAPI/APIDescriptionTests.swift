@@ -157,7 +157,7 @@ struct APIDescriptionTests {
             .registerToken: #"{"apnsEnvironment":"development","apnsToken":"t"}"#,
         ]
         let body = Array((bodies[endpoint] ?? "{}").utf8)
-        let isSharing = endpoint == .resolveRecords || endpoint == .acceptRecords
+        let isSharing = ["records/resolve", "records/accept"].contains(endpoint)
         for method in ["POST", "OPTIONS"] + (endpoint.takesGet ? ["GET"] : []) {
             let request = HubRequest(
                 method: method, target: fixture.target(endpoint, as: fixture.ada),

@@ -125,7 +125,7 @@ extension PastWriter {
 
     private func signed(_ past: PastHub) async throws -> PastTraffic.Exchange {
         let key = SigningKey.generate()
-        let keyID = try await past.hub.addServerKey(
+        let keyID = try await past.hub.accounts.addServerKey(
             key.publicPEM, container: PastHub.container, environment: PastHub.environment)
         let path = WirePath(
             container: PastHub.container, environment: PastHub.environment, database: .public,

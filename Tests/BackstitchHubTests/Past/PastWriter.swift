@@ -22,12 +22,13 @@ struct PastWriter {
             atPath: folder, withIntermediateDirectories: true)
         let past = try await PastHub(at: folder + "/hub", milliseconds: Self.milliseconds)
         let (container, environment) = (PastHub.container, PastHub.environment)
-        try await past.hub.makeContainer(container, environment: environment)
-        let apiToken = try await past.hub.makeAPIToken(
+        try await past.hub.accounts.makeContainer(container, environment: environment)
+        let apiToken = try await past.hub.accounts.makeAPIToken(
             container, environment: environment, label: "kept")
-        let ada = try await past.hub.signIn(
+        let ada = try await past.hub.accounts.signIn(
             "Ada", container: container, environment: environment, emailAddress: "ada@example.com")
-        let bob = try await past.hub.signIn("Bob", container: container, environment: environment)
+        let bob = try await past.hub.accounts.signIn(
+            "Bob", container: container, environment: environment)
         let credentials = PastHub.Credentials(
             apiToken: apiToken, ada: ada.webAuthToken, bob: bob.webAuthToken)
         try JSONEncoder().encode(credentials)

@@ -40,10 +40,10 @@ struct PostgreSQLHubTests {
         let hub = hub ?? fixture.hub
         let head = head(endpoint, headers)
         let start = storage.roundTripCount
-        let atOnce = hub.admissionAtOnce(of: head, length: body.utf8.count)
+        let atOnce = hub.admissions.admissionAtOnce(of: head, length: body.utf8.count)
         let admission =
             if let atOnce { atOnce } else {
-                await hub.admission(of: head, length: body.utf8.count)
+                await hub.admissions.admission(of: head, length: body.utf8.count)
             }
         guard case .take(var request, _) = admission else { return (0, [], 0, 0) }
         let middle = storage.roundTripCount
@@ -129,7 +129,7 @@ struct PostgreSQLHubTests {
             _ = await send(.currentUser, "{}")
             return await send(.currentUser, "{}").admission == 0
         }
-        #expect(try await other.revoke(fixture.ada.webAuthToken))
+        #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
         try await waitUntil { await send(.currentUser, "{}").status == 401 }
     }
 
@@ -142,7 +142,7 @@ struct PostgreSQLHubTests {
         try schema.endSessions()
         let other = try await makeOther()
         defer { other.close() }
-        #expect(try await other.revoke(fixture.ada.webAuthToken))
+        #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
         try await waitUntil { await send(.currentUser, "{}").status == 401 }
     }
 

@@ -4,7 +4,7 @@ import Threading
 
 /// A hub's storage in memory, as plain as can be; or one that is far away, with as many round trips as
 /// it would take. Several hubs can share the entries, each with a storage of its own.
-final class MemoryHubStorage: HubStorage {
+final class MemoryHubStorage: SnapshotStorage {
     /// What the transactions since the last look would have cost.
     struct Meter: Hashable {
         /// Round trips for what transactions read, without the one that writes.
@@ -33,7 +33,7 @@ final class MemoryHubStorage: HubStorage {
     private let state = Locked(State())
     private let writer: SerialThread
     private let number: Int
-    private let readers = WorkPool(HubLimits())
+    let readers = WorkPool(HubLimits())
     /// Whether nothing is at hand.
     private let isFar: Bool
 
@@ -87,26 +87,7 @@ final class MemoryHubStorage: HubStorage {
         isFar ? nil : try snapshot(work, body)
     }
 
-    func read<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R
-    ) async throws -> R {
-        try await readers.run(lane, work) { [self] in try snapshot(work, body) }
-    }
-
-    func submitRead<R: Sendable>(
-        _ lane: WorkPool.Lane, _ work: RequestWork,
-        _ body: @escaping @Sendable (any HubReading) throws -> R,
-        answer: @escaping @Sendable (Result<R, any Error>) -> Void
-    ) {
-        readers.submit(lane, work) { [self] in
-            answer(Result { try snapshot(work, body) })
-        } refuse: {
-            answer(.failure(WorkGivenUp()))
-        }
-    }
-
-    private func snapshot<R>(
+    func snapshot<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         let transaction = transaction(work, [])

@@ -23,8 +23,8 @@ import Testing
     ) async -> MemoryHubStorage.Meter {
         let head = HubRequest(
             method: "POST", target: fixture.target(endpoint, as: fixture.ada), headers: headers)
-        #expect(fixture.hub.admissionAtOnce(of: head, length: body.utf8.count) == nil)
-        let admission = await fixture.hub.admission(of: head, length: body.utf8.count)
+        #expect(fixture.hub.admissions.admissionAtOnce(of: head, length: body.utf8.count) == nil)
+        let admission = await fixture.hub.admissions.admission(of: head, length: body.utf8.count)
         guard case .take(var request, _) = admission else {
             Issue.record("A request was refused by its head.")
             return MemoryHubStorage.Meter()

@@ -1,0 +1,60 @@
+import BackstitchHubCore
+import Foundation
+import Glibc
+import WireCrypto
+
+extension FolderFiles {
+    /// The files that are there, uploads left out.
+    var all: [HubFile] {
+        Self.names(in: folder).sorted().compactMap { Partition(text: $0) }.flatMap { partition in
+            Self.names(in: folder + "/" + partition.text).sorted()
+                .compactMap { HubFile(partition, $0) }
+        }
+    }
+
+    /// Copies a file of another folder, by its checksum; it is on disk when this returns.
+    ///
+    /// - Returns: Whether there is such a file.
+    /// - Throws: A failure if its content is not what its checksum says.
+    func take(_ file: HubFile, from other: FolderFiles) throws -> Bool {
+        let draft = incomingPath(Array(file.text.utf8))
+        unlink(draft)
+        do {
+            try FileManager.default.copyItem(atPath: other.path(file), toPath: draft)
+        } catch {
+            unlink(draft)
+            guard other.holds(file) else { return false }
+            throw HubFailure(
+                "The file '\(file.text)' can't be copied. Check the space on the disk. "
+                    + error.localizedDescription)
+        }
+        guard try Self.checksum(at: draft) == file.checksum else {
+            unlink(draft)
+            throw HubFailure(Self.damaged(file))
+        }
+        try keep(draft, as: file)
+        return true
+    }
+
+    /// Whether the content of a file is what its checksum says.
+    func isIntact(_ file: HubFile) throws -> Bool {
+        try Self.checksum(at: path(file)) == file.checksum
+    }
+
+    static func damaged(_ file: HubFile) -> String {
+        "The file '\(file.text)' is not what was uploaded: its content does not have its checksum. "
+            + "Restore it from a backup."
+    }
+
+    private static func checksum(at path: String) throws -> String {
+        guard let file = FileHandle(forReadingAtPath: path) else {
+            throw FolderCopy.failure("A file can't be read")
+        }
+        defer { try? file.close() }
+        let digest = RunningDigest()
+        while let part = try file.read(upToCount: 1 << 20), !part.isEmpty {
+            part.withUnsafeBytes { digest.update($0) }
+        }
+        return digest.value.hexadecimal
+    }
+}

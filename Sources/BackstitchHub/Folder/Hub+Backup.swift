@@ -1,0 +1,55 @@
+public import BackstitchHubCore
+import WireCrypto
+
+extension Hub {
+    /// Copies a hub's folder with its files as of one moment, while a hub may serve it, and verifies the
+    /// copy.
+    ///
+    /// What was answered before this was called is in it. Uploads that are not finished are not. The
+    /// copy appears when it is complete, verified and on disk; memory does not grow with the hub.
+    ///
+    /// - Parameters:
+    ///   - target: The path of the copy: nothing may be there, and its parent must exist.
+    ///   - progress: Told how many files are copied, of how many.
+    /// - Throws: A failure that says what to do; nothing is at the path then.
+    public static func backUp(
+        _ directory: String, to target: String,
+        progress: @escaping @Sendable (_ files: Int, _ of: Int) -> Void = { _, _ in }
+    ) throws -> HubCopyReport {
+        try FolderCopy(source: directory, target: target, progress: progress).run { _ in }
+    }
+
+    /// Makes a hub's folder of a backup, which stays as it is.
+    ///
+    /// Change tokens that were given out before count no longer in it, so that devices fetch everything
+    /// anew, and send what the backup lacks. Sessions and credentials go on.
+    ///
+    /// - Parameter directory: The path of the hub's folder: nothing may be there.
+    /// - Throws: A failure that says what to do; nothing is at the path then.
+    public static func restore(
+        _ backup: String, to directory: String,
+        progress: @escaping @Sendable (_ files: Int, _ of: Int) -> Void = { _, _ in }
+    ) throws -> HubCopyReport {
+        try FolderCopy(source: backup, target: directory, progress: progress).run { transaction in
+            try transaction.beginEpoch { SecretBytes.random($0) }
+        }
+    }
+
+    /// As ``diagnose(at:)``, and reads all files that records hold too, to compare them with their
+    /// checksums.
+    public static func verify(at directory: String) throws -> HubDiagnosis {
+        let storage = try LMDBHubStorage(at: directory)
+        defer { storage.close() }
+        let files = try FolderFiles(folder: directory + "/assets")
+        var diagnosis = try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
+        // Beyond damaged pages nothing is read.
+        guard diagnosis.rows > 0 else { return diagnosis }
+        try storage.readNow { transaction in
+            try transaction.forEachFile { file, isHeld in
+                guard isHeld, files.holds(file), try !files.isIntact(file) else { return }
+                diagnosis.note(FolderFiles.damaged(file))
+            }
+        }
+        return diagnosis
+    }
+}

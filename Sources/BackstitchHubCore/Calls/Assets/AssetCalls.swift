@@ -1,0 +1,12 @@
+/// The calls about files, and the addresses that files go to and come from.
+struct AssetCalls: Sendable {
+    let configuration: HubConfiguration
+    let storage: any HubStorage
+    let assets: any HubFiles
+    let address: HubAddress
+    let zoneNumbers: ZoneNumbers
+    let uploads: UploadBook
+    let once: OnceWriter
+    let sweeper: Sweeper
+    let pool: WorkPool
+}

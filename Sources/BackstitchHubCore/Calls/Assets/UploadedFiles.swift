@@ -1,0 +1,170 @@
+import BackstitchCore
+import CloudKitWire
+import WireCrypto
+
+extension AssetCalls {
+    /// Takes the head of an upload: only what the hub gave an address for may come, and has its space
+    /// from now on, so that nobody else fills the disk.
+    ///
+    /// - Parameter length: The bytes that come; nil if that is not told.
+    /// - Returns: How many bytes may come.
+    func begin(
+        _ request: inout HubRequest, to place: UploadPlace?, length: Int?
+    ) throws -> Int {
+        guard let place, place.row.expires > configuration.now else { throw WireError.nothing }
+        let (key, row) = (place.key, place.row)
+        let bytesMax = min(row.bytesMax ?? .max, Int64(configuration.limits.assetBytes))
+        let bytes = length.map { Int64($0) } ?? bytesMax
+        let upload = HubKey(.global, .upload).adding(configuration.clock.secret(32))
+        guard
+            uploads.begin(
+                upload, to: key, bytes: min(bytes, bytesMax),
+                bytesLeft: place.database.flatMap { configuration.limits.bytesLeft(in: $0) })
+        else { throw WireError.noSpace }
+        request.upload = upload
+        return Int(clamping: bytesMax)
+    }
+
+    /// What is known of the address of an upload.
+    struct UploadPlace: Sendable {
+        let key: HubKey
+        let row: UploadRow
+        /// The database that it is for.
+        let database: DatabaseRow?
+    }
+
+    /// What is known of the address of an upload; nil if it is none.
+    func uploadPlace(
+        _ target: RequestTarget, _ transaction: any HubReading
+    ) throws -> UploadPlace? {
+        guard let key = Self.uploadKey(of: target), let partition = key.partition else {
+            return nil
+        }
+        transaction.expect { [.key(key), .key(DatabaseRow.key(partition))] }
+        let row: UploadRow? = try transaction.row(key)
+        let database: DatabaseRow? = try transaction.row(DatabaseRow.key(partition))
+        return row.map { UploadPlace(key: key, row: $0, database: database) }
+    }
+
+    /// The key of the row of an upload's address; nil if it is none.
+    private static func uploadKey(of target: RequestTarget) -> HubKey? {
+        guard target.path.count == 3, target.path[1] == "1",
+            let (partition, _) = Partition.split(target.path[2])
+        else { return nil }
+        return UploadRow.key(partition, token: target.path[2])
+    }
+
+    /// Keeps what was uploaded to an address.
+    ///
+    /// Of several uploads to one address one is taken.
+    func keepUpload(
+        _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
+    ) async throws -> HubResponse {
+        let temporary: String
+        defer { if let upload = request.upload { uploads.release(upload) } }
+        let (checksum, byteCount): (String, Int)
+        switch request.body {
+        case .file(let path, let count, let digest):
+            temporary = path
+            (checksum, byteCount) = (digest.hexadecimal, count)
+        case .bytes(let bytes):
+            temporary = assets.incomingPath(configuration.clock.secret(16))
+            try assets.write(bytes, to: temporary)
+            (checksum, byteCount) = (Digest.sha256(bytes).hexadecimal, bytes.count)
+        }
+        defer { assets.discard(temporary) }
+        let now = configuration.now
+        guard let key = Self.uploadKey(of: target), let partition = key.partition,
+            let file = HubFile(partition, checksum),
+            let row = try await storage.readSoon(work, { try self.uploadPlace(target, $0)?.row }),
+            row.expires > now
+        else { throw WireError.nothing }
+        guard byteCount <= configuration.limits.assetBytes else {
+            throw WireError(.quotaExceeded, "The file is too large.")
+        }
+        guard Int64(byteCount) <= row.bytesMax ?? .max else { throw WireError.noSpace }
+        let receipt = configuration.clock.secret(32).hexadecimal
+        let (sweep, end) = (
+            sweeper.sweep(of: partition), row.expires + configuration.limits.unusedAssetMilliseconds
+        )
+        // First, so that the file stays for now, and goes if nothing else comes to be noted; and so
+        // that nobody else's comes to the same address.
+        let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
+        let isTaken = try await storage.write(
+            work, to: [partition],
+            expecting: {
+                [.key(key), .key(DatabaseRow.key(partition)), .key(AssetRow.key(file))]
+            }
+        ) { transaction in
+            guard try transaction.value(key) != nil else { return false }
+            if let database: DatabaseRow = try transaction.row(DatabaseRow.key(partition)) {
+                let hasSpace = uploads.take(
+                    key, receipt: UploadRow.key(partition, receipt: receipt), upload: upload,
+                    bytes: Int64(byteCount), bytesLeft: limits.bytesLeft(in: database), until: end)
+                guard hasSpace else { throw WireError.noSpace }
+            }
+            try transaction.delete(key)
+            try transaction.keepAsset(file, until: end)
+            return true
+        }
+        guard isTaken else { throw WireError.nothing }
+        // It waits for the disk.
+        try await pool.run(.page, work) { [assets] in
+            try assets.keep(temporary, as: file)
+        }
+        try await storage.write(
+            work, to: [partition], expecting: { ExpirySweep.expected(in: partition) }
+        ) { transaction in
+            var uploaded = row
+            uploaded.checksum = checksum
+            uploaded.size = Int64(byteCount)
+            try transaction.put(uploaded, at: UploadRow.key(partition, receipt: receipt))
+            try sweep(transaction)
+        }
+        let asset = ServiceAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
+        return .json(UploadedFileResponse(file: asset).body())
+    }
+
+    /// Answers with a file, or with the part of it that is asked for.
+    func asset(_ target: RequestTarget, _ request: HubRequest) async throws -> HubResponse {
+        let parts = target.path
+        guard parts.count == 6, parts[1] == "1", let file = HubFile(text: parts[2]) else {
+            throw WireError.nothing
+        }
+        let key = try await storage.readSoon { transaction in
+            transaction.expect { [.key(StateRow.key)] }
+            return try transaction.state()
+        }.tokenKey
+        guard
+            AssetAddresses.isValid(
+                file, expires: parts[3], mac: parts[4], key: key, now: configuration.now),
+            let byteCount = assets.byteCount(file)
+        else { throw WireError.nothing }
+        let path = assets.path(file)
+        let tag = "\"\(file.checksum)\""
+        var response = HubResponse(
+            status: 200,
+            headers: [
+                HubRequest.Header("Content-Type", "application/octet-stream"),
+                HubRequest.Header("Content-Disposition", "attachment"),
+                HubRequest.Header("Cache-Control", "private, immutable"),
+                HubRequest.Header("Accept-Ranges", "bytes"),
+                HubRequest.Header("ETag", tag),
+            ], body: .file(path: path))
+        switch ByteRange(request, tag: tag, byteCount: byteCount) {
+        case .whole: break
+        case .part(let part):
+            response.status = 206
+            response.body = .filePart(path: path, offset: part.lowerBound, byteCount: part.count)
+            let place = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(byteCount)"
+            response.headers.append(HubRequest.Header("Content-Range", place))
+        case .outside:
+            response = .failure(
+                WireError(.badRequest, "The file has \(byteCount) bytes."),
+                uuid: configuration.clock.uuid())
+            response.status = 416
+            response.headers.append(HubRequest.Header("Content-Range", "bytes */\(byteCount)"))
+        }
+        return response
+    }
+}

@@ -1,0 +1,17 @@
+import CloudKitWire
+import Foundation
+import WireCrypto
+
+extension DeviceCalls {
+    /// Makes a courier token, by which a device hears of changes: `tokens/create`.
+    func createToken(_ request: PushTokenRequest, _ call: HubCall) async throws -> HubResponse {
+        let user = try deviceUser(request, call)
+        let token = Data(configuration.clock.secret(32)).base64EncodedString()
+        try await keepToken(token, isNew: true, of: user, request, call)
+        let path = Array(token.utf8).hexadecimal
+        let response = PushTokenResponse(
+            apnsEnvironment: request.apnsEnvironment, apnsToken: token,
+            webcourierURL: "\(address.baseURL)/courier/1/\(path)")
+        return .json(response.body())
+    }
+}

@@ -1,0 +1,57 @@
+import CloudKitWire
+import WireCrypto
+
+extension DeviceCalls {
+    /// Waits for the next notification: the courier's address.
+    func nextNotification(_ target: RequestTarget) async throws -> HubResponse {
+        guard target.path.count == 3, target.path[1] == "1",
+            let token = Self.token(hexadecimal: target.path[2])
+        else { throw WireError.nothing }
+        let hash = Digest.sha256(token)
+        let listener = try await checkCourier(hash)
+        try await notifier.listen(for: listener)
+        guard
+            let notification = await couriers.next(hash, of: listener, now: configuration.steadyNow)
+        else {
+            return .json([])
+        }
+        // The session may have ended in the meantime.
+        guard try await checkCourier(hash) == listener else { throw WireError.nothing }
+        return .json(notification.payload)
+    }
+
+    /// Checks that the address of a courier is one, and that its session goes on.
+    ///
+    /// - Returns: Who listens there.
+    private func checkCourier(_ hash: [UInt8]) async throws -> CourierListener {
+        let (now, limits) = (configuration.now, configuration.limits)
+        let listener: CourierListener? = try await storage.readSoon { transaction in
+            transaction.expect { [.key(PushTokenRow.key(hash: hash))] }
+            guard let row: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)) else {
+                return nil
+            }
+            guard let session = row.session else {
+                return now < row.created + Self.unnamedSessionMilliseconds ? row.listener : nil
+            }
+            transaction.expect { [.key(WebTokenRow.key(hash: session))] }
+            let token: WebTokenRow? = try transaction.row(WebTokenRow.key(hash: session))
+            return token.map { $0.idleEnd(limits) > now } == true ? row.listener : nil
+        }
+        guard let listener else { throw WireError.nothing }
+        return listener
+    }
+
+    /// How long the sessions were, in milliseconds, that older tokens were made in without naming them.
+    private static let unnamedSessionMilliseconds: Int64 = 14 * 24 * 3_600 * 1_000
+
+    private static func token(hexadecimal text: String) -> String? {
+        let digits = text.compactMap { $0.hexDigitValue.map { UInt8($0) } }
+        guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2),
+            digits.count <= 1_024
+        else { return nil }
+        let bytes = stride(from: 0, to: digits.count, by: 2).map {
+            digits[$0] << 4 | digits[$0 + 1]
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

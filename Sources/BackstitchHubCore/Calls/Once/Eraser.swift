@@ -1,0 +1,64 @@
+import CloudKitWire
+
+/// Erases databases that belong to nobody any more, bit by bit, with their files.
+///
+/// A database is doomed by a row, in the transaction that takes its name away; what is left of it if a
+/// process ends early goes with later writes of a hub.
+struct Eraser: Sendable {
+    /// The most entries that a write erases.
+    static let entriesPerWrite = 1_000
+    /// How long a database is looked at again after it was doomed, in milliseconds: requests that were
+    /// under way then may have written to it later.
+    static let graceMilliseconds: Int64 = 10 * 60 * 1_000
+
+    let configuration: HubConfiguration
+    let storage: any HubStorage
+    let assets: any HubFiles
+
+    /// Erases a part of what is doomed.
+    ///
+    /// - Returns: How many entries went; 0 if nothing was left.
+    func eraseSome() async throws -> Int {
+        let doomed = HubKey(.global, .doomed)
+        let found = try await storage.read { transaction in
+            transaction.expect { [.first(KeyQuery.entriesPerPart, of: doomed)] }
+            var found: [(partition: Partition, row: DoomedRow, isEmpty: Bool)] = []
+            try transaction.scan(doomed, from: nil) { key, value in
+                let partition = Partition(number: key.number(behind: doomed))
+                found.append((partition, try DoomedRow(stored: Array(value)), true))
+                return found.count < KeyQuery.entriesPerPart
+            }
+            transaction.expect { found.map { .first(1, of: HubKey($0.partition)) } }
+            for index in found.indices {
+                try transaction.scan(HubKey(found[index].partition), from: nil) { _, _ in
+                    found[index].isEmpty = false
+                    return false
+                }
+            }
+            return found
+        }
+        var count = 0
+        for (partition, row, isEmpty) in found {
+            if isEmpty {
+                try assets.removeAll(of: partition)
+                let isOver = configuration.now >= row.since + Self.graceMilliseconds
+                if isOver { try await forget(partition) }
+            } else {
+                count += try await erase(partition)
+            }
+            if count >= Self.entriesPerWrite { break }
+        }
+        return count
+    }
+
+    private func erase(_ partition: Partition) async throws -> Int {
+        try await storage.write(
+            to: [partition],
+            expecting: { [.first(Self.entriesPerWrite, of: HubKey(partition))] }
+        ) { try $0.erase(partition, countMax: Self.entriesPerWrite) }
+    }
+
+    private func forget(_ partition: Partition) async throws {
+        try await storage.write(to: [.global]) { try $0.delete(DoomedRow.key(partition)) }
+    }
+}

@@ -1,0 +1,108 @@
+/// Removes what is due: in the partition that is written to, and now and then in others.
+struct Sweeper: Sendable {
+    let configuration: HubConfiguration
+    let storage: any HubStorage
+    let assets: any HubFiles
+    let eraser: Eraser
+    let sweepRound = SweepRound()
+
+    /// Removes what is due of a partition at this time, in a transaction that writes something else.
+    func sweep(of partition: Partition) -> @Sendable (any HubWriting) throws -> Void {
+        let (assets, limits, now) = (assets, configuration.limits, configuration.now)
+        return { transaction in
+            try ExpirySweep(
+                transaction: transaction, partition: partition, assets: assets, limits: limits,
+                now: now
+            ).run()
+        }
+    }
+
+    /// Looks at some more databases every few writes, and removes what is due in the first one that has
+    /// something, at which the next look begins.
+    ///
+    /// A failure is logged and nothing else: the write that this follows is done.
+    func sweepOthers() async {
+        guard let start = sweepRound.nextLook() else { return }
+        do {
+            let (due, next, hasDoomed) = try await nextDue(from: start)
+            if hasDoomed { _ = try await eraser.eraseSome() }
+            guard let (name, partition) = due else { return sweepRound.goOn(at: next) }
+            // Past it, in case it is damaged.
+            sweepRound.goOn(at: name.adding([0]))
+            let (sweep, limits, assets, now) = (
+                sweep(of: partition), configuration.limits, assets, configuration.now
+            )
+            try await storage.write(
+                to: [partition],
+                expecting: {
+                    ExpirySweep.expected(in: partition) + ZoneWriter.expected(in: partition)
+                }
+            ) { transaction in
+                try sweep(transaction)
+                try ZoneWriter(
+                    transaction: transaction, partition: partition, now: now, limits: limits,
+                    assets: assets
+                ).removeEndedZones()
+            }
+            // There may be more.
+            sweepRound.goOn(at: name)
+        } catch {
+            configuration.log(failure: error, call: "sweep")
+        }
+    }
+
+    /// The first database that has something due, of some from a name on, and the name after those; and
+    /// whether databases are to be erased.
+    private func nextDue(
+        from start: HubKey
+    ) async throws -> (
+        due: (name: HubKey, partition: Partition)?, next: HubKey?, hasDoomed: Bool
+    ) {
+        let now = configuration.now
+        return try await storage.read { transaction in
+            let names = HubKey(.global, .databaseName)
+            let count = SweepRound.writesPerLook
+            let doomed = HubKey(.global, .doomed)
+            transaction.expect {
+                [.first(count + 1, of: names, from: start), .first(1, of: doomed)]
+            }
+            var hasDoomed = false
+            try transaction.scan(doomed, from: nil) { _, _ in
+                hasDoomed = true
+                return false
+            }
+            var databases: [(name: HubKey, partition: Partition)] = []
+            try transaction.scan(names, from: start) { key, value in
+                let row = try DatabaseNameRow(stored: Array(value))
+                databases.append((HubKey(bytes: key), row.partition))
+                return databases.count <= count
+            }
+            let looked = databases.prefix(count)
+            transaction.expect {
+                looked.flatMap {
+                    ExpirySweep.expected(in: $0.partition) + ZoneWriter.expected(in: $0.partition)
+                }
+            }
+            let due = try looked.first { try transaction.hasDue($0.partition, now: now) }
+            return (due, databases.dropFirst(count).first?.name, hasDoomed)
+        }
+    }
+}
+
+extension HubReading {
+    /// Whether something of a database is due, or was left of a zone.
+    fileprivate func hasDue(_ partition: Partition, now: Int64) throws -> Bool {
+        let expiries = HubKey(partition, .expiry)
+        var isDue = false
+        try scan(expiries, from: nil) { key, _ in
+            isDue = key.number(behind: expiries) <= UInt64(max(0, now))
+            return false
+        }
+        if isDue { return true }
+        try scan(HubKey(partition, .endedZone), from: nil) { _, _ in
+            isDue = true
+            return false
+        }
+        return isDue
+    }
+}

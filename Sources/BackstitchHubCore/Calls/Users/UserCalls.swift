@@ -1,0 +1,4 @@
+/// The calls about users.
+struct UserCalls: Sendable {
+    let configuration: HubConfiguration
+}

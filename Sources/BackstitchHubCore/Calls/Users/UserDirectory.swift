@@ -1,0 +1,82 @@
+import CloudKitWire
+
+/// The users of an environment, as one of them may see them.
+struct UserDirectory {
+    private let transaction: any HubReading
+    private let realm: UInt32
+    /// Who asks.
+    let own: UserRow
+
+    fileprivate init(_ transaction: any HubReading, realm: UInt32, user: String) throws {
+        (self.transaction, self.realm) = (transaction, realm)
+        transaction.expect { [.key(UserRow.key(realm: realm, user))] }
+        guard let own: UserRow = try transaction.row(UserRow.key(realm: realm, user)) else {
+            throw WireError(.authenticationFailed, "Authentication failed")
+        }
+        self.own = own
+    }
+
+    /// Whether a user is the one who asks.
+    func isOwn(_ row: UserRow) -> Bool { row.userRecordName == own.userRecordName }
+
+    /// All users.
+    ///
+    /// - Complexity: O(*n*) in the users of the environment.
+    func all() throws -> [UserRow] {
+        var rows: [UserRow] = []
+        try transaction.scanInParts(UserRow.prefix(realm: realm)) { _, value in
+            rows.append(try UserRow(stored: Array(value)))
+            return true
+        }
+        return rows
+    }
+
+    private static func isName(_ text: String) -> Bool { (1...255).contains(text.utf8.count) }
+
+    /// Those who are asked for, as far as there are some. All users are read once if one of them is
+    /// asked for by an address.
+    func found(
+        _ infos: [WireLookupInfo]
+    ) throws -> [(row: UserRow, info: WireLookupInfo)] {
+        transaction.expect {
+            infos.compactMap(\.userRecordName).filter(Self.isName)
+                .map { .key(UserRow.key(realm: realm, $0)) }
+        }
+        let rows = infos.contains { $0.userRecordName == nil } ? try all() : []
+        let byAddress = Dictionary(
+            rows.compactMap { row in row.emailAddress.map { ($0.lowercased(), [row]) } },
+            uniquingKeysWith: +)
+        return try infos.compactMap { info in
+            if let name = info.userRecordName {
+                guard Self.isName(name) else { return nil }
+                let row: UserRow? = try transaction.row(UserRow.key(realm: realm, name))
+                return row.map { ($0, info) }
+            }
+            let candidates = info.emailAddress.flatMap { byAddress[$0.lowercased()] } ?? []
+            return candidates.first { $0.isMeant(by: info, askedBy: own.userRecordName) }
+                .map { ($0, info) }
+        }
+    }
+}
+
+extension UserCalls {
+    /// Answers with what a closure makes of the users whom the caller may see.
+    func withUsers(
+        _ call: HubCall, _ transaction: any HubReading, _ body: (UserDirectory) throws -> [UInt8]
+    ) throws -> HubResponse {
+        let user = call.principal.userRecordName ?? ""
+        let users = try UserDirectory(transaction, realm: call.realm.number, user: user)
+        return .json(try body(users))
+    }
+}
+
+extension UserRow {
+    /// Whether somebody who asks for a user means this one. By address only those are found who want
+    /// to be.
+    fileprivate func isMeant(by info: WireLookupInfo, askedBy user: String) -> Bool {
+        if let name = info.userRecordName { return name == userRecordName }
+        guard let address = info.emailAddress, let emailAddress else { return false }
+        return address.lowercased() == emailAddress.lowercased()
+            && (isDiscoverable || user == userRecordName)
+    }
+}

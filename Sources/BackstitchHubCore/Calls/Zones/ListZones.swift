@@ -1,0 +1,29 @@
+import CloudKitWire
+
+extension ZoneCalls {
+    /// All zones: `zones/list`.
+    func listZones(
+        _ call: HubCall, _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws -> HubResponse {
+        transaction.expect {
+            [.key(StateRow.key), access.expectedZones(configuration.limits)]
+        }
+        let zones = try transaction.zones(access)
+        let state = try transaction.state()
+        let items = zones.map { WireItem.value($0.wireZone(access, state)) }
+        return .json(ZonesResponse(zones: items).body())
+    }
+}
+
+extension ZoneRow {
+    /// The zone as replies tell it.
+    func wireZone(_ access: DatabaseAccess, _ state: StateRow) -> WireZone {
+        let id = access.wireID(zoneName)
+        guard !isDeleted else { return WireZone(zoneID: id, isDeleted: true) }
+        guard !isDefault else { return WireZone(zoneID: id, isAtomic: false) }
+        let token = FeedToken(
+            .zone, access.partition, zone: number, origin: sequence,
+            sequence: sequence)
+        return WireZone(zoneID: id, syncToken: token.text(state), isAtomic: true)
+    }
+}

@@ -1,0 +1,8 @@
+/// The calls about zones.
+struct ZoneCalls: Sendable {
+    let configuration: HubConfiguration
+    let storage: any HubStorage
+    let assets: any HubFiles
+    let feeds: ListenedFeeds
+    let notifier: Notifier
+}

@@ -1,0 +1,207 @@
+import BackstitchCore
+import CloudKitWire
+import WireCrypto
+
+/// Decides by the head of a request what becomes of it.
+package struct Admissions: Sendable {
+    let configuration: HubConfiguration
+    let storage: any HubStorage
+    let authenticator: Authenticator
+    let authentications: AuthenticationCache
+    let uploadedFiles: AssetCalls
+    let replies: Replies
+
+    /// A body up to this many bytes is taken whoever sends it, because it has come with the head: its
+    /// sender then gets an answer on a connection that stays.
+    private static let freeBodyBytes = 16 << 10
+
+    /// Where the body of a request goes.
+    package enum BodyPlace: Sendable {
+        /// Into memory, up to a number of bytes.
+        case memory(bytesMax: Int)
+        /// Into a new file, up to a number of bytes.
+        case file(path: String, bytesMax: Int)
+    }
+
+    /// What becomes of a request whose head has come.
+    package enum Admission {
+        /// Its body is taken.
+        case take(HubRequest, BodyPlace)
+        /// It is answered at once, and its body is not read.
+        case refuse(HubResponse)
+    }
+
+    /// What is stored about a head.
+    private struct HeadFacts: Sendable {
+        /// Who sends it, if its head proves that, and the database that it is about.
+        var authentication: Authentication?
+        var access: DatabaseAccess?
+        /// Whether the key of a signed request is known. The signature is over the body, and is
+        /// checked when that has come.
+        var isSignerKnown = false
+        /// What is known of the address of an upload.
+        var upload: AssetCalls.UploadPlace?
+    }
+
+    /// Decides by its head what becomes of a request: whoever has no right to send a body is refused
+    /// before it is read.
+    ///
+    /// - Parameters:
+    ///   - request: The request without its body.
+    ///   - length: The length of the body, or nil if the head does not say.
+    /// - Returns: nil if that takes a while; then ``admission(of:length:)`` has to be awaited.
+    package func admissionAtOnce(of request: HubRequest, length: Int?) -> Admission? {
+        var request = request
+        request.readAddress()
+        guard asksStorage(request, length) else { return free(request, length, nil) }
+        do {
+            let facts =
+                try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+                ?? rememberedFacts(of: request)
+            return facts.map { admission(of: request, length, .success($0)) }
+        } catch {
+            return admission(of: request, length, .failure(error))
+        }
+    }
+
+    /// As ``admissionAtOnce(of:length:)``, however long it takes.
+    package func admission(of request: HubRequest, length: Int?) async -> Admission {
+        var head = request
+        head.readAddress()
+        guard asksStorage(head, length) else { return free(head, length, nil) }
+        let request = head
+        do {
+            let generation = authentications.generation
+            let facts = try await storage.read { try self.facts(of: request, $0) }
+            remember(facts, of: request, readAt: generation)
+            return admission(of: request, length, .success(facts))
+        } catch {
+            return admission(of: request, length, .failure(error))
+        }
+    }
+
+    /// What was read a moment ago about a head with the same credentials; nothing where the hub would not
+    /// hear that they were taken back.
+    private func rememberedFacts(of request: HubRequest) -> HeadFacts? {
+        guard storage.tellsOfOthers, let address = request.address,
+            let key = authenticator.cacheKey(of: request, address),
+            let entry = authentications.entry(key, now: configuration.steadyNow),
+            entry.authentication.end > configuration.now
+        else { return nil }
+        return HeadFacts(authentication: entry.authentication, access: entry.access)
+    }
+
+    private func remember(_ facts: HeadFacts, of request: HubRequest, readAt generation: Int) {
+        guard let address = request.address, let key = authenticator.cacheKey(of: request, address),
+            let authentication = facts.authentication,
+            facts.access != nil || address.path?.database == nil,
+            // What is due is told, and noted, when it is looked at.
+            authentication.renewedToken == nil, !authentication.isUseNews
+        else { return }
+        authentications.add(
+            AuthenticationCache.Entry(authentication: authentication, access: facts.access),
+            for: key, readAt: generation, now: configuration.steadyNow)
+    }
+
+    /// Whether it matters what is stored about a head.
+    private func asksStorage(_ request: HubRequest, _ length: Int?) -> Bool {
+        guard let address = request.address else { return false }
+        if Self.isUpload(address.target) {
+            return request.method == "POST" || request.method == "PUT"
+        }
+        return address.endpoint != nil && length != 0
+    }
+
+    private static func isUpload(_ target: RequestTarget) -> Bool { target.path.first == "upload" }
+
+    private func facts(
+        of request: HubRequest, _ transaction: any HubReading
+    ) throws -> HeadFacts {
+        var facts = HeadFacts()
+        guard let address = request.address else { return facts }
+        let target = address.target
+        if Self.isUpload(target) {
+            facts.upload = try uploadedFiles.uploadPlace(target, transaction)
+        } else if let path = address.path {
+            if request.header(WireHeader.keyID) != nil {
+                facts.isSignerKnown = try authenticator.isSignerKnown(
+                    of: request, path, transaction)
+            } else if let authentication = try authenticator.authentication(
+                request, target, path, transaction)
+            {
+                facts.authentication = authentication
+                if let database = path.database {
+                    let scope = try authentication.scope(of: database)
+                    facts.access = try authentication.access(to: scope, transaction)
+                }
+            }
+        }
+        return facts
+    }
+
+    private func admission(
+        of request: HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
+    ) -> Admission {
+        guard let address = request.address else { return free(request, length, nil) }
+        if Self.isUpload(address.target) { return uploadAdmission(of: request, length, facts) }
+        guard let path = address.path, let endpoint = address.endpoint else {
+            return free(request, length, nil)
+        }
+        do {
+            let facts = try facts.get()
+            var request = request
+            if request.header(WireHeader.keyID) != nil {
+                if !facts.isSignerKnown {
+                    throw authenticator.refused(request)
+                }
+                return .take(
+                    request, .memory(bytesMax: bodyBytes(of: endpoint, isAnonymous: false)))
+            }
+            let authentication = try authenticator.admitted(facts.authentication, request)
+            request.authentication = authentication
+            request.access = facts.access
+            let limit = bodyBytes(
+                of: endpoint, isAnonymous: authentication.principal == .anonymous)
+            return .take(request, .memory(bytesMax: limit))
+        } catch {
+            return free(
+                request, length, replies.refusal(to: error, of: path.endpoint.rawValue, request))
+        }
+    }
+
+    /// Takes a small body in any case; a larger one only if nothing is known against it.
+    private func free(
+        _ request: HubRequest, _ length: Int?, _ refusal: HubResponse?
+    ) -> Admission {
+        let isSmall = length.map { $0 <= Self.freeBodyBytes } ?? false
+        if let refusal, !isSmall { return .refuse(refusal) }
+        var request = request
+        request.refusal = refusal
+        return .take(request, .memory(bytesMax: Self.freeBodyBytes))
+    }
+
+    private func bodyBytes(of endpoint: HubEndpoint, isAnonymous: Bool) -> Int {
+        let limits = configuration.limits
+        let most = isAnonymous ? limits.anonymousBodyBytes : limits[keyPath: endpoint.bodyBytes]
+        return min(most, limits.bodyBytes)
+    }
+
+    private func uploadAdmission(
+        of request: HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
+    ) -> Admission {
+        do {
+            var request = request
+            let bytesMax = try uploadedFiles.begin(&request, to: facts.get().upload, length: length)
+            let path = uploadedFiles.assets.incomingPath(configuration.clock.secret(16))
+            return .take(request, .file(path: path, bytesMax: bytesMax))
+        } catch {
+            return .refuse(replies.refusal(to: error, of: "upload", request))
+        }
+    }
+
+    /// Ends what the head of a request began whose body does not come to its end, or is not kept.
+    package func abandon(_ request: HubRequest) {
+        if case .file(let path, _, _) = request.body { uploadedFiles.assets.discard(path) }
+        if let upload = request.upload { uploadedFiles.uploads.release(upload) }
+    }
+}

@@ -1,0 +1,57 @@
+import CloudKitWire
+
+/// What a hub has beside the calls of the protocol, by the first part of the path.
+struct HubPage: Sendable {
+    /// The first part of the path.
+    let name: String
+    /// The methods that it is called by.
+    let methods: [String]
+    /// Whether it is for those who watch the hub, so that pages of others must not read it.
+    var isForOperators = false
+    /// Answers a request by one of the methods.
+    let answer: @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
+
+    /// All pages.
+    static let all: [HubPage] = [
+        HubPage(name: "healthz", methods: ["GET", "HEAD", "POST"], isForOperators: true) {
+            _, _, _, _ in .text("ok\n")
+        },
+        HubPage(name: "ready", methods: ["GET", "HEAD"], isForOperators: true) { hub, _, _, _ in
+            try await hub.readiness.response(
+                of: hub.storage, hub.assets, now: hub.configuration.steadyNow)
+        },
+        HubPage(name: "metrics", methods: ["GET"], isForOperators: true) { hub, _, _, _ in
+            .text(hub.metricFamilies.map(\.text).joined())
+        },
+        HubPage(name: "courier", methods: ["GET"]) { hub, target, _, _ in
+            try await hub.devices.nextNotification(target)
+        },
+        HubPage(name: "upload", methods: ["POST", "PUT"]) { hub, target, request, work in
+            try await hub.files.keepUpload(target, request, work)
+        },
+        HubPage(name: "asset", methods: ["GET"]) { hub, target, request, _ in
+            try await hub.files.asset(target, request)
+        },
+    ]
+
+    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    /// The page of a target; nil if it is none of these.
+    static func at(_ target: String) -> HubPage? {
+        guard target.utf8.first == UInt8(ascii: "/") else { return nil }
+        let name = target.utf8.dropFirst().prefix {
+            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
+        }
+        return byName[String(Substring(name))]
+    }
+}
+
+extension HubRequest {
+    /// What it calls, in the words that the metrics have too.
+    package var callName: String {
+        HubPage.at(target)?.name ?? address?.endpoint?.path.rawValue ?? "other"
+    }
+
+    /// Whether it asks for a page that is for those who watch the hub.
+    package var isForOperators: Bool { HubPage.at(target)?.isForOperators ?? false }
+}

@@ -1,0 +1,104 @@
+import CloudKitWire
+
+/// Completes replies, counts them, and makes those to requests that fail.
+struct Replies: Sendable {
+    let configuration: HubConfiguration
+    let metrics: HubMetrics
+    let readiness: Readiness
+
+    /// The answer to a request that failed as a whole, for whatever reason.
+    func failure(_ error: any Error, of call: String) -> HubResponse {
+        switch error {
+        case let error as WireError: return failure(error)
+        case is WorkGivenUp: return failure(.tooBusy)
+        default:
+            configuration.log(failure: error, call: call)
+            if let error = error as? any StorageFailure, error.isAboutSpace {
+                readiness.noteFullDisk()
+            }
+            return failure(Self.reply(to: error))
+        }
+    }
+
+    /// The answer to a request that failed as a whole.
+    func failure(_ error: WireError) -> HubResponse {
+        .failure(error, uuid: configuration.clock.uuid())
+    }
+
+    /// What a client is told of a failure of the hub itself.
+    private static func reply(to error: any Error) -> WireError {
+        if let error = error as? any StorageFailure, error.isAboutSpace {
+            return WireError(.tryAgainLater, "The service has no space left.", retryAfter: 60)
+        }
+        if let error = error as? any StorageFailure, error.isPassing {
+            return WireError(.tryAgainLater, "The service's storage is away.", retryAfter: 5)
+        }
+        return WireError(.internalError, "The service failed.")
+    }
+
+    /// A response with what all of them have, counted.
+    func finished(
+        _ response: HubResponse, of call: String, _ request: HubRequest
+    ) -> HubResponse {
+        metrics.countRequest(call, status: response.status)
+        return finished(response, isForOperators: request.isForOperators).coded(
+            for: request.headers)
+    }
+
+    /// The response with the headers that all have.
+    private func finished(_ response: HubResponse, isForOperators: Bool) -> HubResponse {
+        var response = response
+        func has(_ name: String) -> Bool { response.headers.contains { $0.name == name } }
+        if !has(WireHeader.requestUUID) {
+            response.headers.append(
+                HubRequest.Header(WireHeader.requestUUID, configuration.clock.uuid()))
+        }
+        // What is told to one user is kept by nobody on the way.
+        if !has("Cache-Control") {
+            response.headers.append(HubRequest.Header("Cache-Control", "no-store"))
+        }
+        response.headers += [
+            HubRequest.Header("X-Content-Type-Options", "nosniff"),
+            Self.extensions,
+        ]
+        guard !isForOperators else { return response }
+        response.headers += [
+            HubRequest.Header("Access-Control-Allow-Origin", "*"),
+            HubRequest.Header(
+                "Access-Control-Expose-Headers",
+                "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
+        ]
+        return response
+    }
+
+    private static let extensions = HubRequest.Header(
+        WireHeader.extensions, WireExtension.header(WireExtension.allCases))
+
+    /// What a client is told whose request can't be acted upon.
+    func refusal(
+        to error: any Error, of call: String, _ request: HubRequest
+    ) -> HubResponse {
+        finished(failure(error, of: call), of: call, request)
+    }
+
+    /// What other web pages are told they may send.
+    static func preflight(_ methods: [String]) -> HubResponse {
+        HubResponse(
+            status: 200,
+            headers: [
+                HubRequest.Header(
+                    "Access-Control-Allow-Methods", methods.joined(separator: ", ")),
+                HubRequest.Header("Access-Control-Allow-Headers", "Content-Type, Range"),
+                HubRequest.Header("Access-Control-Max-Age", "600"),
+            ])
+    }
+
+    /// The answer to a method that an address does not take.
+    func notAllowed(_ methods: [String]) -> HubResponse {
+        let names = methods.joined(separator: ", ")
+        var response = failure(WireError(.badRequest, "This address takes \(names)."))
+        response.status = 405
+        response.headers.append(HubRequest.Header("Allow", names))
+        return response
+    }
+}

@@ -1,0 +1,29 @@
+import CloudKitWire
+
+extension HubReading {
+    /// Gives a closure all files that a hub's rows name, and whether a record holds each.
+    ///
+    /// - Complexity: O(*n*) in the databases and files.
+    package func forEachFile(_ body: (HubFile, _ isHeld: Bool) throws -> Void) throws {
+        for (_, database) in try list(HubKey(.global, .databaseName), as: DatabaseNameRow.self) {
+            try scanInParts(HubKey(database.partition, .asset)) { key, value in
+                let checksum = String(decoding: HubKey(bytes: key).behindTable, as: UTF8.self)
+                if let file = HubFile(database.partition, checksum) {
+                    try body(file, AssetRow(stored: Array(value)).references > 0)
+                }
+                return true
+            }
+        }
+    }
+}
+
+extension HubWriting {
+    /// Makes all change tokens invalid that were given out until now.
+    ///
+    /// - Parameter secret: Bytes that nobody can guess.
+    package func beginEpoch(_ secret: (_ count: Int) -> [UInt8]) throws {
+        var state = try state()
+        state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        try put(StateRow.key, state)
+    }
+}

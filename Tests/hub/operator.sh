@@ -1,0 +1,120 @@
+#!/bin/sh
+# The way of somebody who runs a hub for the first time: configuration, user, two devices, a backup while the
+# hub serves, a disaster, the restore, and devices that go on with nothing lost.
+#
+#     Tests/hub/operator.sh PROGRAM
+#
+# PROGRAM is the built `backstitch`. All is in a temporary folder, and on the loopback.
+set -eu
+
+program=$1
+here=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+hub=
+# Ends the hub that was started here, and no other.
+finish() {
+    status=$?
+    [ -z "$hub" ] || { kill -KILL "$hub" 2>/dev/null && wait "$hub" 2>/dev/null || true; }
+    rm -rf "$work"
+    exit $status
+}
+trap finish EXIT
+fail() { echo "operator.sh: $1" >&2; exit 1; }
+step() { echo "-- $1"; }
+
+cat >"$work/hub.conf" <<CONFIGURATION
+[server]
+listen = 127.0.0.1:0
+[storage]
+data = $work/hub
+[limits]
+session-days = 30
+CONFIGURATION
+backstitch() { "$program" "$@"; }
+# Starts the hub at a free port and waits until it tells where it listens.
+start() {
+    mkfifo "$work/told"
+    "$program" hub serve --config "$work/hub.conf" --json >"$work/told" 2>"$work/log" &
+    hub=$!
+    read -r line <"$work/told" || fail "the hub did not start: $(cat "$work/log")"
+    rm "$work/told"
+    url=$(printf %s "$line" | sed 's/.*"url":"\([^"]*\)".*/\1/')
+}
+# Imports a device's store, with as many records of the fixture as told.
+device() {
+    head -n "$2" "$work/records.jsonl" >"$work/part.jsonl"
+    backstitch import "$work/$1" "$work/part.jsonl" --create >/dev/null
+}
+synchronise() {
+    backstitch sync "$work/$1" --url "$url" --api-token "$token" \
+        --web-token-file "$work/web-token" --zone Notes --json >"$work/synced" ||
+        fail "$1 did not sync: $(cat "$work/synced")"
+    grep -q '"pending":0' "$work/synced" || fail "$1 has more to send: $(cat "$work/synced")"
+}
+same() {
+    for store in "$1" "$2"; do backstitch export "$work/$store" >"$work/$store.jsonl"; done
+    [ -s "$work/$1.jsonl" ] || fail "$1 has no records"
+    cmp "$work/$1.jsonl" "$work/$2.jsonl" || fail "$1 and $2 differ"
+}
+
+step "configuration, API token and first user"
+backstitch hub serve --config "$work/hub.conf" --check-config >/dev/null
+token=$(backstitch hub token --config "$work/hub.conf" --label app 2>"$work/notice")
+backstitch hub users add --config "$work/hub.conf" --user Ada --email ada@example.com >/dev/null
+backstitch hub sessions add --config "$work/hub.conf" --user Ada >"$work/web-token"
+backstitch hub users list --config "$work/hub.conf" | grep -q '^Ada ' || fail "Ada is not listed"
+
+step "two devices"
+cp -r "$here/Tests/Fixtures/format-1/store" "$work/past"
+backstitch export "$work/past" --with-schema --output "$work/records.jsonl"
+device first 3
+device second 1
+start
+synchronise first
+synchronise second
+same first second
+
+step "a backup while the hub serves"
+backstitch hub backup --config "$work/hub.conf" --backup "$work/backup" --json >"$work/made"
+backstitch hub verify --backup "$work/backup"
+
+step "what a device sends after it"
+# A record that the backup lacks, and a later version of one that it has.
+{
+    head -n 1 "$work/records.jsonl"
+    sed -n 4p "$work/records.jsonl"
+    sed -n 2p "$work/records.jsonl" | sed 's/"values":{"name":{"string":"f1"}/"values":{"name":{"string":"later"}/'
+} >"$work/later.jsonl"
+backstitch import "$work/first" "$work/later.jsonl" >/dev/null
+synchronise first
+
+step "a disaster: the hub is killed, and its folder lost"
+kill -KILL "$hub"
+wait "$hub" 2>/dev/null || true
+hub=
+rm -rf "$work/hub"
+
+step "the restore"
+backstitch hub restore --config "$work/hub.conf" --backup "$work/backup" >/dev/null
+backstitch hub doctor --config "$work/hub.conf"
+start
+
+step "devices go on, and nothing is lost"
+backstitch export "$work/first" >"$work/before.jsonl"
+synchronise first
+synchronise second
+same first second
+cmp "$work/before.jsonl" "$work/first.jsonl" || fail "what a device had sent was lost"
+grep -q later "$work/second.jsonl" || fail "the other device lacks what was sent after the backup"
+
+step "a user is removed"
+backstitch hub users remove --config "$work/hub.conf" --user Ada
+if backstitch sync "$work/first" --url "$url" --api-token "$token" \
+    --web-token-file "$work/web-token" --zone Notes >"$work/synced" 2>&1; then
+    fail "the session of a user who was removed counts"
+fi
+backstitch hub verify --config "$work/hub.conf"
+kill -TERM "$hub"
+wait "$hub" || fail "the hub ended with an error: $(cat "$work/log")"
+hub=
+echo "Nothing was lost."
