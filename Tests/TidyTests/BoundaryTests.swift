@@ -85,7 +85,8 @@ import Testing
 
     /// Folders that read and write bytes where they lie, or call the system or a C library. What is
     /// elsewhere goes without pointers.
-    private static let folders: Set = ["BackstitchHubPostgreSQL/Connection", 
+    private static let folders: Set = [
+        "BackstitchHubPostgreSQL/Connection",
         "BackstitchCLI/Console", "BackstitchCLI/Hub", "BackstitchCore/Bytes",
         "BackstitchCore/Hashing", "BackstitchCore/Identity", "BackstitchCore/JSON",
         "BackstitchCore/Log", "BackstitchCore/Merge", "BackstitchCore/Query",
