@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs the libraries that Backstitch needs beside the Swift toolchain, with their headers: liblmdb
-# for the store, and for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib.
+# for the store, for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib, and libpq for
+# hubs that share a database.
 #
-# With --all also what the longer checks need: tools that make and check packages, and that look at figures.
+# With --all also what the longer checks need: a PostgreSQL server, tools that make and check packages, and that look at figures.
 set -eu
 missing=
 need() {
@@ -16,6 +17,7 @@ need microhttpd.h libmicrohttpd-dev
 need curl/curl.h libcurl4-openssl-dev
 need openssl/evp.h libssl-dev
 need zlib.h zlib1g-dev
+need postgresql/libpq-fe.h libpq-dev
 tool() {
     if ! command -v "$1" >/dev/null 2>&1; then missing="$missing $2"; fi
 }
@@ -31,6 +33,9 @@ case "${1:-}" in
     tool mandoc mandoc
     tool zsh zsh
     tool fish fish
+    # Its programs are in a folder of their own.
+    set -- /usr/lib/postgresql/*/bin/initdb
+    if [ ! -x "$1" ]; then missing="$missing postgresql"; fi
     ;;
 '') ;;
 *)

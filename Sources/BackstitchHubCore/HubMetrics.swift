@@ -41,7 +41,9 @@ final class HubMetrics: Sendable {
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
     /// What was counted.
-    func families(waitingCouriers: Int, storageMisses: Int) -> [MetricFamily] {
+    func families(
+        waitingCouriers: Int, storageMisses: Int, storageRoundTrips: Int
+    ) -> [MetricFamily] {
         let state = state.withLock { $0 }
         var requests = MetricFamily(
             .counter, "backstitch_hub_requests_total",
@@ -67,7 +69,10 @@ final class HubMetrics: Sendable {
                 state.untoldRequests),
             counter(
                 "storage_misses_total",
-                "Reads of which a storage that is far away was not told before.", storageMisses),
+                "Reads of which a storage that is far away was not told before.",
+                storageMisses),
+            counter(
+                "storage_round_trips_total", "Round trips to a database.", storageRoundTrips),
             MetricFamily(
                 .gauge, "backstitch_hub_couriers_waiting", "Long polls that wait.",
                 waitingCouriers),

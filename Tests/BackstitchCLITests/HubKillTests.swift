@@ -2,6 +2,7 @@ import Backstitch
 import ChildProcess
 import CloudKitRecordService
 import Foundation
+import PostgreSQLCluster
 import Threading
 import Testing
 
@@ -26,17 +27,62 @@ import Testing
     {
         let kills = ProcessInfo.processInfo.environment["HUB_KILLS"].flatMap(Int.init) ?? 4
         let hub = try KillableHub(folder: fixture.root + "/hub")
-        var devices: [CountingDevice] = []
-        for number in 0..<Self.devices {
-            devices.append(try CountingDevice(number, service: hub.service()))
+        let devices = try (0..<Self.devices).map {
+            try CountingDevice($0, service: hub.service())
         }
+        try await work(devices, kills: kills) { _ in try hub.killAndRestart() }
+        #expect(try hub.stop() == .exit(code: 0))
+    }
+
+    /// `DATABASE_KILLS` sets how often something is killed.
+    @Test(
+        .timeLimit(.minutes(60)),
+        .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all")
+    )
+    func
+        `so it is with two hubs on one database, of which each, sessions and the server are killed`()
+        async throws
+    {
+        let kills = ProcessInfo.processInfo.environment["DATABASE_KILLS"].flatMap(Int.init) ?? 8
+        let cluster = try PostgreSQLCluster()
+        let storage = ["--storage", cluster.address]
+        let refused = try Runner.run(["hub", "--data", fixture.root + "/files"] + storage)
+        #expect(refused.code != 0 && refused.complaint.contains("hub migrate --storage"))
+        for migrated in [true, false] {
+            let done = try Runner.run(["hub", "migrate", "--json"] + storage)
+            #expect(done.code == 0 && done.output == #"{"migrated":\#(migrated)}"# + "\n")
+        }
+        let silent = try Runner.run(["hub", "migrate"] + storage)
+        #expect(silent.code == 0 && silent.output == "" && silent.complaint == "")
+        let hubs = try (0..<2).map { _ in
+            try KillableHub(folder: fixture.root + "/files", options: storage)
+        }
+        let devices = try (0..<Self.devices).map {
+            try CountingDevice($0, service: hubs[$0 % 2].service())
+        }
+        try await work(devices, kills: kills) { number in
+            switch number % 4 {
+            case 0, 2:
+                try await cluster.wait()
+                try hubs[number % 4 / 2].killAndRestart()
+            case 1: cluster.killSession()
+            default: cluster.kill()
+            }
+        }
+        for hub in hubs { #expect(try hub.stop() == .exit(code: 0)) }
+    }
+
+    /// Has devices save and exchange while something is killed, and checks that they have all in the end.
+    private func work(
+        _ devices: [CountingDevice], kills: Int, _ kill: (Int) async throws -> Void
+    ) async throws {
         let running = Locked(true)
         let saved = try await withThrowingTaskGroup(of: [String: Int].self) { group in
             for device in devices {
                 group.addTask { try await device.work { running.withLock { $0 } } }
             }
             var state: UInt64 = 11
-            for _ in 0..<kills {
+            for number in 0..<kills {
                 // Something went well since the last time, and something is under way.
                 let before = Self.rounds(of: devices)
                 while Self.rounds(of: devices) < before + 2 {
@@ -44,7 +90,7 @@ import Testing
                 }
                 state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                 try await Task.sleep(for: .microseconds(Int64(state >> 33) % 50_000))
-                try hub.killAndRestart()
+                try await kill(number)
             }
             running.withLock { $0 = false }
             return try await group.reduce(into: [:]) { $0.merge($1) { $1 } }
@@ -62,7 +108,6 @@ import Testing
         let rounds = Self.rounds(of: devices)
         print("\(kills) kills, \(saved.count) records, \(rounds) rounds that ended well")
         #expect(saved.count > kills)
-        #expect(try hub.stop() == .exit(code: 0))
     }
 
     /// How many rounds of all devices ended well.

@@ -11,11 +11,12 @@ import Terminal
 final class KillableHub {
     let document: HubDocument
     private let folder: String
+    private let options: [String]
     private var child: ChildProcess
 
     /// - Parameter launcher: What runs the program, with the program and its arguments behind it.
     init(folder: String, options: [String] = [], launcher: [String] = []) throws {
-        self.folder = folder
+        (self.folder, self.options) = (folder, options)
         child = try Runner.start(
             [
                 "hub", "--dev", "--user", "Ada", "--user", "Bob", "--listen", "127.0.0.1:0",
@@ -51,7 +52,7 @@ final class KillableHub {
     /// Starts another process at the same port, after the one before has ended.
     func restart() throws {
         let address = String(document.url.dropFirst("http://".count))
-        child = try Runner.start(["hub", "--listen", address, "--data", folder])
+        child = try Runner.start(["hub", "--listen", address, "--data", folder] + options)
         _ = try Self.line(of: child.output)
     }
 

@@ -50,7 +50,7 @@ struct HubExpiryTests {
     }
 
     private func rows(_ table: HubKey.Table) throws -> Int {
-        try fixture.hub.storage.readNow { try $0.count(table) }
+        try fixture.hub.storage.readHere { try $0.count(table) }
     }
 
     @Test("a file that no record came to hold goes, with its addresses and receipts")
@@ -186,7 +186,7 @@ struct HubExpiryTests {
         let _: ZonesResponse = try await fixture.call(.modifyZones, zone)
         let partition = try fixture.partition(of: fixture.ada)
         func left(_ tables: HubKey.Table...) throws -> Int {
-            try fixture.hub.storage.readNow { transaction in
+            try fixture.hub.storage.readHere { transaction in
                 try tables.reduce(0) { sum, table in
                     try sum + transaction.size(of: HubKey(partition, table))
                 }

@@ -178,7 +178,7 @@ struct HubFeedTests {
     }
 
     private static func tombstones(_ fixture: HubFixture) throws -> Int {
-        try fixture.hub.storage.readNow { try $0.count(.tombstone) }
+        try fixture.hub.storage.readHere { try $0.count(.tombstone) }
     }
 
     @Test("tombstones go once a zone has changed so often since, and older tokens with them")
@@ -263,7 +263,7 @@ struct HubFeedTests {
             _ = try await fixture.modify(
                 .init(.create, HubFixture.record("w\(index)")), zone: "y")
         }
-        let count = try fixture.hub.storage.readNow {
+        let count = try fixture.hub.storage.readHere {
             try $0.count(.record, .feed, .type, .endedZone)
         }
         #expect(count == 16 * 3)

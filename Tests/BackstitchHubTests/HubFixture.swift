@@ -23,7 +23,7 @@ final class HubFixture: Sendable {
     /// The folder of files.
     let folder: URL
 
-    /// - Parameter storage: Where rows are kept; in the storage that the environment names unless given.
+    /// - Parameter storage: Where rows are kept; in what ``StorageEngine/chosen`` makes unless given.
     init(
         limits: HubLimits = HubLimits(), seed: UInt64 = 1, storage: (any HubStorage)? = nil
     ) async throws {
@@ -50,7 +50,8 @@ final class HubFixture: Sendable {
                 }
             })
         hub = try await Hub(
-            storage: storage ?? Self.storage(), files: FolderFiles(folder: folder.path),
+            storage: storage ?? StorageEngine.chosen.storage(Self.patient),
+            files: FolderFiles(folder: folder.path),
             configuration: configuration, machine: .system)
         try await hub.accounts.makeContainer(Self.container, environment: "development")
         apiToken = try await hub.accounts.makeAPIToken(Self.container, environment: "development")
@@ -61,19 +62,31 @@ final class HubFixture: Sendable {
             "Bob", container: Self.container, environment: "development")
     }
 
-    /// LMDB, or the reference if `BACKSTITCH_HUB_STORAGE` is "memory".
-    private static func storage() throws -> any HubStorage {
-        let name = ProcessInfo.processInfo.environment["BACKSTITCH_HUB_STORAGE"]
-        if name == "memory" { return MemoryHubStorage() }
-        // A busy machine is not what a test looks at.
+    /// What a busy machine is not held against.
+    private static var patient: HubLimits {
         var limits = HubLimits()
         limits.waitMilliseconds = 600_000
-        return try LMDBHubStorage.temporary(readers: WorkPool(limits))
+        return limits
     }
 
     deinit {
         hub.close()
         try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Another hub with the same files, clock and chance, which its maker closes before the fixture goes.
+    func makeHub(over storage: any HubStorage) async throws -> Hub {
+        try await Hub(
+            storage: storage, files: FolderFiles(folder: folder.path),
+            configuration: hub.configuration, machine: .system)
+    }
+
+    /// What becomes of a head, as the server has it decided.
+    func admission(of head: HubRequest, length: Int?) async -> Admissions.Admission {
+        if let admission = hub.admissions.admissionAtOnce(of: head, length: length) {
+            return admission
+        }
+        return await hub.admissions.admission(of: head, length: length)
     }
 
     /// Waits until devices were told of what was changed until now.
@@ -157,14 +170,14 @@ final class HubFixture: Sendable {
 
     /// What is wrong with the space that databases are said to take up, by a count of all records.
     func wrongSpace() throws -> [String] {
-        try hub.storage.readNow { transaction in
+        try hub.storage.readHere { transaction in
             try transaction.wrongSpace()
         }
     }
 
     /// Where the private database of a user is, which was used before.
     func partition(of user: HubAccounts.SignedInUser) throws -> Partition {
-        try hub.storage.readNow { transaction in
+        try hub.storage.readHere { transaction in
             let realm = try transaction.realm(
                 HubAccounts.Realm(Self.container, environment: "development")
             ).number

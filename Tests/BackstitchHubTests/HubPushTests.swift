@@ -54,12 +54,12 @@ struct HubPushTests {
 
     @Test(
         "what another hub changes is told to the devices that listen here",
-        arguments: [false, true])
-    func wakeUps(isFar: Bool) async throws {
-        let storage = MemoryHubStorage(isFar: isFar)
+        arguments: StorageEngine.shareable)
+    func wakeUps(engine: StorageEngine) async throws {
+        let (storage, otherStorage, _) = try engine.pair()
         let fixture = try await HubFixture(storage: storage)
         let other = try await Hub(
-            storage: MemoryHubStorage(sharing: storage),
+            storage: otherStorage,
             files: FolderFiles(folder: fixture.folder.path),
             configuration: fixture.hub.configuration)
         defer { other.close() }
@@ -166,7 +166,7 @@ struct HubPushTests {
                 .uploadAssets, UploadRequest(places: [place]))
             fixture.advance(milliseconds: HubLimits().addressMilliseconds / 4)
         }
-        let count = try fixture.hub.storage.readNow { try $0.count(.upload) }
+        let count = try fixture.hub.storage.readHere { try $0.count(.upload) }
         #expect(count < 20)
     }
 

@@ -82,7 +82,7 @@ struct HubReadinessTests {
 
     /// A storage on a disk without space: what changes nothing succeeds.
     private struct FullStorage: HubStorage {
-        private struct Full: StorageFullError {
+        private struct Full: StorageFailure {
             var isAboutSpace: Bool { true }
         }
 
@@ -132,7 +132,10 @@ struct HubReadinessTests {
             _ body: @escaping @Sendable (any HubWriting) throws -> R
         ) async throws -> R { try body(Transaction(work: work)) }
 
-        func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {}
+        func wakeUp(
+            watching: @escaping @Sendable () -> [Partition],
+            _ wake: @escaping @Sendable (ChangedPartitions) -> Void
+        ) {}
         func refuseWork() {}
         func close() {}
     }

@@ -204,7 +204,7 @@ struct SignedReplayTests {
         // What is over makes room, and goes with the next write to the database.
         fixture.advance(milliseconds: 12 * 60_000)
         #expect(try await server.hub.respond(to: server.set(7)).status == 200)
-        #expect(try fixture.hub.storage.readNow { try $0.count(.signature, .ledgerTime) } == 2)
+        #expect(try fixture.hub.storage.readHere { try $0.count(.signature, .ledgerTime) } == 2)
     }
 
     @Test func `the answer to a large request that comes again is short and says the same`()

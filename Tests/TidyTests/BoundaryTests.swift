@@ -87,6 +87,7 @@ import Testing
     /// Folders that read and write bytes where they lie, or call the system or a C library. What is
     /// elsewhere goes without pointers.
     private static let folders: Set = [
+        "BackstitchHubPostgreSQL/Connection",
         "BackstitchCLI/Console", "BackstitchCLI/Hub", "BackstitchCore/Bytes",
         "BackstitchCore/Hashing", "BackstitchCore/Identity", "BackstitchCore/JSON",
         "BackstitchCore/Log", "BackstitchCore/Merge", "BackstitchCore/Query",
@@ -152,6 +153,17 @@ import Testing
                 .map { "\(file.path):\($0.number)" }
         }
         #expect(found == [])
+    }
+
+    @Test func `what speaks to libpq is one module, which the command alone links`() throws {
+        let found = Self.sources(besides: ["BackstitchHubPostgreSQL"]).flatMap { file in
+            file.imports.contains("CPostgreSQL") ? [file.path] : []
+        }
+        #expect(found == [])
+        let text = try #require(SourceFile(path: "Package.swift")).text
+        let linking = try Manifest(text).targets
+            .filter { $0.dependencies.contains("BackstitchHubPostgreSQL") }.map(\.name)
+        #expect(linking.sorted() == ["BackstitchCLI", "BackstitchHubTests"])
     }
 
     @Test func `what speaks to LMDB is the module LMDB`() {

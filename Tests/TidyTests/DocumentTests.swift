@@ -69,5 +69,7 @@ import Testing
     }
 
     /// Names of the system and of other programs.
-    private static let foreign: Set<Substring> = ["SHA256", "Synchronization.Mutex"]
+    private static let foreign: Set<Substring> = [
+        "SHA256", "Synchronization.Mutex", "pg_xact_status", "xmin",
+    ]
 }

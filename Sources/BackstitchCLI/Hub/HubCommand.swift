@@ -1,4 +1,5 @@
 import BackstitchHub
+import BackstitchHubPostgreSQL
 import Foundation
 import Glibc
 import Terminal
@@ -14,6 +15,11 @@ struct HubCommand: Command {
     static let auditLog = Syntax.Option(
         "audit-log", "FILE", "A JSON line for each failed sign-in and each change of credentials.")
     static let data = Syntax.Option("data", "DIR", "The folder that holds everything.")
+    static let storage = Syntax.Option(
+        "storage", "ADDRESS",
+        "A PostgreSQL database for the records, as libpq names it; DIR then has the files.")
+    static let storagePassword = Syntax.Option(
+        "storage-password", "FILE", "The password of the database's role, in a file.")
     static let container = Syntax.Option(
         "container", "NAME", "The container; iCloud.backstitch unless given.")
     static let environment = Syntax.Option(
@@ -95,12 +101,16 @@ struct HubCommand: Command {
                       look at all rows of --data, or of --backup, and whether its files are there;
                       verify reads the files too; exit code 1 if something is wrong
               migrate brings a folder of an older version to this one's format; back it up before, and
-                      run it again if it was ended
+                      run it again if it was ended; with --storage it makes the tables of a hub, or
+                      brings them to this version, and says nothing
             A file (--config) has sections, and a line 'KEY = VALUE' for an option without its dashes:
             \(HubSetting.sections)
             What can be repeated has a line each, and what takes no value says yes or no. Of a systemd
             service, credential:NAME is the file that LoadCredential= names so. Other actions than serve
             take --data from the file too.
+
+            With --storage hubs share the database, and may share DIR; 'migrate' makes its tables first. The
+            address is a URI (postgresql://ROLE@HOST/DATABASE) or libpq's keywords, without a password.
 
             Secrets are told once; the hub keeps their SHA-256. /healthz says that it runs, /ready that it
             can write, /metrics what it did. A service manager that gives NOTIFY_SOCKET and WATCHDOG_USEC
@@ -124,7 +134,7 @@ struct HubCommand: Command {
               doctor, verify
                       as of the command doctor
               migrate data, migrated (false: it was not needed), entries, databases, records, files,
-                      missingFiles (held by records, and missing before)
+                      missingFiles (held by records, and missing before); with --storage migrated
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -134,6 +144,14 @@ struct HubCommand: Command {
         }
         let settings = try HubSettings(arguments)
         if action == .serve { return try await HubService(settings, arguments, console).run() }
+        let database = try settings.database()
+        if let database {
+            if action == .migrate { return try HubMigrating.run(database, arguments, console) }
+            guard ![.doctor, .verify, .restore, .backup].contains(action) else {
+                throw UsageError(
+                    "\(action.rawValue) looks at a hub's folder. Use the tools of the database.")
+            }
+        }
         if action == .doctor || action == .verify {
             guard let folder = arguments.text(Self.backup) ?? settings.data else {
                 throw UsageError("The option --data is missing, or --backup.")
@@ -143,7 +161,7 @@ struct HubCommand: Command {
         }
         guard let folder = settings.data else { throw UsageError("The option --data is missing.") }
         if action == .restore { return try HubCopying.copy(folder, action, arguments, console) }
-        if !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
+        if database == nil, !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
             guard action.makesCredentials || HubManaging.adds(arguments) else {
                 throw UsageError("There is no hub in '\(folder.printable)'. Check --data.")
@@ -157,7 +175,12 @@ struct HubCommand: Command {
         let audit = try settings.openAuditLog(console)
         var configuration = HubConfiguration()
         configuration.limits = settings.limits
-        let hub = try await Hub(at: folder, configuration: configuration)
+        let hub =
+            if let database {
+                try await Hub(storage: database, files: folder, configuration: configuration)
+            } else {
+                try await Hub(at: folder, configuration: configuration)
+            }
         defer { hub.close() }
         return try await action.run(hub, arguments, audit, console)
     }

@@ -1,4 +1,5 @@
 import BackstitchHub
+import BackstitchHubPostgreSQL
 import Terminal
 
 /// Brings a hub's folder to the format that this program serves.
@@ -11,6 +12,21 @@ enum HubMigrating {
         let records: Int
         let files: Int
         let missingFiles: Int
+    }
+
+    private struct DatabaseDocument: Encodable {
+        let migrated: Bool
+    }
+
+    /// Makes a hub's tables in a database, or brings them to this version.
+    static func run(
+        _ database: PostgreSQLAddress, _ arguments: Arguments, _ console: Console
+    ) throws -> ExitCode {
+        let isDone = try Hub.migrate(database)
+        if arguments.has(.json) {
+            console.output.line(try JSON.line(DatabaseDocument(migrated: isDone)))
+        }
+        return .success
     }
 
     static func run(

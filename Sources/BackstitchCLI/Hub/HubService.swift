@@ -1,4 +1,5 @@
 import BackstitchHub
+import BackstitchHubPostgreSQL
 import CMalloc
 import Foundation
 import Glibc
@@ -128,6 +129,14 @@ struct HubService {
         configuration.limits.privateDatabaseBytes = settings.quota
         configuration.limits.publicDatabaseBytes = settings.publicQuota
         configuration.log = { [console] in console.complain($0) }
+        if let database = try settings.database() {
+            guard let folder = settings.data else {
+                throw UsageError("The option --data is missing: the folder of files.")
+            }
+            return (
+                try await Hub(storage: database, files: folder, configuration: configuration), nil
+            )
+        }
         if let folder = settings.data {
             return (try await Hub(at: folder, configuration: configuration), nil)
         }
@@ -193,7 +202,13 @@ struct HubService {
         guard settings.data != nil || arguments.has(HubCommand.dev) else {
             throw UsageError("The option --data is missing.")
         }
-        let holdsHub = settings.data.map { Hub.isHub(at: $0) } ?? false
+        let database = try settings.database()
+        guard settings.data != nil || database == nil else {
+            throw UsageError("The option --data is missing: the folder of files.")
+        }
+        let holdsHub =
+            try database.map { try Hub.isHub(in: $0) }
+            ?? settings.data.map { Hub.isHub(at: $0) } ?? false
         if arguments.has(.json) {
             console.output.line(
                 try JSON.line(
@@ -206,7 +221,11 @@ struct HubService {
         if let url = configuration.metricsURL {
             console.output.line("Metrics would be at \(url).")
         }
-        if let data = settings.data {
+        if let database {
+            console.output.line(
+                "The database \(database.name) "
+                    + (holdsHub ? "holds a hub." : "holds no hub; run 'backstitch hub migrate'."))
+        } else if let data = settings.data {
             console.output.line(
                 "'\(data.printable)' "
                     + (holdsHub ? "holds a hub." : "holds no hub; a new one would be made."))

@@ -1,4 +1,6 @@
 import BackstitchHub
+import BackstitchHubPostgreSQL
+import Foundation
 import Terminal
 
 /// What the service of a hub is told, by the options of its command and by the keys of a file.
@@ -17,6 +19,8 @@ struct HubSettings {
     var certificate: SettingFile?
     var key: SettingFile?
     var data: String?
+    var storage: String?
+    var storagePassword: SettingFile?
     var accessLog: String?
     var auditLog: String?
     var quota: Int64?
@@ -93,6 +97,10 @@ struct HubSetting: Sendable {
             $0.key = SettingFile(text: $1, option: HubCommand.key)
         },
         HubSetting("storage", HubCommand.data, .path) { $0.data = $1 },
+        HubSetting("storage", HubCommand.storage) { $0.storage = $1 },
+        HubSetting("storage", HubCommand.storagePassword, .path) {
+            $0.storagePassword = SettingFile(text: $1, option: HubCommand.storagePassword)
+        },
         HubSetting("storage", HubCommand.quota) { $0.quota = try number($1) },
         HubSetting("storage", HubCommand.publicQuota) { $0.publicQuota = try number($1) },
         HubSetting("logs", HubCommand.accessLog, .path) { $0.accessLog = $1 },
@@ -170,6 +178,20 @@ struct HubSetting: Sendable {
 }
 
 extension HubSettings {
+    /// The database that holds the records; nil if a folder does.
+    func database() throws -> PostgreSQLAddress? {
+        guard let storage else {
+            guard storagePassword == nil else {
+                throw UsageError("The option --storage-password goes with --storage.")
+            }
+            return nil
+        }
+        let credentials = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"]
+        let password = try storagePassword?.read(credentials: credentials)
+        return try PostgreSQLAddress(
+            storage, password: password?.trimmingCharacters(in: .newlines))
+    }
+
     /// The audit log, if there is one.
     func openAuditLog(_ console: Console) throws -> LogFile? {
         try auditLog.map { try LogFile($0, of: HubCommand.auditLog, console) }

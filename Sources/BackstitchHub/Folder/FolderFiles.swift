@@ -13,10 +13,17 @@ package final class FolderFiles: HubFiles {
     let folder: String
     /// The hub's folder, which one process serves; nil for a hub whose records are in memory.
     private let home: String?
+    /// Whether hubs share the folder.
+    private let isShared: Bool
     private let serving = Locked<ServingLock?>(nil)
 
-    package init(folder: String, of home: String? = nil) throws(HubFailure) {
-        (self.folder, self.home) = (folder, home)
+    /// - Parameters:
+    ///   - home: The hub's folder, which is served while files are; nil if there is none.
+    ///   - isShared: Whether other hubs may serve it too, each with files that the others see.
+    package init(
+        folder: String, of home: String? = nil, isShared: Bool = false
+    ) throws(HubFailure) {
+        (self.folder, self.home, self.isShared) = (folder, home, isShared)
         for path in [folder, folder + "/incoming", folder + "/parts"] {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
                 throw HubFailure(
@@ -29,7 +36,8 @@ package final class FolderFiles: HubFiles {
         guard let home else { return }
         try serving.withLock { lock in
             guard lock == nil else { return }
-            lock = try ServingLock(directory: home)
+            lock = try ServingLock(directory: home, isShared: isShared)
+            if isShared { return removeOldUploads() }
             removeCutUploads()
             removeFormat1()
         }
@@ -63,6 +71,31 @@ package final class FolderFiles: HubFiles {
     private func removeCutUploads() {
         let incoming = folder + "/incoming"
         for name in Self.names(in: incoming) { unlink(incoming + "/" + name) }
+    }
+
+    /// How old an upload is that no hub goes on with, in seconds.
+    private static let oldUploadSeconds = 24 * 3_600
+
+    /// Removes what unfinished uploads left a day ago, of whichever hub. The folder's own clock tells, which may
+    /// be that of another machine.
+    private func removeOldUploads() {
+        let incoming = folder + "/incoming"
+        var template = Array((incoming + "/now-XXXXXX").utf8CString)
+        let descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { return }
+        defer { Glibc.close(descriptor) }
+        var now = stat()
+        guard fstat(descriptor, &now) == 0 else { return }
+        unlink(template)
+        for name in Self.names(in: incoming) {
+            var status = stat()
+            let path = incoming + "/" + name
+            if stat(path, &status) == 0,
+                status.st_mtim.tv_sec + Self.oldUploadSeconds < now.st_mtim.tv_sec
+            {
+                unlink(path)
+            }
+        }
     }
 
     /// What is in a folder; nothing if it can't be looked at.

@@ -47,7 +47,7 @@ extension Hub {
 
 extension HubMachine {
     /// The machine that this process runs on.
-    static var system: HubMachine {
+    package static var system: HubMachine {
         var machine = HubMachine()
         // What a large body took stays with the C library otherwise, once for each thread.
         machine.releaseMemory = { _ = malloc_trim(0) }

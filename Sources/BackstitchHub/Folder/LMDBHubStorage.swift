@@ -228,7 +228,10 @@ package final class LMDBHubStorage: SnapshotStorage {
         return write.work.meter.cost - cost
     }
 
-    package func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {
+    package func wakeUp(
+        watching: @escaping @Sendable () -> [Partition],
+        _ wake: @escaping @Sendable (ChangedPartitions) -> Void
+    ) {
         let watch = OthersWatch(environment, wake)
         others.withLock { others in
             others?.stop()
@@ -349,4 +352,4 @@ private struct LMDBHubTransaction: HubWriting {
     }
 }
 
-extension LMDBError: StorageFullError {}
+extension LMDBError: StorageFailure {}

@@ -1,21 +1,23 @@
 import BackstitchHubCore
 import Glibc
 
-/// The right to serve a folder, which one process has at a time. It ends with the process.
+/// The right to serve a folder, which one process has at a time, or several that share it. It ends with the
+/// process.
 final class ServingLock: Sendable {
     private static let name = "serving.lock"
 
     private let descriptor: Int32
 
+    /// - Parameter isShared: Whether others may have it that share it too.
     /// - Throws: A failure if the folder is served already.
-    init(directory: String) throws(HubFailure) {
+    init(directory: String, isShared: Bool = false) throws(HubFailure) {
         let path = directory + "/" + Self.name
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             throw HubFailure(
                 "The file '\(path)' can't be made: \(String(cString: strerror(errno))).")
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        guard flock(descriptor, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
             let isTaken = errno == EWOULDBLOCK
             close(descriptor)
             throw HubFailure(

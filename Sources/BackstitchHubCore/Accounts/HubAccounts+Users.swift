@@ -187,6 +187,7 @@ extension HubAccounts {
         _ name: String, container: String, environment: String
     ) async throws -> Erasure {
         let realm = Realm(container, environment: environment)
+        defer { authentications.forgetAll() }
         return try await UserRemoval(configuration: configuration, storage: storage, eraser: eraser)
             .remove(name, realm)
     }
@@ -205,6 +206,7 @@ extension HubAccounts {
             }
             return (try transaction.realm(realm).number, user.userRecordName)
         }
+        defer { authentications.forgetAll() }
         return try await UserRemoval(
             configuration: configuration, storage: storage, eraser: eraser
         ).endSessions(of: user, realm: number)

@@ -12,6 +12,7 @@ public struct HubAccounts: Sendable {
     let storage: any HubStorage
     let sweeper: Sweeper
     let eraser: Eraser
+    let authentications: AuthenticationCache
 
     /// An environment of a container.
     public struct Realm: Hashable, Sendable {
@@ -34,7 +35,9 @@ public struct HubAccounts: Sendable {
         expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
-        try await storage.write(to: [.global], expecting: queries, body)
+        // Also if nobody knows whether it was done.
+        defer { authentications.forgetAll() }
+        return try await storage.write(to: [.global], expecting: queries, body)
     }
 
     // MARK: Containers

@@ -41,6 +41,19 @@ struct Authenticator: Sendable {
             + (webToken(of: target).map { [WebTokenRow.key($0.secret), StateRow.key] } ?? [])
     }
 
+    /// By what the credentials of a request are remembered; nil of those that are looked at each time.
+    func cacheKey(of request: HubRequest, _ address: RequestAddress) -> AuthenticationCache.Key? {
+        guard let path = address.path, request.header(WireHeader.keyID) == nil,
+            ServiceNames.isRecordName(path.container),
+            let token = address.target.query["ckAPIToken"]
+        else { return nil }
+        return AuthenticationCache.Key(
+            realm: RealmRow.key(container: path.container, environment: path.environment),
+            apiToken: APITokenRow.key(token),
+            webToken: Self.webToken(of: address.target),
+            database: path.database.map { "\($0)" })
+    }
+
     private static func webToken(of target: RequestTarget) -> WebToken? {
         let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"]
         // Clients often leave the plus signs of a token as they are, which then read as blanks.
@@ -85,7 +98,7 @@ struct Authenticator: Sendable {
         }
         return Authentication(
             realm: realm, principal: .user(row.userRecordName),
-            session: Digest.sha256(webToken.secret),
+            session: Digest.sha256(webToken.secret), end: life.end,
             renewedToken: life.isDue ? webToken.renewed(at: now, key: try tokenKey()) : nil,
             isUseNews: life.isDue && row.isUseNews(configuration.limits, now: now))
     }

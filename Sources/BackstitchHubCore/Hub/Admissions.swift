@@ -7,6 +7,7 @@ package struct Admissions: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let authenticator: Authenticator
+    let authentications: AuthenticationCache
     let uploadedFiles: AssetCalls
     let replies: Replies
 
@@ -54,7 +55,9 @@ package struct Admissions: Sendable {
         request.readAddress()
         guard asksStorage(request, length) else { return free(request, length, nil) }
         do {
-            let facts = try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+            let facts =
+                try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+                ?? rememberedFacts(of: request)
             return facts.map { admission(of: request, length, .success($0)) }
         } catch {
             return admission(of: request, length, .failure(error))
@@ -68,11 +71,36 @@ package struct Admissions: Sendable {
         guard asksStorage(head, length) else { return free(head, length, nil) }
         let request = head
         do {
+            let generation = authentications.generation
             let facts = try await storage.read { try self.facts(of: request, $0) }
+            remember(facts, of: request, readAt: generation)
             return admission(of: request, length, .success(facts))
         } catch {
             return admission(of: request, length, .failure(error))
         }
+    }
+
+    /// What was read a moment ago about a head with the same credentials; nothing where the hub would not
+    /// hear that they were taken back.
+    private func rememberedFacts(of request: HubRequest) -> HeadFacts? {
+        guard storage.tellsOfOthers, let address = request.address,
+            let key = authenticator.cacheKey(of: request, address),
+            let entry = authentications.entry(key, now: configuration.steadyNow),
+            entry.authentication.end > configuration.now
+        else { return nil }
+        return HeadFacts(authentication: entry.authentication, access: entry.access)
+    }
+
+    private func remember(_ facts: HeadFacts, of request: HubRequest, readAt generation: Int) {
+        guard let address = request.address, let key = authenticator.cacheKey(of: request, address),
+            let authentication = facts.authentication,
+            facts.access != nil || address.path?.database == nil,
+            // What is due is told, and noted, when it is looked at.
+            authentication.renewedToken == nil, !authentication.isUseNews
+        else { return }
+        authentications.add(
+            AuthenticationCache.Entry(authentication: authentication, access: facts.access),
+            for: key, readAt: generation, now: configuration.steadyNow)
     }
 
     /// Whether it matters what is stored about a head.

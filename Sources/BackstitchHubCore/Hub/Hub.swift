@@ -35,6 +35,7 @@ public final class Hub: Sendable {
     let pool: WorkPool
     /// What bodies in work take up.
     let parsing: ParseBudget
+    private let authentications: AuthenticationCache
     private let address: HubAddress
     private let serverMetrics = Locked<[MetricSource]>([])
 
@@ -54,6 +55,7 @@ public final class Hub: Sendable {
         let address = HubAddress(configuration)
         let (zoneNumbers, uploads) = (ZoneNumbers(), UploadBook())
         let feeds = ListenedFeeds()
+        let authentications = AuthenticationCache()
         let replies = Replies(
             configuration: configuration, metrics: metrics, readiness: readiness)
         let authenticator = Authenticator(
@@ -65,7 +67,8 @@ public final class Hub: Sendable {
             configuration: configuration, storage: storage, book: LedgerBook(), metrics: metrics)
         let notifier = Notifier(
             configuration: configuration, storage: storage, couriers: memory.couriers,
-            feeds: feeds, queue: NotificationQueue(), metrics: metrics, pool: pool)
+            feeds: feeds, authentications: authentications, queue: NotificationQueue(),
+            metrics: metrics, pool: pool)
         let uploadedFiles = AssetCalls(
             configuration: configuration, storage: storage, assets: files, address: address,
             zoneNumbers: zoneNumbers, uploads: uploads, once: once, sweeper: sweeper, pool: pool)
@@ -74,15 +77,16 @@ public final class Hub: Sendable {
         (self.storage, assets, couriers) = (storage, files, memory.couriers)
         (self.pool, self.metrics, self.readiness) = (pool, metrics, readiness)
         (self.address, self.replies, self.authenticator) = (address, replies, authenticator)
-        self.notifier = notifier
+        (self.notifier, self.authentications) = (notifier, authentications)
         databases = DatabaseMaker(storage: storage)
         sessions = SessionNotes(configuration, storage, pool)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
         accounts = HubAccounts(
-            configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser)
+            configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser,
+            authentications: authentications)
         admissions = Admissions(
             configuration: configuration, storage: storage, authenticator: authenticator,
-            uploadedFiles: uploadedFiles, replies: replies)
+            authentications: authentications, uploadedFiles: uploadedFiles, replies: replies)
         records = RecordCalls(
             configuration: configuration, storage: storage, assets: files, address: address,
             zoneNumbers: zoneNumbers, uploads: uploads, feeds: feeds, once: once,
@@ -132,7 +136,12 @@ public final class Hub: Sendable {
     /// - Throws: A failure that says who else serves it.
     package func beginServing() throws {
         try assets.beginServing()
-        storage.wakeUp { [weak self] in self?.notifier.wake($0) }
+        authentications.begin()
+        storage.wakeUp { [notifier] in
+            [.global] + notifier.feeds.partitions
+        } _: { [weak self] in
+            self?.notifier.wake($0)
+        }
     }
 
     /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and
@@ -155,7 +164,8 @@ public final class Hub: Sendable {
     /// All that is counted.
     package var metricFamilies: [MetricFamily] {
         metrics.families(
-            waitingCouriers: couriers.waiterCount, storageMisses: storage.missCount)
+            waitingCouriers: couriers.waiterCount, storageMisses: storage.missCount,
+            storageRoundTrips: storage.roundTripCount)
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
     }
 

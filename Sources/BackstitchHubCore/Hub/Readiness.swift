@@ -73,7 +73,7 @@ final class Readiness: Sendable {
                 // one that has some shows that there is space again.
                 if isFull { try transaction.put(StateRow.key, transaction.state()) }
             }
-        } catch let error as any StorageFullError where error.isAboutSpace {
+        } catch let error as any StorageFailure where error.isAboutSpace {
             answer = .diskFull
         } catch {
             answer = .storageAway

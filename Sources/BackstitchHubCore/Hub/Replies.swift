@@ -13,7 +13,7 @@ struct Replies: Sendable {
         case is WorkGivenUp: return failure(.tooBusy)
         default:
             configuration.log(failure: error, call: call)
-            if let error = error as? any StorageFullError, error.isAboutSpace {
+            if let error = error as? any StorageFailure, error.isAboutSpace {
                 readiness.noteFullDisk()
             }
             return failure(Self.reply(to: error))
@@ -27,8 +27,11 @@ struct Replies: Sendable {
 
     /// What a client is told of a failure of the hub itself.
     private static func reply(to error: any Error) -> WireError {
-        if let error = error as? any StorageFullError, error.isAboutSpace {
+        if let error = error as? any StorageFailure, error.isAboutSpace {
             return WireError(.tryAgainLater, "The service has no space left.", retryAfter: 60)
+        }
+        if let error = error as? any StorageFailure, error.isPassing {
+            return WireError(.tryAgainLater, "The service's storage is away.", retryAfter: 5)
         }
         return WireError(.internalError, "The service failed.")
     }

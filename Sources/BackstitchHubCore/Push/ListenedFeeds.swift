@@ -40,6 +40,9 @@ final class ListenedFeeds: Sendable {
         }
     }
 
+    /// The partitions of databases to whose changes somebody listens.
+    var partitions: [Partition] { state.withLock { Array($0.feeds.keys) } }
+
     /// The databases among some partitions.
     func databases(in changed: ChangedPartitions) -> [DatabaseAccess] {
         state.withLock { state in

@@ -29,9 +29,17 @@ package final class BufferedTransaction: HubWriting {
         let keys: [HubKey]
 
         func holds(_ key: HubKey) -> Bool { start <= key && key < end }
+
+        /// Both of two that overlap.
+        func joined(with other: Part) -> Part {
+            Part(
+                start: min(start, other.start), end: max(end, other.end),
+                keys: keys.merged(with: other.keys[...]))
+        }
     }
 
-    package let work: RequestWork
+    /// That of whose turn it is, of those who share the transaction.
+    package private(set) var work: RequestWork
     package let isFar = true
     /// What to send: the value of each key, or nil if it is removed.
     package private(set) var writes: [HubKey: [UInt8]?] = [:]
@@ -41,7 +49,10 @@ package final class BufferedTransaction: HubWriting {
     package private(set) var misses: [HubKey] = []
     private let partitions: Partitions
     private let fetch: ([KeyQuery]) throws -> [Found]
+    /// The keys that ``writes`` sets, ascending.
+    private var writtenKeys: [HubKey] = []
     private var known: [HubKey: [UInt8]?] = [:]
+    /// Ascending; none overlaps another one.
     private var parts: [Part] = []
     private var told: Set<KeyQuery> = []
     /// What kept the last round trip from its end, for the read that needs it.
@@ -55,6 +66,20 @@ package final class BufferedTransaction: HubWriting {
         fetch: @escaping ([KeyQuery]) throws -> [Found]
     ) {
         (self.work, self.partitions, self.fetch) = (work, partitions, fetch)
+    }
+
+    /// Runs one of several closures that share the transaction. What one that throws wrote is forgotten.
+    package func run<R>(
+        for work: RequestWork, _ body: (any HubWriting) throws -> R
+    ) rethrows -> R {
+        self.work = work
+        let before = (writes, writtenKeys)
+        do {
+            return try body(self)
+        } catch {
+            (writes, writtenKeys) = before
+            throw error
+        }
     }
 
     // MARK: Fetching
@@ -81,22 +106,50 @@ package final class BufferedTransaction: HubWriting {
         let (start, end) = (range.prefix, range.prefix.endOfPrefix)
         if range.isReverse {
             let position = range.bound ?? end
-            guard let part = parts.last(where: { $0.start < position && position <= $0.end }) else {
-                return nil
-            }
+            guard let part = part(endingAtOrAfter: position) else { return nil }
             let keys = part.keys[..<part.keys.firstIndex(atOrAfter: position)].drop { $0 < start }
             guard part.start <= start || keys.count >= range.countMax else { return nil }
             return keys.suffix(range.countMax)
         }
         let position = range.bound ?? start
-        guard let part = parts.last(where: { $0.holds(position) }) else { return nil }
+        guard let part = part(holding: position) else { return nil }
         let keys = part.keys[part.keys.firstIndex(atOrAfter: position)...].prefix { $0 < end }
         guard end <= part.end || keys.count >= range.countMax else { return nil }
         return keys.prefix(range.countMax)
     }
 
     private func isKnown(_ key: HubKey) -> Bool {
-        writes[key] != nil || known[key] != nil || parts.contains { $0.holds(key) }
+        writes[key] != nil || known[key] != nil || part(holding: key) != nil
+    }
+
+    /// How many parts begin at or before a key, or before it.
+    private func partCount(_ isBefore: (Part) -> Bool) -> Int {
+        var (low, high) = (0, parts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(parts[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// The part that a key lies in.
+    private func part(holding key: HubKey) -> Part? {
+        let part = parts[..<partCount { $0.start <= key }].last
+        return part.flatMap { $0.holds(key) ? $0 : nil }
+    }
+
+    /// The part in which lies what is right before a key.
+    private func part(endingAtOrAfter key: HubKey) -> Part? {
+        let part = parts[..<partCount { $0.start < key }].last
+        return part.flatMap { key <= $0.end ? $0 : nil }
+    }
+
+    private func add(_ part: Part) {
+        guard part.start < part.end else { return }
+        let first = partCount { $0.end <= part.start }
+        let last = partCount { $0.start < part.end }
+        let joined = parts[first..<last].reduce(part) { $0.joined(with: $1) }
+        parts.replaceSubrange(first..<last, with: [joined])
     }
 
     private func learn(_ queries: [KeyQuery]) throws {
@@ -105,9 +158,9 @@ package final class BufferedTransaction: HubWriting {
             for entry in found.entries + found.named { known[entry.key] = .some(entry.value) }
             switch query {
             case .key(let key): if found.entries.isEmpty { known[key] = .some(nil) }
-            case .entries(let range): parts.append(part(range, found.entries))
+            case .entries(let range): add(part(range, found.entries))
             case .named(let range, let name, let names):
-                parts.append(part(range, found.entries))
+                add(part(range, found.entries))
                 for entry in found.entries {
                     let key = names.naming(name, entry, in: range)
                     if known[key] == nil { known[key] = .some(nil) }
@@ -164,7 +217,7 @@ package final class BufferedTransaction: HubWriting {
         let end = prefix.endOfPrefix
         var position = start ?? prefix
         while position < end {
-            guard let part = parts.last(where: { $0.holds(position) }) else {
+            guard let part = part(holding: position) else {
                 let rest = KeyQuery.Range(
                     prefix: prefix, bound: position, countMax: KeyQuery.entriesPerPart)
                 try miss(position, .entries(rest))
@@ -184,8 +237,7 @@ package final class BufferedTransaction: HubWriting {
     ) throws {
         var position = min(end ?? prefix.endOfPrefix, prefix.endOfPrefix)
         while prefix < position {
-            guard let part = parts.last(where: { $0.start < position && position <= $0.end })
-            else {
+            guard let part = part(endingAtOrAfter: position) else {
                 let rest = KeyQuery.Range(
                     prefix: prefix, bound: position, countMax: KeyQuery.entriesPerPart,
                     isReverse: true)
@@ -202,9 +254,11 @@ package final class BufferedTransaction: HubWriting {
 
     /// The keys of a part between two, with what was written, ascending.
     private func keys(of part: Part, from start: HubKey, to end: HubKey) -> [HubKey] {
-        let stored = part.keys[part.keys.firstIndex(atOrAfter: start)...].prefix { $0 < end }
-        let written = writes.filter { $0.value != nil && start <= $0.key && $0.key < end }.keys
-        return written.isEmpty ? Array(stored) : Set(stored).union(written).sorted()
+        let stored = part.keys[
+            part.keys.firstIndex(atOrAfter: start)..<part.keys.firstIndex(atOrAfter: end)]
+        let written = writtenKeys[
+            writtenKeys.firstIndex(atOrAfter: start)..<writtenKeys.firstIndex(atOrAfter: end)]
+        return Array(stored).merged(with: written)
     }
 
     private func visit(
@@ -222,17 +276,36 @@ package final class BufferedTransaction: HubWriting {
     package func put(_ key: HubKey, _ value: [UInt8]) throws {
         partitions.checkWrite(key)
         work.countWrite(bytes: value.count)
-        writes[key] = .some(value)
+        if (writes.updateValue(.some(value), forKey: key) ?? nil) == nil {
+            writtenKeys.insert(key, at: writtenKeys.firstIndex(atOrAfter: key))
+        }
     }
 
     package func delete(_ key: HubKey) throws {
         partitions.checkWrite(key)
         work.countWrite()
-        writes[key] = .some(nil)
+        if (writes.updateValue(nil, forKey: key) ?? nil) != nil {
+            writtenKeys.remove(at: writtenKeys.firstIndex(atOrAfter: key))
+        }
     }
 }
 
 extension [HubKey] {
+    /// The keys of two ascending lists, ascending, each once.
+    fileprivate func merged(with other: ArraySlice<HubKey>) -> [HubKey] {
+        if other.isEmpty { return self }
+        if isEmpty { return Array(other) }
+        var merged: [HubKey] = []
+        merged.reserveCapacity(count + other.count)
+        var (own, others) = (self[...], other)
+        while let first = own.first, let second = others.first {
+            if first <= second { own.removeFirst() }
+            if second <= first { others.removeFirst() }
+            merged.append(Swift.min(first, second))
+        }
+        return merged + own + others
+    }
+
     /// The place of the first of ascending keys that is not before one.
     fileprivate func firstIndex(atOrAfter key: HubKey) -> Int {
         var (low, high) = (0, count)

@@ -43,7 +43,9 @@ package protocol HubStorage: Sendable {
     /// It writes to the partitions that are named and to no other; it may read all. A storage that
     /// locks partitions takes them in ascending order.
     ///
-    /// Closures run one after another; several may share a commit. One that throws leaves no trace.
+    /// Closures that write to the same partition run one after another, and others may run beside them;
+    /// several may share a commit. What a closure reads of a partition that it did not name others may change
+    /// meanwhile. One that throws leaves no trace.
     /// It may run more than once, so it must not count or collect outside of itself. Whose turn it is
     /// depends on what the writes of each client cost.
     ///
@@ -61,11 +63,21 @@ package protocol HubStorage: Sendable {
     ///
     /// It may be called for nothing, and once for several changes.
     ///
-    /// - Parameter wake: Takes the place of the closure before it. It must not wait.
-    func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void)
+    /// - Parameters:
+    ///   - watching: The partitions of which it matters. Of others it may be silent.
+    ///   - wake: Takes the place of the closure before it. Neither may wait.
+    func wakeUp(
+        watching: @escaping @Sendable () -> [Partition],
+        _ wake: @escaping @Sendable (ChangedPartitions) -> Void)
+
+    /// Whether it would be told soon what others change.
+    var tellsOfOthers: Bool { get }
 
     /// How many keys and ranges were read that nobody told of, each of which took a round trip.
     var missCount: Int { get }
+
+    /// How many round trips reads and writes waited for.
+    var roundTripCount: Int { get }
 
     /// Has all fail that wait, and those that come: the hub ends.
     func refuseWork()
@@ -76,6 +88,10 @@ package protocol HubStorage: Sendable {
 
 extension HubStorage {
     package var missCount: Int { 0 }
+
+    package var roundTripCount: Int { 0 }
+
+    package var tellsOfOthers: Bool { true }
 
     /// As ``read(_:_:_:)``, for the hub itself.
     package func read<R: Sendable>(

@@ -260,7 +260,7 @@ struct HubAttackTests {
     }
 
     private static func rows(_ hub: MeteredHub, _ tables: HubKey.Table...) throws -> Int {
-        try hub.fixture.hub.storage.readNow { transaction in
+        try hub.fixture.hub.storage.readHere { transaction in
             try tables.reduce(0) { try $0 + transaction.count($1) }
         }
     }
@@ -361,18 +361,16 @@ struct HubAttackTests {
         limits.privateDatabaseBytes = 10_000
         let hub = try await MeteredHub(limits)
         let targets = try await Self.upload(hub, 2)
-        func admit(_ target: String) -> HubRequest? {
+        func admit(_ target: String) async -> HubRequest? {
             let head = HubRequest(method: "POST", target: target)
-            guard
-                case .take(let request, _) = hub.fixture.hub.admissions.admissionAtOnce(
-                    of: head, length: 6_000)
+            guard case .take(let request, _) = await hub.fixture.admission(of: head, length: 6_000)
             else { return nil }
             return request
         }
-        let first = try #require(admit(targets[0]))
-        #expect(admit(targets[1]) == nil)
+        let first = try #require(await admit(targets[0]))
+        #expect(await admit(targets[1]) == nil)
         hub.fixture.hub.admissions.abandon(first)
-        #expect(admit(targets[1]) != nil)
+        #expect(await admit(targets[1]) != nil)
     }
 
     @Test func `the oldest of too many answers are forgotten`() async throws {
@@ -436,23 +434,23 @@ struct HubAttackTests {
     @Test func `a large body is read for those alone who may send it`() async throws {
         let hub = try await MeteredHub()
         let fixture = hub.fixture
-        func bytesMax(_ target: String, _ headers: [HubRequest.Header] = []) -> Int? {
+        func bytesMax(_ target: String, _ headers: [HubRequest.Header] = []) async -> Int? {
             let head = HubRequest(method: "POST", target: target, headers: headers)
-            guard
-                case .take(_, let place) = fixture.hub.admissions.admissionAtOnce(
-                    of: head, length: 10 << 20)
+            guard case .take(_, let place) = await fixture.admission(of: head, length: 10 << 20)
             else { return nil }
             return place.bytesMax
         }
         let limits = HubLimits()
         let call = fixture.target(.modifyRecords, as: fixture.ada)
-        #expect(bytesMax(call) == limits.bodyBytes)
-        #expect(bytesMax(fixture.target(.queryRecords, as: fixture.ada)) == limits.callBodyBytes)
-        #expect(bytesMax(fixture.target(.queryRecords, in: .public)) == limits.anonymousBodyBytes)
-        #expect(bytesMax(fixture.target(.queryRecords)) == nil)
-        #expect(bytesMax(call.replacing("ckAPIToken=", with: "ckAPIToken=x")) == nil)
-        #expect(bytesMax(call, [HubRequest.Header(WireHeader.keyID, "none")]) == nil)
-        #expect(bytesMax("/upload/1/none") == nil)
+        #expect(await bytesMax(call) == limits.bodyBytes)
+        #expect(
+            await bytesMax(fixture.target(.queryRecords, as: fixture.ada)) == limits.callBodyBytes)
+        #expect(
+            await bytesMax(fixture.target(.queryRecords, in: .public)) == limits.anonymousBodyBytes)
+        #expect(await bytesMax(fixture.target(.queryRecords)) == nil)
+        #expect(await bytesMax(call.replacing("ckAPIToken=", with: "ckAPIToken=x")) == nil)
+        #expect(await bytesMax(call, [HubRequest.Header(WireHeader.keyID, "none")]) == nil)
+        #expect(await bytesMax("/upload/1/none") == nil)
     }
 
     /// Has bytes sent by a thread of its own, and tells all that comes.

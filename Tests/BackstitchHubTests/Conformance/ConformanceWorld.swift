@@ -37,8 +37,8 @@ struct ConformanceWorld {
 
     let fixture: HubFixture
 
-    init() async throws {
-        fixture = try await HubFixture()
+    init(_ engine: StorageEngine) async throws {
+        fixture = try await HubFixture(storage: engine.storage())
         try await fixture.makeZones("Z", "Y")
     }
 

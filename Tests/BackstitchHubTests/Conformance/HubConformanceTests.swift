@@ -18,33 +18,39 @@ struct ConformanceCheck: Sendable, CustomTestStringConvertible {
 /// What the protocol says, checked on JSON alone.
 @Suite("The hub follows the protocol")
 struct HubConformanceTests {
-    @Test(arguments: ConformanceCheck.records)
-    func `records and their types`(check: ConformanceCheck) async throws {
-        try await check.run(ConformanceWorld())
+    private static let engines = StorageEngine.available.filter {
+        [.lmdb, .postgreSQL].contains($0)
     }
 
-    @Test(arguments: ConformanceCheck.references)
-    func `references`(check: ConformanceCheck) async throws {
-        try await check.run(ConformanceWorld())
+    @Test(arguments: ConformanceCheck.records, engines)
+    func `records and their types`(check: ConformanceCheck, engine: StorageEngine) async throws {
+        try await check.run(ConformanceWorld(engine))
     }
 
-    @Test(arguments: ConformanceCheck.feeds)
-    func `queries, feeds and zones`(check: ConformanceCheck) async throws {
-        try await check.run(ConformanceWorld())
+    @Test(arguments: ConformanceCheck.references, engines)
+    func `references`(check: ConformanceCheck, engine: StorageEngine) async throws {
+        try await check.run(ConformanceWorld(engine))
     }
 
-    @Test(arguments: ConformanceCheck.notifications)
-    func `subscriptions and notifications`(check: ConformanceCheck) async throws {
-        try await check.run(ConformanceWorld())
+    @Test(arguments: ConformanceCheck.feeds, engines)
+    func `queries, feeds and zones`(check: ConformanceCheck, engine: StorageEngine) async throws {
+        try await check.run(ConformanceWorld(engine))
     }
 
-    @Test(arguments: ConformanceCheck.assets)
-    func `files`(check: ConformanceCheck) async throws {
-        try await check.run(ConformanceWorld())
+    @Test(arguments: ConformanceCheck.notifications, engines)
+    func `subscriptions and notifications`(check: ConformanceCheck, engine: StorageEngine)
+        async throws
+    {
+        try await check.run(ConformanceWorld(engine))
     }
 
-    @Test(arguments: ConformanceCheck.http)
-    func `credentials and HTTP`(check: ConformanceCheck) async throws {
-        try await check.run(ConformanceWorld())
+    @Test(arguments: ConformanceCheck.assets, engines)
+    func `files`(check: ConformanceCheck, engine: StorageEngine) async throws {
+        try await check.run(ConformanceWorld(engine))
+    }
+
+    @Test(arguments: ConformanceCheck.http, engines)
+    func `credentials and HTTP`(check: ConformanceCheck, engine: StorageEngine) async throws {
+        try await check.run(ConformanceWorld(engine))
     }
 }

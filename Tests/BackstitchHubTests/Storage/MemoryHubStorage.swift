@@ -64,7 +64,10 @@ final class MemoryHubStorage: SnapshotStorage {
         }
     }
 
-    func wakeUp(_ wake: @escaping @Sendable (ChangedPartitions) -> Void) {
+    func wakeUp(
+        watching: @escaping @Sendable () -> [Partition],
+        _ wake: @escaping @Sendable (ChangedPartitions) -> Void
+    ) {
         shared.withLock { $0.wakers[number] = wake }
     }
 

@@ -9,49 +9,14 @@ import Threading
 
 /// What a hub's storage promises, whatever it is made of.
 @Suite("Storages of a hub") struct StorageConformanceTests {
-    enum Engine: CaseIterable {
-        case lmdb
-        case memory
-        case farMemory
-
-        /// Two storages with the same data, of which the second is closed first, and what has to be kept
-        /// for as long.
-        func pair() throws -> (any HubStorage, any HubStorage, keeping: AnyObject?) {
-            switch self {
-            case .lmdb:
-                let folder = TemporaryFolder()
-                let first = try LMDBHubStorage(at: folder.path)
-                return (first, try LMDBHubStorage(at: folder.path), folder)
-            case .memory, .farMemory:
-                let first = MemoryHubStorage(isFar: self == .farMemory)
-                return (first, MemoryHubStorage(sharing: first), nil)
-            }
-        }
-
-        func storage() throws -> any HubStorage {
-            switch self {
-            case .lmdb: try LMDBHubStorage.temporary()
-            case .memory: MemoryHubStorage()
-            case .farMemory: MemoryHubStorage(isFar: true)
-            }
-        }
-    }
-
-    private final class TemporaryFolder {
-        let path = FileManager.default.temporaryDirectory
-            .appendingPathComponent("storage-\(UUID().uuidString)").path
-
-        deinit { try? FileManager.default.removeItem(atPath: path) }
-    }
-
     private struct Refused: Error {}
 
     private static let partitions = StorageProgram.partitions
     /// A key of the first partition.
     private static let someKey = HubKey(partitions[0], behind: [0x01])
 
-    @Test(arguments: Engine.allCases)
-    func `random programs see what the rules say`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `random programs see what the rules say`(engine: StorageEngine) async throws {
         let seeds = ProcessInfo.processInfo.environment["STORAGE_SEEDS"].flatMap(UInt64.init) ?? 25
         for seed in 1...seeds {
             try await StorageProgram.checkOneByOne(seed: seed) { try engine.storage() }
@@ -59,9 +24,9 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: StorageEngine.available)
     func `writes at once happen one after the other, and those that fail leave no trace`(
-        engine: Engine
+        engine: StorageEngine
     ) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -86,8 +51,8 @@ import Threading
         #expect(try await storage.read { try $0.value(key) } == [UInt8(count)])
     }
 
-    @Test(arguments: Engine.allCases)
-    func `a reader keeps its snapshot while others write`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a reader keeps its snapshot while others write`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         let key = Self.someKey
@@ -114,8 +79,8 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
-    func `a storage that ends refuses what comes`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a storage that ends refuses what comes`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         storage.refuseWork()
@@ -127,9 +92,9 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: StorageEngine.available)
     func `a read is answered on a thread of the storage, also with a failure`(
-        engine: Engine
+        engine: StorageEngine
     ) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
@@ -147,16 +112,16 @@ import Threading
             #expect(fails ? (try? result.get()) == nil : try result.get() == [7])
         }
         let atHand = try storage.readAtHand(RequestWork()) { try $0.value(Self.someKey) }
-        #expect(atHand == (engine == .farMemory ? nil : [7]))
+        #expect(atHand == (engine.isFar ? nil : [7]))
         #expect(throws: Refused.self) {
             _ = try storage.readAtHand(RequestWork()) { _ in throw Refused() }
-            if engine == .farMemory { throw Refused() }
+            if engine.isFar { throw Refused() }
         }
     }
 
-    @Test(arguments: Engine.allCases)
+    @Test(arguments: StorageEngine.available)
     func `what others change is told, and what is written here is not`(
-        engine: Engine
+        engine: StorageEngine
     ) async throws {
         let (first, second, kept) = try engine.pair()
         defer {
@@ -165,7 +130,9 @@ import Threading
             withExtendedLifetime(kept) {}
         }
         let told = Locked((count: 0, partitions: Set<Partition>()))
-        first.wakeUp { changed in
+        first.wakeUp {
+            Self.partitions
+        } _: { changed in
             told.withLock { told in
                 told.count += 1
                 for partition in Self.partitions where changed.contains(partition) {
@@ -233,8 +200,8 @@ import Threading
         }
     }
 
-    @Test(arguments: Engine.allCases)
-    func `a partition is measured by itself`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a partition is measured by itself`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         try await Self.fill(storage)
@@ -245,9 +212,9 @@ import Threading
         #expect(sizes.map(\.bytes) == [100, 110, 0])
     }
 
-    @Test(arguments: Engine.allCases, Engine.allCases)
+    @Test(arguments: StorageEngine.available, StorageEngine.available)
     func `a partition is copied to another number bit by bit, here or elsewhere`(
-        engine: Engine, other: Engine
+        engine: StorageEngine, other: StorageEngine
     ) async throws {
         let (storage, elsewhere) = (try engine.storage(), try other.storage())
         defer {
@@ -283,8 +250,8 @@ import Threading
         #expect(try await Self.entries(storage, Self.partitions[0]).count == 10)
     }
 
-    @Test(arguments: Engine.allCases)
-    func `a partition is erased bit by bit, and no other`(engine: Engine) async throws {
+    @Test(arguments: StorageEngine.available)
+    func `a partition is erased bit by bit, and no other`(engine: StorageEngine) async throws {
         let storage = try engine.storage()
         defer { storage.close() }
         try await Self.fill(storage)

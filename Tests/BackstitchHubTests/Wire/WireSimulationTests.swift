@@ -1,5 +1,6 @@
 import BackstitchTesting
 import Foundation
+import PostgreSQLCluster
 import Testing
 
 @testable import BackstitchHubCore
@@ -15,6 +16,18 @@ import Testing
         }
         return first...last
     }()
+
+    @Test(.enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing"))
+    func `so it is with two hubs on one database`() async throws {
+        for seed in Self.seeds.prefix(12) {
+            let world = try await WireWorld(seed: seed, .postgreSQL)
+            do {
+                try await world.run(steps: 40)
+            } catch {
+                Issue.record("Seed \(seed): \(error)")
+            }
+        }
+    }
 
     @Test func `whatever the network does, nothing is lost and all agree`() async throws {
         var injected: [WireFault: Int] = [:]

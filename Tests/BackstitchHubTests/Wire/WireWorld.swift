@@ -48,12 +48,14 @@ final class WireWorld {
 
     private var generator: SeededGenerator
     private let fixture: HubFixture
+    private var otherHub: Hub?
     private let book: VersionBook
     private let clock = ManualClock()
     private let policy: ConflictPolicy
     private var devices: [Device] = []
 
-    init(seed: UInt64) async throws {
+    /// - Parameter engine: Of which two hubs share one if they can, and devices speak with the one or the other.
+    init(seed: UInt64, _ engine: StorageEngine = .chosen) async throws {
         generator = SeededGenerator(seed: seed)
         var limits = HubLimits()
         limits.operationsPerRequest = [200, 3, 1][Int(generator.next() % 3)]
@@ -62,10 +64,16 @@ final class WireWorld {
         policy = Self.policies[Int(generator.next() % UInt64(Self.policies.count))]
         let chance = [0.1, 0.3, 0.6][Int(generator.next() % 3)]
         let count = 2 + Int(generator.next() % 2)
-        fixture = try await HubFixture(limits: limits, seed: seed)
-        let direct = DirectClient(fixture.hub)
+        if StorageEngine.shareable.contains(engine) {
+            let (storage, other, _) = try engine.pair()
+            fixture = try await HubFixture(limits: limits, seed: seed, storage: storage)
+            otherHub = try await fixture.makeHub(over: other)
+        } else {
+            fixture = try await HubFixture(limits: limits, seed: seed, storage: engine.storage())
+        }
+        let clients = ([fixture.hub] + (otherHub.map { [$0] } ?? [])).map { DirectClient($0) }
         book = VersionBook(
-            try CloudKitRecordService(fixture.configuration(), client: direct), zone: Self.zone)
+            try CloudKitRecordService(fixture.configuration(), client: clients[0]), zone: Self.zone)
         for index in 0..<count {
             let name = "device \(index)"
             let book = book
@@ -73,7 +81,8 @@ final class WireWorld {
             let speeches = WireSpeech.allCases
             let speech = speeches[Int(generator.next() % UInt64(speeches.count))]
             let client = FaultyClient(
-                direct, clock: clock, seed: generator.next(), chance: chance, speech: speech
+                clients[index % clients.count], clock: clock, seed: generator.next(),
+                chance: chance, speech: speech
             ) { request in
                 guard request.url.contains("/records/modify") else { return }
                 // What can't be seen is found missing at the end.
@@ -90,7 +99,10 @@ final class WireWorld {
         }
     }
 
-    deinit { for device in devices { device.store.close() } }
+    deinit {
+        for device in devices { device.store.close() }
+        otherHub?.close()
+    }
 
     /// How often each fault happened.
     var injected: [WireFault: Int] {

@@ -42,6 +42,7 @@ extension Notifier {
 
     /// Tells devices that listen here of what others changed, some time after this returns.
     func wake(_ changed: ChangedPartitions) {
+        if changed.contains(.global) { authentications.forgetAll() }
         for access in feeds.databases(in: changed) {
             guard couriers.mayListen(realm: access.realm.number, user: access.ownerRecordName)
             else {

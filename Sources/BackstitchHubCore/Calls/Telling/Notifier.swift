@@ -10,6 +10,7 @@ struct Notifier: Sendable {
     let storage: any HubStorage
     let couriers: any CourierBoxes
     let feeds: ListenedFeeds
+    let authentications: AuthenticationCache
     let queue: NotificationQueue
     let metrics: HubMetrics
     let pool: WorkPool

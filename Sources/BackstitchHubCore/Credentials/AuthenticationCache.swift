@@ -1,0 +1,61 @@
+import Threading
+
+/// Whom credentials proved a moment ago, for storages that are a round trip away.
+///
+/// Only what counts is kept. Whoever takes credentials back has all forgotten; so it is when others
+/// changed what the whole hub shares.
+final class AuthenticationCache: Sendable {
+    /// For how long credentials count without another look, in milliseconds of the steady clock.
+    static let lifetimeMilliseconds: Int64 = 30_000
+    /// The most credentials that are remembered; then all are forgotten.
+    private static let entriesMax = 10_000
+
+    /// The credentials of a request, as the storage has them, and the database that it is about.
+    struct Key: Hashable, Sendable {
+        var realm: HubKey
+        var apiToken: HubKey
+        /// With the time at which it was issued and what proves that.
+        var webToken: WebToken?
+        var database: String?
+    }
+
+    struct Entry: Sendable {
+        var authentication: Authentication
+        var access: DatabaseAccess?
+    }
+
+    private struct State {
+        var entries: [Key: (entry: Entry, end: Int64)] = [:]
+        /// How often all was forgotten.
+        var generation = 0
+        var isOn = false
+    }
+
+    private let state = Locked(State())
+
+    /// What tells whether something was forgotten since.
+    var generation: Int { state.withLock { $0.generation } }
+
+    /// Begins to remember: from now on it is told what others change.
+    func begin() { state.withLock { $0.isOn = true } }
+
+    func entry(_ key: Key, now: Int64) -> Entry? {
+        state.withLock { state in state.entries[key].flatMap { $0.end > now ? $0.entry : nil } }
+    }
+
+    /// Keeps what was read, unless something was forgotten since before it was read.
+    func add(_ entry: Entry, for key: Key, readAt generation: Int, now: Int64) {
+        state.withLock { state in
+            guard state.isOn, state.generation == generation else { return }
+            if state.entries.count >= Self.entriesMax { state.entries = [:] }
+            state.entries[key] = (entry, now + Self.lifetimeMilliseconds)
+        }
+    }
+
+    func forgetAll() {
+        state.withLock { state in
+            state.entries = [:]
+            state.generation += 1
+        }
+    }
+}

@@ -1,0 +1,51 @@
+public import BackstitchHub
+import Foundation
+
+extension Hub {
+    /// Opens a hub whose records are in a PostgreSQL database, which other hubs may share.
+    ///
+    /// Connecting takes up to some seconds where the server is away.
+    ///
+    /// - Parameters:
+    ///   - database: Where it is; see ``migrate(_:)``.
+    ///   - folder: Where the files of records are, which is made if it does not exist. Hubs that share the
+    ///     database share this folder too.
+    /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
+    public convenience init(
+        storage database: PostgreSQLAddress, files folder: String,
+        configuration: HubConfiguration = HubConfiguration()
+    ) async throws {
+        guard !Hub.isHub(at: folder) else {
+            throw HubFailure(
+                "The folder '\(folder)' has a hub's records itself. Give another one for the files of "
+                    + "the hubs that share a database.")
+        }
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+        let storage = try PostgreSQLHubStorage(
+            database, clock: configuration.clock, limits: configuration.limits)
+        do {
+            try await self.init(
+                storage: storage,
+                files: FolderFiles(folder: folder + "/assets", of: folder, isShared: true),
+                configuration: configuration, machine: .system)
+        } catch {
+            storage.close()
+            throw error
+        }
+    }
+
+    /// Makes the tables of a hub in a database, or brings those of an older version to this one's.
+    ///
+    /// - Returns: Whether something was to be done.
+    /// - Throws: A failure whose message says what to do; nothing is changed then.
+    public static func migrate(_ database: PostgreSQLAddress) throws -> Bool {
+        try PostgreSQLHubStorage.migrate(database, clock: .system)
+    }
+
+    /// Whether a database has the tables of a hub that this version serves.
+    public static func isHub(in database: PostgreSQLAddress) throws -> Bool {
+        try PostgreSQLHubStorage.isThere(in: database)
+    }
+}

@@ -1,0 +1,144 @@
+import BackstitchHubCore
+import Threading
+
+/// Writes that wait, in a lane for each set of partitions: those of a lane share commits, and lanes are
+/// worked off side by side.
+///
+/// A lane has one thread at a time. Lanes whose partitions overlap are kept apart by the locks of the
+/// database, which each takes in ascending order.
+final class WriteLanes: @unchecked Sendable {  // All state is protected by the monitor.
+    typealias Lane = GroupCommit<LaneQueue>
+
+    /// The writes of a lane. Who asked for little is served first.
+    struct LaneQueue: JobQueue {
+        var waiting = FairQueue<any QueuedWrite>()
+
+        mutating func next() -> (any QueuedWrite)? { waiting.next()?.job }
+    }
+
+    private let threadsMax: Int
+    private let commit: @Sendable (Lane, Partitions, any QueuedWrite) -> Void
+    private let monitor = Monitor()
+    private var lanes: [Partitions: Lane] = [:]
+    /// Lanes with writes on which no thread works, in the order in which they came.
+    private var ready: [Partitions] = []
+    private var threads = 0
+    private var idle = 0
+    private var isStopped = false
+
+    /// - Parameter commit: Commits a write of a lane, and those that it takes besides.
+    init(
+        threads: Int, commit: @escaping @Sendable (Lane, Partitions, any QueuedWrite) -> Void
+    ) {
+        (threadsMax, self.commit) = (threads, commit)
+    }
+
+    /// Adds a write; false if the lanes were stopped.
+    func add(_ write: any QueuedWrite, to partitions: Partitions) -> Bool {
+        monitor.inside {
+            guard !isStopped else { return false }
+            let lane = lanes[partitions] ?? GroupCommit(LaneQueue())
+            lane.withQueue { $0.waiting.add(write, of: write.work.client) }
+            if lanes.updateValue(lane, forKey: partitions) == nil {
+                ready.append(partitions)
+                if idle > 0 {
+                    monitor.signal()
+                } else if threads < threadsMax {
+                    threads += 1
+                    SystemThread.detach { [self] in serve() }
+                }
+            }
+            return true
+        }
+    }
+
+    private func serve() {
+        monitor.enter()
+        while true {
+            guard !ready.isEmpty else {
+                if isStopped { break }
+                idle += 1
+                monitor.wait()
+                idle -= 1
+                continue
+            }
+            let partitions = ready.removeFirst()
+            guard let lane = lanes[partitions] else { continue }
+            if let write = lane.withQueue({ $0.next() }) {
+                monitor.leave()
+                commit(lane, partitions, write)
+                monitor.enter()
+                // The next lane has its turn, and then this one.
+                ready.append(partitions)
+                if ready.count > 1, idle > 0 { monitor.signal() }
+            } else {
+                lanes[partitions] = nil
+            }
+        }
+        threads -= 1
+        monitor.broadcast()
+        monitor.leave()
+    }
+
+    /// Takes no more writes, and returns those that wait.
+    func stop() -> [any QueuedWrite] {
+        monitor.inside {
+            isStopped = true
+            monitor.broadcast()
+            return lanes.values.flatMap { $0.withQueue { $0.waiting.removeAll() } }
+        }
+    }
+
+    /// Waits until no thread works any more.
+    func waitForEnd() {
+        monitor.inside {
+            while threads > 0 { monitor.wait() }
+        }
+    }
+}
+
+/// A write that waits for its commit.
+protocol QueuedWrite: AnyObject, Sendable {
+    /// The request that it is of.
+    var work: RequestWork { get }
+    /// What it reads, as far as that is known before.
+    var expected: [KeyQuery] { get }
+    /// Runs it.
+    func run(_ transaction: BufferedTransaction) throws
+    /// Answers its caller: with a failure, or with what the last run gave.
+    func finish(_ error: (any Error)?)
+}
+
+/// Invariant: once it waits, one thread at a time runs and answers it, so that nothing else touches the
+/// result.
+final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {
+    let work: RequestWork
+    private let queries: @Sendable () -> [KeyQuery]
+    private let body: @Sendable (any HubWriting) throws -> R
+    private let continuation: CheckedContinuation<R, any Error>
+    private var result: R?
+
+    init(
+        _ work: RequestWork, expecting queries: @escaping @Sendable () -> [KeyQuery],
+        _ body: @escaping @Sendable (any HubWriting) throws -> R,
+        _ continuation: CheckedContinuation<R, any Error>
+    ) {
+        (self.work, self.queries, self.body) = (work, queries, body)
+        self.continuation = continuation
+    }
+
+    var expected: [KeyQuery] { queries() }
+
+    func run(_ transaction: BufferedTransaction) throws {
+        // It waited; from here on it has its bound by what it may do, and not by a clock.
+        try work.check()
+        work.unlimit()
+        result = try transaction.run(for: work, body)
+    }
+
+    func finish(_ error: (any Error)?) {
+        if let error { return continuation.resume(throwing: error) }
+        guard let result else { preconditionFailure("A write ended before it ran.") }
+        continuation.resume(returning: result)
+    }
+}

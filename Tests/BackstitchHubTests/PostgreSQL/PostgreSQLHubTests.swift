@@ -1,0 +1,170 @@
+import BackstitchHub
+import CloudKitWire
+import Foundation
+import PostgreSQLCluster
+import Testing
+
+@testable import BackstitchHubCore
+@testable import BackstitchHubPostgreSQL
+
+/// Hubs that share a database.
+@Suite(
+    "Hubs on PostgreSQL",
+    .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
+struct PostgreSQLHubTests {
+    private let schema: TemporarySchema
+    private let storage: PostgreSQLHubStorage
+    private let fixture: HubFixture
+
+    init() async throws {
+        schema = try TemporarySchema()
+        storage = try schema.storage()
+        fixture = try await HubFixture(storage: storage)
+        try await fixture.makeZones("z")
+    }
+
+    /// Another hub with the same data, which its maker closes.
+    private func makeOther() async throws -> Hub {
+        try await fixture.makeHub(over: schema.storage())
+    }
+
+    private func head(_ endpoint: Endpoint, _ headers: [HubRequest.Header] = []) -> HubRequest {
+        HubRequest(
+            method: "POST", target: fixture.target(endpoint, as: fixture.ada), headers: headers)
+    }
+
+    /// The reply to a request whose head was admitted, and the round trips for the one and the other.
+    private func send(
+        _ endpoint: Endpoint, _ body: String, headers: [HubRequest.Header] = [], to hub: Hub? = nil
+    ) async -> (status: Int, body: [UInt8], admission: Int, request: Int) {
+        let hub = hub ?? fixture.hub
+        let head = head(endpoint, headers)
+        let start = storage.roundTripCount
+        let atOnce = hub.admissions.admissionAtOnce(of: head, length: body.utf8.count)
+        let admission =
+            if let atOnce { atOnce } else {
+                await hub.admissions.admission(of: head, length: body.utf8.count)
+            }
+        guard case .take(var request, _) = admission else { return (0, [], 0, 0) }
+        let middle = storage.roundTripCount
+        request.body = .bytes(Array(body.utf8))
+        let reply = await hub.respond(to: request)
+        guard case .bytes(let bytes) = reply.body else { return (reply.status, [], 0, 0) }
+        return (reply.status, bytes, middle - start, storage.roundTripCount - middle)
+    }
+
+    private static func saves(_ count: Int, _ kind: String = "forceUpdate") -> String {
+        let operations = (0..<count).map {
+            #"{"operationType":"\#(kind)","record":\#(MeteredHub.record("r\($0)"))}"#
+        }
+        return "{\(MeteredHub.zoneID),\"operations\":[\(operations.joined(separator: ","))]}"
+    }
+
+    /// The headers of a request whose answer is kept.
+    private static func named(_ name: String) -> [HubRequest.Header] {
+        [
+            HubRequest.Header(WireHeader.requestID, name),
+            HubRequest.Header(
+                WireHeader.extensions, WireExtension.header(WireExtension.allCases)),
+        ]
+    }
+
+    private func waitUntil(_ isTrue: () async throws -> Bool) async throws {
+        for _ in 0..<3_000 {
+            if try await isTrue() { return }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        Issue.record("It did not come to pass.")
+    }
+
+    @Test func `common requests take as many round trips as they should`() async throws {
+        try fixture.hub.beginServing()
+        try await waitUntil { storage.tellsOfOthers }
+        // Where the zone is, and whom the credentials prove, has to be looked up once.
+        _ = await send(.modifyRecords, Self.saves(1))
+        // The first look at what others did may have come between.
+        try await waitUntil { await send(.currentUser, "{}").admission == 0 }
+        let misses = storage.missCount
+        for count in [1, 200] {
+            let named = Self.named("name \(count)")
+            _ = await send(.lookupRecords, "{\(MeteredHub.zoneID),\"records\":[]}")
+            let modify = await send(.modifyRecords, Self.saves(count), headers: named)
+            #expect(modify.status == 200 && modify.admission == 0 && modify.request == 2)
+            let again = await send(.modifyRecords, Self.saves(count), headers: named)
+            #expect(again.body == modify.body && again.admission == 0 && again.request == 1)
+            for (endpoint, body) in [
+                (Endpoint.recordChanges, "{\(MeteredHub.zoneID)}"),
+                (.zoneChanges, "{\"zones\":[{\(MeteredHub.zoneID)}]}"), (.databaseChanges, "{}"),
+                (.listZones, "{}"),
+                (.lookupRecords, "{\(MeteredHub.zoneID),\"records\":[{\"recordName\":\"r0\"}]}"),
+                (.queryRecords, "{\(MeteredHub.zoneID),\"query\":{\"recordType\":\"T\"}}"),
+            ] {
+                _ = await send(endpoint, body)
+                let cost = await send(endpoint, body)
+                #expect(cost.status == 200 && cost.request == 1, "\(endpoint)")
+                #expect(cost.admission == 0, "\(endpoint)")
+            }
+        }
+        #expect(storage.missCount == misses)
+    }
+
+    @Test func `a request that comes again at another hub gets its first answer`() async throws {
+        let other = try await makeOther()
+        defer { other.close() }
+        let named = Self.named("once")
+        let first = await send(.modifyRecords, Self.saves(3, "create"), headers: named)
+        let second = await send(.modifyRecords, Self.saves(3, "create"), headers: named, to: other)
+        #expect(first.status == 200 && second.status == 200 && first.body == second.body)
+        let feed = await send(.recordChanges, "{\(MeteredHub.zoneID)}", to: other)
+        let records = try JSONObject(body: feed.body).array("records")
+        #expect(records?.count == 3)
+    }
+
+    @Test func `a credential that another hub takes back is good no more`() async throws {
+        let other = try await makeOther()
+        defer { other.close() }
+        try fixture.hub.beginServing()
+        try await waitUntil { storage.tellsOfOthers }
+        try await waitUntil {
+            _ = await send(.currentUser, "{}")
+            return await send(.currentUser, "{}").admission == 0
+        }
+        #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
+        try await waitUntil { await send(.currentUser, "{}").status == 401 }
+    }
+
+    @Test func `a hub that does not hear of others looks at credentials each time`() async throws {
+        // It does not listen. Whose the database is takes another round trip.
+        for _ in 0..<3 { #expect(await send(.currentUser, "{}").admission == 2) }
+        try fixture.hub.beginServing()
+        try await waitUntil { storage.tellsOfOthers }
+        try await waitUntil { await send(.currentUser, "{}").admission == 0 }
+        try schema.endSessions()
+        let other = try await makeOther()
+        defer { other.close() }
+        #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
+        try await waitUntil { await send(.currentUser, "{}").status == 401 }
+    }
+
+    @Test func `a database that is away is no failure of the request`() async throws {
+        let cluster = try PostgreSQLCluster()
+        let storage = try TemporarySchema(in: cluster).storage()
+        let fixture = try await HubFixture(storage: storage)
+        try await fixture.makeZones("z")
+        for _ in 0..<2 {
+            cluster.kill()
+            let body = Array(Self.saves(1).utf8)
+            var status = 0
+            // Those that it is away for are told to come back, and the first one after that succeeds.
+            try await waitUntil {
+                status = await fixture.send(.modifyRecords, as: fixture.ada, body: body).status
+                #expect([200, 503].contains(status))
+                return status == 200
+            }
+        }
+        let ready = HubRequest(method: "GET", target: "/ready")
+        #expect(await fixture.hub.respond(to: ready).status == 200)
+        cluster.stop()
+        try await waitUntil { await fixture.hub.respond(to: ready).status == 503 }
+    }
+}

@@ -1,0 +1,291 @@
+import BackstitchHub
+import Foundation
+import PostgreSQLCluster
+import Testing
+import Threading
+
+@testable import BackstitchHubCore
+@testable import BackstitchHubPostgreSQL
+
+/// What a storage in a database does beside what all do.
+@Suite(
+    "A storage in PostgreSQL",
+    .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
+struct PostgreSQLStorageTests {
+    private struct Refused: Error {}
+
+    private static let partition = Partition(number: 1)
+
+    private static func key(_ number: UInt32, in partition: Partition = partition) -> HubKey {
+        HubKey(partition, .record).adding(number)
+    }
+
+    private static func rows(_ sql: String, _ connection: Connection) throws -> [[String]] {
+        let rows = try connection.roundTrip([Call(Statement(sql, sql: sql))])[0]
+        return (0..<rows.count).map { [rows.text($0, 0)] }
+    }
+
+    // MARK: Plans
+
+    @Test func `no statement sorts or reads a whole table, also before statistics are there`()
+        throws
+    {
+        let schema = try TemporarySchema()
+        let connection = try schema.connection()
+        let fill = """
+            INSERT INTO backstitch_entries (p, k, v)
+            SELECT p, int4send(n), int4send(n) FROM generate_series(1, 20) p, generate_series(1, 2000) n
+            """
+        _ = try connection.roundTrip([Call(Statement("fill", sql: fill))])
+        let statements =
+            EntryQuery.all + [
+                PartitionCommit.lock, PartitionCommit.remove, PartitionCommit.put,
+                CommitLookup.look,
+            ]
+        for statement in statements {
+            let types = statement.kinds.map(\.typeName).joined(separator: ", ")
+            let values = statement.kinds.map { "NULL::\($0.typeName)" }.joined(separator: ", ")
+            let head = statement.kinds.isEmpty ? "" : "(\(types))"
+            let tail = statement.kinds.isEmpty ? "" : "(\(values))"
+            let name = "planned_\(statement.name)"
+            _ = try connection.roundTrip([
+                Call(Statement("p_" + name, sql: "PREPARE \(name) \(head) AS \(statement.sql)"))
+            ])
+            let plan = try Self.rows("EXPLAIN EXECUTE \(name) \(tail)", connection)
+                .map { $0[0] }.joined(separator: "\n")
+            for step in ["Seq Scan", "Sort", "Bitmap", "Hash", "Merge", "Parallel"] {
+                #expect(!plan.contains(step), "\(statement.name):\n\(plan)")
+            }
+            if EntryQuery.all.contains(statement) || statement == PartitionCommit.remove {
+                #expect(
+                    plan.contains("Index Scan using backstitch_entries_pkey")
+                        || plan.contains("Index Scan Backward using backstitch_entries_pkey"),
+                    "\(statement.name):\n\(plan)")
+            }
+        }
+    }
+
+    // MARK: Round trips
+
+    @Test func `reads and writes take as many round trips as they say`() async throws {
+        let storage = try TemporarySchema().storage()
+        defer { storage.close() }
+        func cost(_ body: () async throws -> Void) async throws -> Int {
+            let before = storage.roundTripCount
+            try await body()
+            return storage.roundTripCount - before
+        }
+        let keys = (0..<200).map { Self.key($0) }
+        let told: @Sendable () -> [KeyQuery] = { keys.map { .key($0) } }
+        let write = try await cost {
+            try await storage.write(to: [Self.partition], expecting: told) { transaction in
+                for key in keys where try transaction.value(key) == nil {
+                    try transaction.put(key, [1])
+                }
+            }
+        }
+        #expect(write == 2)
+        let nothing = try await cost {
+            try await storage.write(to: [Self.partition], expecting: told) { transaction in
+                for key in keys where try transaction.value(key) == nil {
+                    try transaction.put(key, [1])
+                }
+            }
+        }
+        #expect(nothing == 1)
+        let read = try await cost {
+            try await storage.read { transaction in
+                transaction.expect { told() + [.first(300, of: HubKey(Self.partition, .record))] }
+                try transaction.scan(HubKey(Self.partition, .record), from: nil) { _, _ in true }
+            }
+        }
+        #expect(read == 1)
+        #expect(storage.missCount == 0)
+    }
+
+    @Test func `writes that wait for the same partition share commits`() async throws {
+        let schema = try TemporarySchema()
+        let storage = try schema.storage()
+        defer { storage.close() }
+        let (isHeld, mayGoOn) = (Locked(false), Locked(false))
+        async let first: Void = storage.write(to: [Self.partition]) { transaction in
+            isHeld.withLock { $0 = true }
+            while !mayGoOn.withLock({ $0 }) { usleep(1_000) }
+            try transaction.put(Self.key(0), [])
+        }
+        while !isHeld.withLock({ $0 }) { await Task.yield() }
+        let before = storage.roundTripCount
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...UInt32(40) {
+                group.addTask {
+                    let write: Void? = try? await storage.write(
+                        RequestWork(client: "\(number % 5)"), to: [Self.partition],
+                        expecting: { [.key(Self.key(number))] }
+                    ) { transaction in
+                        try transaction.put(Self.key(number), [])
+                        if number.isMultiple(of: 4) { throw Refused() }
+                    }
+                    #expect((write == nil) == number.isMultiple(of: 4))
+                }
+            }
+            // Others are not held up.
+            try await storage.write(to: [Partition(number: 2)]) {
+                try $0.put(Self.key(1, in: Partition(number: 2)), [])
+            }
+            try await Task.sleep(for: .milliseconds(200))
+            mayGoOn.withLock { $0 = true }
+            try await group.waitForAll()
+        }
+        try await first
+        // Two for the other partition, one or two for the first write's end, and two for all that waited.
+        #expect(storage.roundTripCount - before <= 8)
+        let left = try await storage.read { try $0.size(of: Self.partition).entries }
+        #expect(left == 31)
+    }
+
+    @Test func `a write that the server refuses does not fail those beside it`() async throws {
+        let storage = try TemporarySchema().storage()
+        defer { storage.close() }
+        let (isHeld, mayGoOn) = (Locked(false), Locked(false))
+        async let first: Void = storage.write(to: [Self.partition]) { transaction in
+            isHeld.withLock { $0 = true }
+            while !mayGoOn.withLock({ $0 }) { usleep(1_000) }
+            try transaction.put(Self.key(0), [])
+        }
+        while !isHeld.withLock({ $0 }) { await Task.yield() }
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...UInt32(9) {
+                group.addTask {
+                    // An index of PostgreSQL takes keys of some 2,700 bytes that can't be made shorter.
+                    var generator = SystemRandomNumberGenerator()
+                    let long = (0..<4_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
+                    let write: Void? = try? await storage.write(to: [Self.partition]) {
+                        let key = Self.key(number)
+                        try $0.put(number == 5 ? key.adding(long) : key, [])
+                    }
+                    #expect((write == nil) == (number == 5))
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(200))
+            mayGoOn.withLock { $0 = true }
+        }
+        try await first
+        #expect(try await storage.read { try $0.size(of: Self.partition).entries } == 9)
+    }
+
+    // MARK: Order
+
+    /// Writers are held between the lock and the commit while readers page through the feed.
+    @Test func `a reader that goes on where it was misses nothing that commits late`() async throws
+    {
+        let schema = try TemporarySchema()
+        let storages = [try schema.storage(), try schema.storage()]
+        defer { for storage in storages { storage.close() } }
+        let feed = HubKey(Self.partition, .feed)
+        let counter = HubKey(Self.partition, .zone)
+        let (writers, writes) = (6, 20)
+        @Sendable func position(_ transaction: any HubReading) throws -> UInt64 {
+            (try transaction.value(counter) ?? []).reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<writers {
+                let storage = storages[writer % 2]
+                group.addTask {
+                    for number in 0..<writes {
+                        try await storage.write(
+                            to: [Self.partition], expecting: { [.key(counter)] }
+                        ) { transaction in
+                            let next = try position(transaction) + 1
+                            usleep(UInt32((writer * 7 + number * 13) % 9) * 1_000)
+                            try transaction.put(
+                                counter, withUnsafeBytes(of: next.bigEndian) { Array($0) })
+                            try transaction.put(feed.adding(next), [UInt8(writer)])
+                        }
+                    }
+                }
+            }
+            for storage in storages {
+                group.addTask {
+                    var last: UInt64 = 0
+                    while last < UInt64(writers * writes) {
+                        let (from, before) = (feed.adding(last + 1), last)
+                        last = try await storage.read { transaction in
+                            var seen = before
+                            transaction.expect { [.first(7, of: feed, from: from)] }
+                            try transaction.scan(feed, from: from) { key, _ in
+                                let position = key.number(behind: feed)
+                                #expect(position == seen + 1)
+                                seen = position
+                                return seen < before + 7
+                            }
+                            return seen
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    // MARK: Tables
+
+    @Test func `a database without tables is refused with the command that makes them`() throws {
+        let schema = try TemporarySchema(migrated: false)
+        #expect(try !PostgreSQLHubStorage.isThere(in: schema.address))
+        do {
+            try schema.storage().close()
+            Issue.record("It was opened.")
+        } catch {
+            #expect("\(error)".contains("hub migrate --storage"), "\(error)")
+        }
+        #expect(try PostgreSQLHubStorage.migrate(schema.address, clock: .system))
+        #expect(try !PostgreSQLHubStorage.migrate(schema.address, clock: .system))
+        try schema.storage().close()
+        let connection = try schema.connection()
+        let later = "UPDATE backstitch_meta SET version = 2"
+        _ = try connection.roundTrip([Call(Statement("later", sql: later))])
+        do {
+            try schema.storage().close()
+            Issue.record("It was opened.")
+        } catch {
+            #expect("\(error)".contains("version 2"), "\(error)")
+        }
+        #expect(throws: (any Error).self) {
+            _ = try PostgreSQLHubStorage.migrate(schema.address, clock: .system)
+        }
+    }
+
+    @Test func `several may make the tables at once, and one of them does`() async throws {
+        let schema = try TemporarySchema(migrated: false)
+        let made = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try PostgreSQLHubStorage.migrate(schema.address, clock: .system)
+                }
+            }
+            return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(made == 1)
+        try schema.storage().close()
+    }
+
+    @Test func `a role that would lose what it commits commits safely all the same`() throws {
+        let schema = try TemporarySchema()
+        let address = try PostgreSQLAddress(
+            schema.address.text.replacing("options='", with: "options='-c synchronous_commit=off "))
+        let connection = try Connection(address, .standard)
+        #expect(try Self.rows("SHOW synchronous_commit", connection) == [["on"]])
+    }
+}
+
+extension Statement.Kind {
+    fileprivate var typeName: String {
+        switch self {
+        case .number: "bigint"
+        case .bytes: "bytea"
+        case .numbers: "bigint[]"
+        case .list: "bytea[]"
+        case .text: "text"
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import ChildProcess
+import Foundation
+package import Glibc
+import Synchronization
+
+/// A PostgreSQL server of the tests' own, in a temporary folder, that listens at a socket of that folder and
+/// nowhere else. It keeps what it commits, as one in service does.
+///
+/// A server that dies is started again, as by a service manager. It ends with the process of the tests,
+/// however that one ends.
+package final class PostgreSQLCluster: Sendable {
+    package struct Failure: Error {
+        package let message: String
+    }
+
+    /// Where the programs of the server are, the newest version's; nil if there are none.
+    private static let programs: String? = {
+        let root = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        return versions.compactMap { Int($0) }.sorted().reversed()
+            .map { "\(root)/\($0)/bin" }.first { access($0 + "/initdb", X_OK) == 0 }
+    }()
+
+    /// Whether there can be one; if not, says so where it can't be overlooked.
+    package static let isInstalled: Bool = {
+        if programs != nil { return true }
+        FileHandle.standardError.write(
+            Data(
+                """
+                SKIPPED on PostgreSQL, which is missing: install it with Tests/prepare.sh --all. Nothing \
+                of the hub on a database is tested.
+
+                """.utf8))
+        return false
+    }()
+
+    /// One that tests share which leave it running.
+    package static let shared = Result { try PostgreSQLCluster() }
+
+    /// The folder of its socket and its data.
+    package let folder: String
+    private let keeper: ChildProcess
+    private let hasStopped = Atomic(false)
+
+    /// The address of its one database, for its one role.
+    package var address: String { "host=\(folder) dbname=postgres user=postgres" }
+
+    /// Starts one.
+    package init() throws {
+        guard let programs = Self.programs else { throw Failure(message: "PostgreSQL is missing.") }
+        // A short path: that of a socket has up to 107 bytes.
+        folder = "/tmp/backstitch-pg-" + UUID().uuidString.prefix(8)
+        keeper = try ChildProcess([
+            "/bin/sh", "-c", Self.script, "keeper", folder, programs, "\(getpid())",
+        ])
+        for _ in 0..<1_200 {
+            if FileManager.default.fileExists(atPath: folder + "/ready") { return }
+            usleep(50_000)
+        }
+        let complaint = (try? String(contentsOfFile: folder + "/log", encoding: .utf8)) ?? ""
+        throw Failure(message: "The server did not start: \(complaint.suffix(2_000))")
+    }
+
+    deinit { stop() }
+
+    /// Ends the server for good.
+    package func stop() {
+        guard !hasStopped.exchange(true, ordering: .relaxed) else { return }
+        _ = FileManager.default.createFile(atPath: folder + "/stop", contents: nil)
+        _ = try? keeper.wait()
+    }
+
+    /// The process of the server, which has one more for each connection; nil while it is away.
+    package var process: pid_t? {
+        let text = try? String(contentsOfFile: folder + "/data/postmaster.pid", encoding: .utf8)
+        return text?.split(separator: "\n").first.flatMap { pid_t($0) }
+    }
+
+    /// Kills the server, as when its machine fails: it starts again and recovers.
+    package func kill() {
+        if let process { _ = Glibc.kill(process, SIGKILL) }
+    }
+
+    /// Kills the process of a session, after which the server ends all of them and recovers.
+    package func killSession() {
+        guard let server = process else { return }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        for process in names.compactMap({ pid_t($0) }) {
+            let folder = "/proc/\(process)"
+            let status = (try? String(contentsOfFile: folder + "/stat", encoding: .utf8)) ?? ""
+            let title = (try? String(contentsOfFile: folder + "/cmdline", encoding: .utf8)) ?? ""
+            let fields = status.split(separator: ")").last?.split(separator: " ") ?? []
+            if fields.count > 1, pid_t(fields[1]) == server, title.contains("postgres: postgres ") {
+                _ = Glibc.kill(process, SIGKILL)
+                return
+            }
+        }
+    }
+
+    /// Waits until the server takes connections.
+    package func wait() async throws {
+        guard let programs = Self.programs else { return }
+        for _ in 0..<600 {
+            let look = try ChildProcess([programs + "/pg_isready", "-q", "-h", folder])
+            if try look.wait() == .exit(code: 0) { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw Failure(message: "The server does not come back.")
+    }
+
+    /// What is run with the server's settings, until it is stopped or the tests have gone.
+    private static let script = """
+        folder=$1 programs=$2 tests=$3
+        mkdir -m 700 "$folder" || exit 1
+        as() { "$@"; }
+        if [ "$(id -u)" -eq 0 ]; then
+            chown postgres "$folder"
+            as() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+        fi
+        cd "$folder"
+        export LC_ALL=C
+        as "$programs/initdb" --no-sync -D "$folder/data" -U postgres --auth=trust -E UTF8 \\
+            --no-locale > "$folder/log" 2>&1 || exit 1
+        (
+            while [ ! -e "$folder/stop" ]; do
+                as "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= \\
+                    -c max_connections=1000 -c shared_buffers=64MB -c max_wal_size=256MB \\
+                    >> "$folder/log" 2>&1
+                sleep 0.1
+            done
+        ) &
+        keeper=$!
+        while kill -0 "$tests" 2> /dev/null && [ ! -e "$folder/stop" ]; do
+            if [ ! -e "$folder/ready" ] &&
+                as "$programs/pg_isready" -q -h "$folder" -d postgres; then
+                : > "$folder/ready"
+            fi
+            sleep 0.1
+        done
+        : > "$folder/stop"
+        as "$programs/pg_ctl" stop -D "$folder/data" -m immediate > /dev/null 2>&1
+        wait "$keeper"
+        rm -rf "$folder"
+        """
+}
