@@ -127,15 +127,20 @@ let package = Package(
                 "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
                 "BackstitchTesting", "LMDB", "Threading",
             ]),
+        .target(name: "Terminal", dependencies: ["Threading"]),
+        .target(
+            name: "BackstitchDemo",
+            dependencies: [
+                "Backstitch", "BackstitchCore", "BackstitchSync", "BackstitchTesting",
+                "CloudKitRecordService", "Terminal", "Threading",
+            ],
+            resources: [.embedInCode("countries.txt"), .embedInCode("subdivisions.txt")]),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchHub", "BackstitchRepair",
-                "BackstitchSimulation", "BackstitchTesting", "CMalloc", "CloudKitRecordService",
-                "LMDB", "Threading",
-            ],
-            resources: [
-                .embedInCode("Demo/countries.txt"), .embedInCode("Demo/subdivisions.txt"),
+                "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
+                "BackstitchRepair", "BackstitchSimulation", "BackstitchTesting", "CMalloc",
+                "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
         .testTarget(name: "TidyTests"),
         .testTarget(
@@ -218,9 +223,10 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchHub", "BackstitchHubCore",
-                "BackstitchSimulation", "BackstitchTesting", "BackstitchViews", "ChildProcess",
-                "CloudKitRecordService", "LMDB", "RawConnection", "Threading",
+                "BackstitchCLI", "Backstitch", "BackstitchDemo", "BackstitchHub",
+                "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
+                "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
+                "RawConnection", "Terminal", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]

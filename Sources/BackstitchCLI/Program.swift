@@ -1,4 +1,5 @@
 import Glibc
+import Terminal
 
 /// The `backstitch` program.
 @main

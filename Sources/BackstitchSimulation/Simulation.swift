@@ -14,7 +14,7 @@ import Threading
 ///   report, and none waits; what counts as known to the service was really there. See `LogAccount`;
 /// - all devices, a fresh one too, have the same records as the service, with the fields and types
 ///   that they don't know;
-/// - each value on the service was written by some device or by somebody else;
+/// - each value on the service was written by a device or another client;
 /// - no feed was read backwards;
 /// - the run ends;
 /// - parked records keep no others waiting, and, in some seeds, an engine that goes on by itself tries

@@ -74,7 +74,7 @@ package struct WirePath: Hashable, Sendable {
         self.init(parts: parts[1...].map { String($0) })
     }
 
-    /// Reads a path by the parts behind its slashes, as above.
+    /// Reads a path by the parts after its slashes, as above.
     package init?(parts: [String]) {
         guard parts.count >= 5, parts[1] == "1" else { return nil }
         let first: Int

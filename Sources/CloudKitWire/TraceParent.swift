@@ -7,7 +7,7 @@ package struct TraceParent: Hashable, Sendable {
     /// The span that the request was made in: 16 hexadecimal digits.
     package let span: String
 
-    /// Reads the header; nil if it is none. Of versions beyond 00, which may add more, what 00 has counts.
+    /// Reads the header; nil if the text is not one. Of versions beyond 00, which may add more, what 00 has counts.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count >= 4, Self.isHexadecimal(parts[0], 2), parts[0] != "ff",

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchTesting
 import Foundation
+import Terminal
 import Testing
 
 @Suite struct HistoryCommandTests {

@@ -1,6 +1,7 @@
 import ChildProcess
 import Foundation
 import Glibc
+import Terminal
 import Testing
 
 @testable import BackstitchCLI

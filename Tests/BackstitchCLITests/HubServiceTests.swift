@@ -4,6 +4,7 @@ import CloudKitRecordService
 import Foundation
 import Glibc
 import RawConnection
+import Terminal
 import Testing
 import Threading
 

@@ -3,6 +3,7 @@ import ChildProcess
 import CloudKitRecordService
 import Foundation
 import Glibc
+import Terminal
 
 @testable import BackstitchCLI
 

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchViews
 import Foundation
 import LMDB
+import Terminal
 import Testing
 
 @Suite struct StoreCommandTests {

@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 import Testing
 
 @testable import BackstitchCLI

@@ -1,6 +1,7 @@
 import Backstitch
 import Foundation
 import LMDB
+import Terminal
 import Testing
 
 @Suite struct TransferCommandTests {

@@ -109,7 +109,7 @@ import Testing
             let named = RecordQuery(entity: "Employee").where(.equal("age", .int64(7)))
             #expect(
                 try transaction.select(named, ["name", "age"]) == [[.string("n0"), .int64(7)]])
-            #expect(try transaction.fetch(named).map(\.key) == [Employee.ID("e1007").key])
+            #expect(try transaction.fetch(named).map(\.id.key) == [Employee.ID("e1007").key])
             #expect(try transaction.count(named) == 1)
         }
         let unknown = failure {

@@ -11,7 +11,9 @@ import Testing
     }
 
     @Test func `all checks pass one after the other on one service`() async {
-        #expect(await conformance(of: SimulatedRecordService()).run() == [])
+        let service = SimulatedRecordService()
+        #expect(await conformance(of: service).run() == [])
+        #expect(service.cloud.violations == [])
     }
 
     @Test func `a service that keeps things from its client conforms too`() async {
@@ -24,6 +26,7 @@ import Testing
         let service = SimulatedRecordService(limits: limits, options: options)
         let failures = await conformance(of: service).run()
         #expect(failures == [], "\(failures)")
+        #expect(service.cloud.violations == [])
     }
 
     @Test func `a service that loses writes does not conform`() async {

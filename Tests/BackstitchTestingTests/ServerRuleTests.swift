@@ -83,7 +83,7 @@ import Testing
 
     @Test func `a declared schema refuses what it does not know`() async throws {
         var options = SimulatedCloud.Options()
-        options.declaredSchema = ["Note": ["title": .string, "tags": .stringList]]
+        options.declaredSchema = ["Note": ["title": .value(.string), "tags": .list(.string)]]
         let fixture = try await Fixture(options: options)
         let results = try await fixture.modify([
             Fixture.creation("a", ["title": .string("x"), "tags": .list([.string("y")])]),

@@ -1,3 +1,5 @@
+import Terminal
+
 /// The arguments of a command, read by its syntax.
 struct Arguments: Equatable {
     /// The arguments without a name: all that the syntax needs, then those it allows.

@@ -1,3 +1,5 @@
+import Terminal
+
 /// What a command takes.
 struct Syntax: Sendable {
     /// An argument without a name; each has to be given.

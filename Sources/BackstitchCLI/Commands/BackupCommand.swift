@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 
 /// Copies a store.
 struct BackupCommand: Command {

@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Shortens a store's log.
 struct CompactCommand: Command {

@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Lists the conflict journal, or undoes one of its conflicts.
 struct ConflictsCommand: Command {

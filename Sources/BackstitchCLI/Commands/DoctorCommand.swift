@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchRepair
 import BackstitchHub
+import Terminal
 
 /// Says what is wrong with a store, and puts it in order.
 struct DoctorCommand: Command {

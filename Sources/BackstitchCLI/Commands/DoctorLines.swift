@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchRepair
+import Terminal
 
 /// The text of `doctor`.
 enum DoctorLines {

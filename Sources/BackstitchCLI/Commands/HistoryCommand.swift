@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Shows the history of one record.
 struct HistoryCommand: Command {
@@ -24,16 +25,15 @@ struct HistoryCommand: Command {
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let limit = try arguments.number(Self.limit, as: Int.self)
-        let key = RecordKey(RecordName(arguments.operands[2]))
-        let entity = arguments.operands[1]
+        let record = RecordID(entity: arguments.operands[1], name: arguments.operands[2])
         let store = try Store.open(existing: arguments.operands[0], checksPages: true)
         defer { store.close() }
-        let history = try store.history(of: key, entity: entity, limit: limit ?? .max)
+        let history = try store.history(of: record, limit: limit ?? .max)
         guard !history.isEmpty else {
             throw StoreError(
                 .notFound,
                 "The log has no operation of a record \(arguments.operands[2].printable) of "
-                    + "\(entity.printable). Names of UUIDs are in upper case.")
+                    + "\(record.entity.printable). Names of UUIDs are in upper case.")
         }
         for entry in history {
             if arguments.has(.json) {

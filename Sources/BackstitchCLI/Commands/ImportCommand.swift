@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Saves records from JSON Lines.
 struct ImportCommand: Command {

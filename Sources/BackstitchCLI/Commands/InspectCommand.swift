@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 
 /// Tells what a store holds.
 struct InspectCommand: Command {

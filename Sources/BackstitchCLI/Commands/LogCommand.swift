@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Shows operations of the log.
 struct LogCommand: Command {

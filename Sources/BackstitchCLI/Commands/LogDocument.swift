@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 
 /// The JSON of an operation. Its keys are documented in the help and never change their meaning.
 struct LogDocument: Encodable {

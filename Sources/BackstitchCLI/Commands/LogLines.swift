@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import Terminal
 
 /// An operation as text: a line, and one for each thing that it carries.
 enum LogLines {
@@ -27,7 +28,7 @@ enum LogLines {
         }
         if let reason = operation.parkReason { details.append(["reason", reason.printable]) }
         if let conflict = operation.conflict {
-            details.append(["conflict", "settled by \(conflict.policy)"])
+            details.append(["conflict", "settled by \(conflict.policyName)"])
         }
         return [title.joined(separator: "  ")] + Table.lines(details, indent: 10)
     }

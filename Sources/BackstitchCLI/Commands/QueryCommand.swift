@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import Terminal
 
 /// Answers a question to a store.
 struct QueryCommand: Command {

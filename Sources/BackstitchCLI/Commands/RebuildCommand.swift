@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Makes a store's tables anew.
 struct RebuildCommand: Command {

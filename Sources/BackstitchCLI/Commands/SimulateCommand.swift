@@ -1,6 +1,7 @@
 import BackstitchSimulation
 import BackstitchTesting
 import CMalloc
+import Terminal
 import Threading
 
 /// Runs seeded simulations of devices and a service.

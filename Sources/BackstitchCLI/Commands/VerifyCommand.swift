@@ -1,4 +1,5 @@
 import Backstitch
+import Terminal
 
 /// Checks a store.
 struct VerifyCommand: Command {

@@ -1,3 +1,5 @@
+import Terminal
+
 /// What the program can be told to do.
 ///
 /// To add one, write a type and list it in ``Program/commands``.

@@ -1,6 +1,7 @@
 import Backstitch
 import Foundation
 import Glibc
+import Terminal
 
 /// A file that an export is written to, new or to be continued.
 final class ExportFile {

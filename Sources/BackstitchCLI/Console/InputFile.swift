@@ -1,4 +1,5 @@
 import Glibc
+import Terminal
 
 /// A file, or standard input, that is read in parts.
 final class InputFile {

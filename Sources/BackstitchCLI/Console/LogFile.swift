@@ -1,4 +1,5 @@
 import Glibc
+import Terminal
 import Threading
 
 /// A file that lines are added to, each whole and at once; `-` is standard error.

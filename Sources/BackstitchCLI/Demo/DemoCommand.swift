@@ -1,6 +1,5 @@
-import Backstitch
-import Foundation
-import Glibc
+import BackstitchDemo
+import Terminal
 
 /// Shows the whole of Backstitch on real data.
 struct DemoCommand: Command {
@@ -40,30 +39,11 @@ struct DemoCommand: Command {
             console.output.line(line)
             console.output.flush()
         }
-        let reader = try read(arguments.text(Self.input), console)
-        let report: DemoReport
-        let failures: [String]
+        let demo = try Demo(input: arguments.text(Self.input), console, tell: tell)
         let folder = try DemoFolder(keep: arguments.text(Self.keep))
         defer { folder.remove() }
-        let hub =
-            arguments.has(Self.hub) ? try await HubProcess(folder: folder.path + "/hub") : nil
-        defer { hub?.stop() }
-        let input =
-            reader == nil
-            ? DemoInput.countries : DemoInput.packages(path: arguments.text(Self.input))
-        let cloud: any DemoCloud =
-            if let hub { HubDemoCloud(process: hub, input: input) } else { SimulatedDemoCloud() }
-        if let reader {
-            tell(Self.describe(reader, arguments.text(Self.input)))
-            (report, failures) = try await tellStory(
-                reader.index.data, cloud, folder, console, tell)
-        } else {
-            let data = CountryData.data
-            tell(
-                "There is no package index on this machine: the data is "
-                    + "\(data.count.grouped) countries and subdivisions of ISO 3166.")
-            (report, failures) = try await tellStory(data, cloud, folder, console, tell)
-        }
+        let device = arguments.has(Self.hub) ? DemoDeviceCommand.start : nil
+        let (report, failures) = try await demo.run(in: folder.path, device: device)
         let time = ContinuousClock().now - start
         tell("")
         tell("All of it took \(Double(Int(time / .milliseconds(100))) / 10) s.")
@@ -73,42 +53,5 @@ struct DemoCommand: Command {
             for failure in failures { console.complain("backstitch demo: " + failure.printable) }
         }
         return failures.isEmpty ? .success : .negative
-    }
-
-    private func tellStory<Record: DemoRecord>(
-        _ data: DemoData<Record>, _ cloud: any DemoCloud, _ folder: DemoFolder,
-        _ console: Console, _ tell: @escaping (String) -> Void
-    ) async throws -> (DemoReport, [String]) {
-        var story = try await DemoStory(
-            data, cloud: cloud, in: folder.path, console: console, tell: tell)
-        defer { story.end() }
-        try await story.run()
-        return (story.report, story.failures)
-    }
-
-    // MARK: The data
-
-    /// Reads the index that was asked for; nil if the machine has none.
-    private func read(_ path: String?, _ console: Console) throws -> IndexReader? {
-        let reader = try DemoInput.read(path, console) { problem in
-            console.complain(
-                "backstitch demo: line \(problem.line): \(problem.reason); the stanza is left out.")
-        }
-        if let reader, reader.malformed > IndexReader.reportsMax {
-            console.complain(
-                "backstitch demo: \((reader.malformed - IndexReader.reportsMax).grouped) more "
-                    + "stanzas are left out.")
-        }
-        return reader
-    }
-
-    private static func describe(_ reader: IndexReader, _ path: String?) -> String {
-        let source = path?.printable ?? "the package index of this machine"
-        var text =
-            "The data: \(reader.stanzas.counted("stanza")) of \(source) (\(reader.bytes.asBytes)), "
-            + "by name, version and architecture."
-        if reader.malformed > 0 { text += " \(reader.malformed.grouped) malformed, left out." }
-        if reader.index.repeats > 0 { text += " \(reader.index.repeats.grouped) repeated." }
-        return text
     }
 }

@@ -1,7 +1,6 @@
-import Backstitch
+import BackstitchDemo
 import CloudKitRecordService
-import Foundation
-import Glibc
+import Terminal
 
 /// A device of the demo in a process of its own: takes orders as lines of JSON, until there are no more.
 struct DemoDeviceCommand: Command {
@@ -18,66 +17,34 @@ struct DemoDeviceCommand: Command {
     let syntax = Syntax(
         operands: [.store], options: ServiceOptions.all + [author, input, countries])
 
-    /// The arguments of a device.
-    static func arguments(name: String, _ data: DemoInput) -> [String] {
-        let named = ["--" + author.name, name]
-        switch data {
-        case .packages(let path): return named + (path.map { ["--" + input.name, $0] } ?? [])
-        case .countries: return named + ["--" + countries.name]
-        }
+    /// What this program is started with to be a device that synchronises with a hub.
+    static func start(
+        name: String, store: String, _ data: DemoInput, _ hub: StartedHub
+    ) throws -> (arguments: [String], variables: [String: String]) {
+        let source =
+            switch data {
+            case .packages(let path): path.map { ["--" + input.name, $0] } ?? []
+            case .countries: ["--" + countries.name]
+            }
+        return (
+            [commandName, store, "--" + author.name, name] + source + [
+                "--url", hub.url, "--container", hub.container, "--environment", hub.environment,
+            ],
+            // So that no list of processes shows them.
+            [
+                ServiceOptions.apiTokenVariable: hub.apiToken,
+                ServiceOptions.webTokenVariable: try hub.webAuthToken,
+            ]
+        )
     }
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
-        if arguments.has(Self.countries) {
-            return try await serve(arguments, console, schema: CountryData.schema) {
-                CountryData.data
-            }
-        }
-        let path = arguments.text(Self.input)
-        return try await serve(arguments, console, schema: PackageIndex.schema) {
-            // What is wrong with the data was told before.
-            guard let reader = try DemoInput.read(path, console, report: { _ in }) else {
-                throw DemoFailure("The package index of this machine is gone.")
-            }
-            return reader.index.data
-        }
-    }
-
-    private func serve<Record: DemoRecord>(
-        _ arguments: Arguments, _ console: Console, schema: Schema,
-        data: @escaping () throws -> DemoData<Record>
-    ) async throws -> ExitCode {
-        let worker = try DemoWorker<Record>(
-            arguments.text(Self.author) ?? name, at: arguments.operands[0], schema: schema,
-            service: try ServiceOptions.service(arguments), data: data,
-            die: { store throws(ServiceError) in try Self.die(store, console) })
-        defer { worker.close() }
-        while let line = readLine() {
-            do {
-                let order = try JSON.value(DemoOrder.self, Array(line.utf8))
-                let answer = try await worker.perform(order) { done, total in
-                    Self.tell(.progress(done: done, total: total), console)
-                }
-                Self.tell(.answer(answer), console)
-            } catch {
-                Self.tell(.failure(Failure.describe(error)), console)
-            }
-        }
+        let device = DemoDeviceServer(
+            arguments.text(Self.author) ?? name, at: arguments.operands[0],
+            service: try ServiceOptions.service(arguments), console, describe: Failure.describe)
+        try await device.run(
+            arguments.has(Self.countries)
+                ? .countries : .packages(path: arguments.text(Self.input)))
         return .success
-    }
-
-    /// Tells what the device knows, and ends it as a power cut would: no code of it runs any more.
-    private static func die(_ store: Store, _ console: Console) throws(ServiceError) {
-        guard let counts = try? store.read({ try OutboxCounts($0.reader) }) else {
-            throw ServiceError(.network, reason: "the store can't be read")
-        }
-        tell(.answer(DemoAnswer(waiting: .init(counts))), console)
-        kill(getpid(), SIGKILL)
-    }
-
-    private static func tell(_ message: DemoMessage, _ console: Console) {
-        guard let line = try? JSON.line(message) else { return }
-        console.output.line(line)
-        console.output.flush()
     }
 }

@@ -1,5 +1,7 @@
+import BackstitchDemo
 import Foundation
 import Glibc
+import Terminal
 
 /// The folder with the stores of the demo.
 struct DemoFolder {

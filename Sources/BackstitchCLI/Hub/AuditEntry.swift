@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Terminal
 
 /// What the audit log has of what whoever runs a hub did. Names and secrets are not in it: users are
 /// known by their names in records.

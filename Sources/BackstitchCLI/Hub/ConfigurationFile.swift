@@ -1,3 +1,5 @@
+import Terminal
+
 /// A configuration file in INI form: lines `key = value` in sections.
 ///
 ///     # A comment fills its line.

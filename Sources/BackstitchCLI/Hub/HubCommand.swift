@@ -1,6 +1,7 @@
 import BackstitchHub
 import Foundation
 import Glibc
+import Terminal
 
 /// Serves records to devices, and manages who may use them.
 struct HubCommand: Command {

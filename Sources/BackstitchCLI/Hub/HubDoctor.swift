@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 
 /// What `doctor` says of a hub's folder.
 enum HubDoctor {

@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 
 /// Brings a hub's folder to the format that this program serves.
 enum HubMigrating {

@@ -2,6 +2,7 @@ import BackstitchHub
 import CMalloc
 import Foundation
 import Glibc
+import Terminal
 
 /// A hub that serves until it is told to end.
 struct HubService {

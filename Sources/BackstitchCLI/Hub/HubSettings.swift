@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 
 /// What the service of a hub is told, by the options of its command and by the keys of a file.
 struct HubSettings {

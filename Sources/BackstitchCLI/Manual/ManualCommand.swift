@@ -1,4 +1,5 @@
 import Foundation
+import Terminal
 
 /// Writes manual pages and completions for shells, for those who make packages.
 struct ManualCommand: Command {

@@ -1,4 +1,5 @@
 import Foundation
+import Terminal
 
 /// A piece of a condition's text.
 struct ConditionToken: Hashable {

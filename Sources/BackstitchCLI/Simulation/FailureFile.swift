@@ -1,6 +1,7 @@
 import BackstitchSimulation
 import BackstitchTesting
 import Glibc
+import Terminal
 import Threading
 
 /// The file that seeds are written to as soon as they fail, so that none is lost with the program or

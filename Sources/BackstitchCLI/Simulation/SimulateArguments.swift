@@ -1,6 +1,7 @@
 import BackstitchSimulation
 import BackstitchTesting
 import Foundation
+import Terminal
 
 /// What `backstitch simulate` is asked to run: seeds with options, or a script.
 struct SimulateArguments {

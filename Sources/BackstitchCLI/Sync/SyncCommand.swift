@@ -1,5 +1,6 @@
 import Backstitch
 import CloudKitRecordService
+import Terminal
 
 /// Synchronises a store with a service.
 struct SyncCommand: Command {

@@ -31,7 +31,7 @@ public struct ByteBuffer: ~Copyable {
         count = newCount
     }
 
-    /// Makes room for `more` bytes behind the end and returns where they start.
+    /// Makes room for `more` bytes after the end and returns where they start.
     @inlinable
     package mutating func extend(by more: Int) -> UnsafeMutableRawPointer {
         let needed = count + more

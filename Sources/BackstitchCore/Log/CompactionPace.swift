@@ -2,7 +2,7 @@
 ///
 /// Commits pay for compaction as they go: every operation that is appended earns the right to work
 /// through ``operationsPerOperation`` old ones. So the share of compaction is bounded, it needs no
-/// thread and no timer, and a store that nobody writes to does nothing.
+/// thread and no timer, and a store without writes does nothing.
 package struct CompactionPace: Equatable, Sendable {
     /// How far the log may be compacted, and how much of it there is.
     package struct Extent: Equatable, Sendable {

@@ -31,7 +31,7 @@ package struct ConflictReport: Equatable, Sendable {
     private static let copyBit: UInt8 = 1 << 4
 
     /// Appends the stored form: policy, a bit for each side that exists, then each side's packed
-    /// fields behind a 32-bit byte count, and the name of the copy behind an 8-bit one.
+    /// fields after a 32-bit byte count, and the name of the copy after an 8-bit one.
     package func append(to output: inout ByteBuffer) throws(FieldError) {
         let sides = [base, local, server, outcome]
         var present: UInt8 = 0

@@ -1,6 +1,6 @@
 /// What an operation's clock is: 48 bits of milliseconds since 1970 and 16 bits of counter.
 ///
-/// It ascends from one operation to the next, also where the wall clock was put back a little. It
+/// It ascends from one operation to the next, even if the wall clock was put back a little. It
 /// never is more than a minute ahead of the wall clock at the time of the save: a wall clock that was
 /// once far ahead must not date, and decide about, everything that is saved after it was put right.
 package enum LogicalClock {

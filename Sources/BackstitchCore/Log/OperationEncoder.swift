@@ -92,7 +92,7 @@ package enum OperationEncoder {
         output.append(little: checksum)
     }
 
-    /// Appends a text of at most 255 bytes behind its length; the callers have checked it.
+    /// Appends a text of at most 255 bytes after its length; the callers have checked it.
     private static func appendShort(_ text: String, to output: inout ByteBuffer) {
         let count = text.utf8.count
         precondition(count <= 255, "An author or change tag is too long.")

@@ -180,7 +180,7 @@ struct ByteScanner {
         return part.little(type, at: 0)
     }
 
-    /// Bytes behind a length byte.
+    /// Bytes after a length byte.
     mutating func short() throws(OperationDamage) -> UnsafeRawBufferPointer {
         let count = try take(1)
         return try take(Int(count[0]))

@@ -1,6 +1,6 @@
 /// Decides when free pages of a store's file go back to the file system, beside commits.
 ///
-/// A value that counts commits: it needs no thread and no timer, and a store that nobody writes to
+/// A value that counts commits: it needs no thread and no timer, and a store without writes
 /// does nothing. What is given back costs the file system work now, and again when it is used, so
 /// that only a file of which a good part is free is made smaller.
 package struct ReleasePace: Equatable, Sendable {
@@ -9,7 +9,7 @@ package struct ReleasePace: Equatable, Sendable {
         case nothing
         /// To look how much is free, and call ``found(freeBytes:allocatedBytes:)``.
         case look
-        /// To give pages below a number back, or from the end of the file on where it is nil, and
+        /// To give pages below a number back, or from the end of the file on if it is nil, and
         /// call ``released(next:isSupported:)``.
         case release(below: Int?)
     }

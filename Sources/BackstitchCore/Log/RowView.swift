@@ -55,7 +55,7 @@ package struct RowView {
     @usableFromInline let bodyStart: Int
     @usableFromInline let bodyEnd: Int
 
-    /// A view of a row, or nil if the bytes are none. The checksum is not compared.
+    /// A view of a row, or nil if the bytes are not a row. The checksum is not compared.
     @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedByteCount else { return nil }

@@ -261,7 +261,7 @@ package struct Merge: Sendable {
                 remote: .acknowledge(version: nil, through: states[match].sequence))
         }
         if let mine = local.fields, foreignFields(mine, base).isEmpty {
-            // Edits that were taken back are none.
+            // Edits that were taken back do not count.
             return MergePlan(
                 remote: .adopt(
                     version: nil, fields: nil, through: local.unsynced.last?.sequence ?? 0))

@@ -24,7 +24,7 @@ extension PositionKey {
             }
         }
 
-        /// How many digits follow a head; nil if it is none.
+        /// How many digits follow a head; nil if the byte is no head.
         static func count(ofHead head: UInt8) -> Int? {
             switch head {
             case ..<firstUpper: nil
@@ -33,7 +33,7 @@ extension PositionKey {
             }
         }
 
-        /// The next number; nil behind the last.
+        /// The next number; nil after the last.
         static func incremented(_ number: [UInt8]) -> [UInt8]? {
             var digits = Array(number.dropFirst())
             for index in digits.indices.reversed() {
@@ -65,7 +65,7 @@ extension PositionKey {
             [head] + Array(repeating: digit, count: count(ofHead: head) ?? 0)
         }
 
-        /// Digits behind a fraction and before another; nil is the end of the number. Whatever
+        /// Digits after a fraction and before another; nil is the end of the number. Whatever
         /// follows them is between the two as well.
         static func middle(_ low: [UInt8], _ high: [UInt8]?) -> [UInt8] {
             var result: [UInt8] = []

@@ -12,18 +12,18 @@ public enum PositionKey {
     /// How many digits the jitter has.
     static let jitterDigits = 4
 
-    /// A key that sorts behind one key and before another.
+    /// A key that sorts after one key and before another.
     ///
-    /// Between two equal keys there is none, and neither is a reason to fail: the result is behind
+    /// Between two equal keys there is none, and neither is a reason to fail: the result is after
     /// both then.
     ///
     /// - Parameters:
     ///   - lower: The key before the place; nil for the start of the list.
-    ///   - upper: The key behind the place; nil for the end of the list.
+    ///   - upper: The key after the place; nil for the end of the list.
     ///   - jitter: A random number, such as `.random(in: 0 ... .max)`; two devices that choose the
     ///     same place get the same key once in some 14 million times, and records with one key are
     ///     sorted by their names.
-    /// - Throws: ``PositionError`` if one of the keys is none, or they are in the wrong order.
+    /// - Throws: ``PositionError`` if one of the texts is no key, or they are in the wrong order.
     public static func between(
         _ lower: String?, _ upper: String?, jitter: UInt64
     ) throws(PositionError) -> String {
@@ -86,7 +86,7 @@ public enum PositionKey {
             if fraction.last == 0 || hasNoneBefore { throw .invalid(text) }
         }
 
-        /// The text, with digits behind it that depend on a number.
+        /// The text, with digits after it that depend on a number.
         func withJitter(_ jitter: UInt64) -> String {
             var rest = jitter
             var digits = number + fraction
@@ -105,7 +105,7 @@ public enum PositionKey {
 public enum PositionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
     case invalid(String)
-    /// The first key sorts behind the second.
+    /// The first key sorts after the second.
     case order(String, String)
 
     /// What is wrong, and what to do.

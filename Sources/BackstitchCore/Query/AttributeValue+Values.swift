@@ -1,7 +1,7 @@
 extension AttributeValue {
     /// The value that a `Value` stands for.
     ///
-    /// - Throws: `FieldError` if it is none of the type.
+    /// - Throws: `FieldError` if it is not of the type.
     package init(value: Value) throws {
         guard value != .null else {
             self = try Self.absent(at: -1)

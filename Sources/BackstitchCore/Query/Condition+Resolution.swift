@@ -84,7 +84,7 @@ extension AttributeType {
 }
 
 extension Value {
-    /// The value as an attribute of `type` has it; throws if it is none of that type.
+    /// The value as an attribute of `type` has it; throws if it is not of that type.
     fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> Value {
         guard let type else { return self }
         guard let value = converted(to: type) else {

@@ -1,7 +1,7 @@
 /// What a row must be like to belong to a query's answer, by attribute names.
 package indirect enum Condition: Hashable, Sendable {
     case constant(Bool)
-    /// Null equals null and nothing else; in the order of values it is neither before nor behind.
+    /// Null equals null and nothing else; in the order of values it is neither before nor after.
     case comparison(Operand, Comparison, Operand)
     case isNull(Operand)
     /// Whether the operand equals one of the values; null may be among them.
@@ -10,9 +10,9 @@ package indirect enum Condition: Hashable, Sendable {
     case contains(Operand, Operand)
     /// Whether the text of the first operand starts with that of the second, by characters.
     case prefix(Operand, Operand)
-    /// Whether all hold; those behind the first that does not are not looked at.
+    /// Whether all hold; those after the first that does not are not looked at.
     case all([Condition])
-    /// Whether one holds; those behind it are not looked at.
+    /// Whether one holds; those after it are not looked at.
     case any([Condition])
     case not(Condition)
     /// Whether the operand is true; null is not.

@@ -61,7 +61,7 @@ struct ConditionStep: BitwiseCopyable, Sendable {
     var outcomes: Outcomes = []
     var type = AttributeType.int64
     var field: UInt16 = 0
-    /// The step after this one if it holds, and where it does not; or how the run ends.
+    /// The step after this one if it holds, and the step if it does not; or how the run ends.
     var onTrue = Self.accept
     var onFalse = Self.reject
     /// The number to compare with, by its bits.

@@ -2,7 +2,7 @@ import Foundation
 
 /// A decimal that rows are compared with: by whole numbers if both have few digits.
 struct DecimalConstant: Sendable {
-    /// A number as a whole number and the count of its digits behind the point.
+    /// A number as a whole number and the count of its digits after the point.
     struct Scaled: Sendable {
         var number: Int64
         var scale: Int
@@ -32,7 +32,7 @@ struct DecimalConstant: Sendable {
             if isNegative { number = -number }
         }
 
-        /// The number with more digits behind the point; nil if it becomes too large.
+        /// The number with more digits after the point; nil if it becomes too large.
         @inline(__always)
         func number(scale wanted: Int) -> Int64? {
             var result = number

@@ -5,7 +5,7 @@
 package struct KeyRange: Hashable, Sendable {
     /// The first bytes that belong to the range.
     package var lower: [UInt8]
-    /// The first bytes behind the range; nil for the end of the index.
+    /// The first bytes after the range; nil for the end of the index.
     package var upper: [UInt8]?
     /// Whether each record in the range has a value as asked for. If not, look at its row.
     package var isExact: Bool

@@ -1,7 +1,7 @@
 import XXHash
 import Foundation
 
-/// Where the next page of a query's answer begins: behind the last record of the page before.
+/// Where the next page of a query's answer begins: after the last record of the page before.
 ///
 /// It may be kept, sent and used in another process or on a later day, with the same query. What it
 /// holds is no part of the interface; it is about as large as the values that the query sorts by.
@@ -36,7 +36,7 @@ public struct QueryCursor: Hashable, Sendable, Codable {
         return [UInt8](buffer.bytes)
     }
 
-    /// Reads the stored form; nil if the bytes are none of this version.
+    /// Reads the stored form; nil if the bytes are not a cursor of this version.
     package init?(bytes: [UInt8]) {
         let parsed: QueryCursor? = bytes.withUnsafeBytes { bytes in
             let end = bytes.count - 8

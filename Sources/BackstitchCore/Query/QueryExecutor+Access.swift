@@ -27,7 +27,7 @@ extension QueryExecutor {
         let entity = plan.entity.number
         let noBytes = UnsafeRawBufferPointer(start: nil, count: 0)
         let readsRows = needsBody || runner != nil
-        /// Reads the row behind a key if that is needed, and visits it if it matches.
+        /// Reads the row of a key if that is needed, and visits it if it matches.
         func match(
             _ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer
         ) throws -> Bool {

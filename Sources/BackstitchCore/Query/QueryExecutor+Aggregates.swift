@@ -2,7 +2,7 @@ extension QueryExecutor {
     /// Calculates aggregates over the answer of a query, in groups.
     ///
     /// - Parameter attributes: What the records of a group have in common; with none there is one
-    ///   group, also where no record matches.
+    ///   group, even if no record matches.
     /// - Returns: the groups in the order of their values.
     /// - Throws: ``QueryError`` for unknown attributes, sums of what is no number, minima and maxima
     ///   of what has no order, and sums that leave their type.
@@ -16,7 +16,7 @@ extension QueryExecutor {
             }
         }
         let keys = try attributes.map { try entity.attribute(named: $0) }
-        // Checked also where no row matches.
+        // Checked even if no row matches.
         let first = try aggregates.map { try Accumulator($0, in: entity) }
         var groups: [(key: [UInt8], values: [Value], accumulators: [Accumulator])] = []
         var positions: [[UInt8]: Int] = [:]
@@ -79,7 +79,7 @@ extension QueryExecutor {
         }
     }
 
-    /// The aggregates, where each is a number of records or one end of an index.
+    /// The aggregates, if each is a number of records or one end of an index.
     private static func shortcut<Source: RowSource & ~Copyable>(
         _ query: RecordQuery, _ aggregates: [RecordAggregate], in entity: EntityBinding,
         on source: borrowing Source

@@ -2,7 +2,7 @@ extension QueryExecutor {
     /// Visits the matches of an index in order, sorting those whose index value is the same.
     ///
     /// They have to be sorted if there are more steps, if the index is read backwards and so
-    /// gives them with descending record keys, and where the value was cut. A group is kept in
+    /// gives them with descending record keys, or if the value was cut. A group is kept in
     /// memory up to what offset and limit ask for.
     static func grouped<Source: RowSource & ~Copyable>(
         _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,

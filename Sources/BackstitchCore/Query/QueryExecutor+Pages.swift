@@ -5,7 +5,7 @@ extension QueryExecutor {
     ///   - cursor: Where the page begins; nil for the start of the answer.
     ///   - count: The most records of the page, at least one.
     ///   - visit: Gets the stored record key and the packed fields, valid only inside it.
-    /// - Returns: where the next page begins; nil behind the last record.
+    /// - Returns: where the next page begins; nil after the last record.
     /// - Throws: ``QueryError`` with code `foreignCursor` or `negativeCount`, or as ``run``.
     package static func page<Source: RowSource & ~Copyable>(
         of query: RecordQuery, in entity: EntityBinding, after cursor: QueryCursor?, count: Int,

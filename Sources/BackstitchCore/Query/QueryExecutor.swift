@@ -53,7 +53,7 @@ package enum QueryExecutor {
         var window = Window(offset: plan.offset, limit: plan.limit)
         switch plan.ordering {
         case .asRead:
-            // What the offset skips is not read where no condition asks for it.
+            // What the offset skips is not read unless a condition asks for it.
             let readsFirst = needsBody && plan.offset == 0
             try matches(plan, on: source, needsBody: readsFirst) { _, key, body in
                 try window.pass(key, body, visit)

@@ -44,7 +44,7 @@ package struct QueryPlan: Sendable {
     package let ordering: Ordering
     package private(set) var limit: Int?
     package private(set) var offset: Int
-    /// The place behind which the answer begins; nil for its start.
+    /// The place after which the answer begins; nil for its start.
     package private(set) var position: QueryPosition?
     /// The conditions that the access answers, for the explanation.
     let answered: [Condition]
@@ -123,7 +123,7 @@ package struct QueryPlan: Sendable {
         estimate = nil
     }
 
-    /// The plan for a part of the answer: behind a position, and at most `count` records.
+    /// The plan for a part of the answer: after a position, and at most `count` records.
     package func page(after position: QueryPosition?, offset: Int, limit: Int) -> QueryPlan {
         var plan = self
         plan.position = position
@@ -140,7 +140,7 @@ package struct QueryPlan: Sendable {
         }
     }
 
-    /// The steps up to the record key, behind which nothing is equal any more, each once.
+    /// The steps up to the record key, after which nothing is equal any more, each once.
     private static func steps(_ sorts: [SortStep], in entity: EntityBinding) throws -> [Step] {
         var result: [Step] = []
         var isComplete = false

@@ -61,7 +61,7 @@ extension QueryPlanner {
 }
 
 extension QueryPlan.Access {
-    /// The same as a source of keys; nil for what is none.
+    /// The same as a source of keys; nil if it has no keys.
     var keySource: KeySource? {
         switch self {
         case .nothing, .scan: nil

@@ -1,4 +1,4 @@
-/// A place between two records of an answer: behind one of them.
+/// A place between two records of an answer: after one of them.
 ///
 /// The order of an answer is total, so a place means the same whatever plan reads the answer, and
 /// whatever was written in between.
@@ -19,7 +19,7 @@ package struct QueryPosition: Hashable, Sendable {
         self.key = key
     }
 
-    /// The place behind a record of an answer.
+    /// The place after a record of an answer.
     ///
     /// - Throws: `FieldError` if a value's bounds are damaged.
     init(

@@ -8,47 +8,47 @@ public struct RecordCondition: Hashable, Sendable {
         self.condition = condition
     }
 
-    /// Holds where the attribute has the value; `.null` asks for records without one.
+    /// Holds if the attribute has the value; `.null` asks for records without one.
     public static func equal(_ attribute: String, _ value: Value) -> Self {
         Self(.comparison(.attribute(attribute), .equal, .constant(value)))
     }
 
-    /// Holds where the attribute has another value or none; with `.null`, where it has any.
+    /// Holds if the attribute has another value or none; with `.null`, if it has any.
     public static func notEqual(_ attribute: String, _ value: Value) -> Self {
         Self(.comparison(.attribute(attribute), .notEqual, .constant(value)))
     }
 
-    /// Holds where the attribute's value sorts before the given one.
+    /// Holds if the attribute's value sorts before the given one.
     public static func less(_ attribute: String, than value: Value) -> Self {
         Self(.comparison(.attribute(attribute), .less, .constant(value)))
     }
 
-    /// Holds where the attribute's value sorts before the given one or equals it.
+    /// Holds if the attribute's value sorts before the given one or equals it.
     public static func atMost(_ attribute: String, _ value: Value) -> Self {
         Self(.comparison(.attribute(attribute), .lessOrEqual, .constant(value)))
     }
 
-    /// Holds where the attribute's value sorts behind the given one.
+    /// Holds if the attribute's value sorts after the given one.
     public static func greater(_ attribute: String, than value: Value) -> Self {
         Self(.comparison(.attribute(attribute), .greater, .constant(value)))
     }
 
-    /// Holds where the attribute's value sorts behind the given one or equals it.
+    /// Holds if the attribute's value sorts after the given one or equals it.
     public static func atLeast(_ attribute: String, _ value: Value) -> Self {
         Self(.comparison(.attribute(attribute), .greaterOrEqual, .constant(value)))
     }
 
-    /// Holds where the attribute has one of the values.
+    /// Holds if the attribute has one of the values.
     public static func member(_ attribute: String, of values: [Value]) -> Self {
         Self(.membership(.attribute(attribute), values))
     }
 
-    /// Holds where the attribute's text contains another, by characters.
+    /// Holds if the attribute's text contains another, by characters.
     public static func contains(_ attribute: String, _ text: String) -> Self {
         Self(.contains(.attribute(attribute), .constant(.string(text))))
     }
 
-    /// Holds where the attribute's text starts with another, by characters.
+    /// Holds if the attribute's text starts with another, by characters.
     public static func starts(_ attribute: String, with text: String) -> Self {
         Self(.prefix(.attribute(attribute), .constant(.string(text))))
     }
@@ -68,7 +68,7 @@ public struct RecordCondition: Hashable, Sendable {
         Self(.any(conditions.map(\.condition)))
     }
 
-    /// Holds where the condition does not.
+    /// Holds if the condition does not.
     public static func not(_ condition: RecordCondition) -> Self {
         Self(.not(condition.condition))
     }

@@ -34,7 +34,7 @@ struct SortLeading {
         }
     }
 
-    /// The first eight bytes of a text, with zeros behind its end; nil unless they are plain ASCII.
+    /// The first eight bytes of a text, with zeros after its end; nil unless they are plain ASCII.
     @inline(__always)
     private static func start(of text: UnsafeRawBufferPointer) -> UInt64? {
         guard text.count < 8 else {

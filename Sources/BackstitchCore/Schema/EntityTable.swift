@@ -120,7 +120,7 @@ package final class CatalogSnapshot: Sendable {
     }
 
     /// A snapshot of a catalog that is another one's but for an entity, which may be new, and entities
-    /// behind its last one. What did not change is not looked at.
+    /// after its last one. What did not change is not looked at.
     package init(_ catalog: Catalog, after old: CatalogSnapshot, changedAt index: Int) {
         self.catalog = catalog
         var tables = old.tables

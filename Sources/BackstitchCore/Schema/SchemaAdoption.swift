@@ -99,7 +99,7 @@ package struct SchemaAdoption {
         let attributes = before.entities[index].attributes
         guard !attributes.contains(where: { $0.name == attribute.fieldName }) else { return nil }
         let names = [attribute.name, attribute.fieldName]
-        // A field that nobody knows, and a property that was stored under another one.
+        // A field that no declaration has, and a property that was stored under another one.
         let previous = attributes.first { known in
             known.isDeclared && known.schema.map { names.contains($0.name) } == true
         }

@@ -32,7 +32,7 @@ public enum ModificationResult: Hashable, Sendable {
 public enum LookupResult: Hashable, Sendable {
     /// The record as it stands.
     case found(ServiceRecord)
-    /// There is none of that name.
+    /// There is no record of that name.
     case notFound
     /// Not read.
     case failed(ServiceError)

@@ -47,6 +47,6 @@ public enum DatabaseScope: String, Hashable, Sendable, Codable {
     case `private`
     /// Zones of others that the user takes part in.
     case shared
-    /// The one zone that everybody reads.
+    /// The one zone that all users read.
     case `public`
 }

@@ -27,7 +27,7 @@ struct PushPass: Equatable, Sendable {
 
     /// The passes since the outbox was last advanced in.
     var passes = 0
-    /// Whether the pass begins behind records that wait for a later round.
+    /// Whether the pass begins after records that wait for a later round.
     var isBehindPostponed = false
     /// The records that wait for a later round.
     var postponed: Set<String> = []

@@ -14,9 +14,9 @@ package enum SyncAction: Equatable, Sendable {
     case sweep
     /// The service lost the zone: make everything unsynced and set up again.
     case forgetService
-    /// Stop exchanging until somebody decides.
+    /// Stop exchanging until the application decides.
     case suspend(ServiceError.Code)
-    /// Fold unsynced operations: the same run of the log as before, or the one behind it.
+    /// Fold unsynced operations: the same run of the log as before, or the one after it.
     case foldOutbox(continues: Bool)
     /// Read the service's version of some of the records that were missed, and merge them.
     case lookUpMissed(Range<Int>)
@@ -65,7 +65,7 @@ package enum RoundOutcome: Equatable, Sendable {
     case backOff(ServiceError)
     /// Nothing can be exchanged until something changes outside.
     case blocked(ServiceError)
-    /// Nothing is exchanged until somebody decides.
+    /// Nothing is exchanged until the application decides.
     case suspended(ServiceError.Code)
 }
 

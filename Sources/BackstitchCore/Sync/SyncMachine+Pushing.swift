@@ -50,7 +50,7 @@ extension SyncMachine {
         return .raiseFloor
     }
 
-    /// The floor was raised: the next pass begins behind what was folded.
+    /// The floor was raised: the next pass begins after what was folded.
     mutating func raisedFloor() -> SyncAction {
         if !push.isComplete { push.passes = 0 }
         return endPass()

@@ -111,7 +111,7 @@ extension SyncMachine {
 
     /// Decides about an item that refers to what is not there, or deletes what others refer to.
     ///
-    /// It is sent again behind what it may wait for, and waits for a later pass or round if that
+    /// It is sent again after what it may wait for, and waits for a later pass or round if that
     /// was not settled; if nothing is left to wait for, it is parked.
     private mutating func decide(
         _ index: Int, refusedForReference error: ServiceError, _ decisions: inout [ItemDecision]

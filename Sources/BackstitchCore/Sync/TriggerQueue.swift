@@ -22,12 +22,15 @@ package struct TriggerQueue: Equatable, Sendable {
         }
     }
 
+    private struct Round: Equatable {
+        var later: SyncTrigger?
+    }
+
     private let debounceMilliseconds: Int64
     private let pollMilliseconds: Int64?
     private var entry: Entry?
-    /// The strongest of the triggers that came during the running round.
-    private var later: SyncTrigger?
-    private var isRunning = false
+    /// The round that runs, with the strongest of the triggers that came during it.
+    private var running: Round?
     /// Whether anything is known that keeps the service out of reach.
     package private(set) var isReachable = true
     /// Before when nothing begins by itself.
@@ -44,12 +47,12 @@ package struct TriggerQueue: Equatable, Sendable {
     }
 
     /// The next round; nil if none is to begin, or none can.
-    package var next: Entry? { isReachable && !isRunning ? entry : nil }
+    package var next: Entry? { isReachable && running == nil ? entry : nil }
 
     /// Takes a trigger.
     package mutating func add(_ trigger: SyncTrigger, nowMilliseconds now: Int64) {
-        if isRunning {
-            later = later?.stronger(trigger) ?? trigger
+        if let round = running {
+            running?.later = round.later?.stronger(trigger) ?? trigger
             return
         }
         let due = now + (trigger.waitsForMore ? debounceMilliseconds : 0)
@@ -69,20 +72,17 @@ package struct TriggerQueue: Equatable, Sendable {
 
     /// A round begins; it covers all triggers so far.
     package mutating func began() {
-        isRunning = true
+        running = Round()
         entry = nil
-        later = nil
     }
 
-    /// The round ended; what came during it is due as though it came now.
+    /// The round ended; triggers that came during it count from now.
     ///
     /// - Parameter polls: Whether the next round begins by itself after some time.
     package mutating func ended(nowMilliseconds now: Int64, polls: Bool) {
-        isRunning = false
-        if let later {
-            self.later = nil
-            add(later, nowMilliseconds: now)
-        }
+        let later = running?.later
+        running = nil
+        if let later { add(later, nowMilliseconds: now) }
         if polls, let pollMilliseconds {
             add(
                 .timer,

@@ -12,7 +12,7 @@ public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
 
     /// `data`.
     public static var attributeType: AttributeType { .data }
-    /// Reads stored JSON; throws if it is none of the type.
+    /// Reads stored JSON; throws if it is not of the type.
     public init(field: FieldValue) throws {
         let bytes = try field.data()
         do {

@@ -5,7 +5,7 @@
 public struct FieldReader: ~Copyable {
     @usableFromInline let fields: PackedFields
     @usableFromInline let layout: FieldLayout
-    /// The position in the row behind the field that was read last, and where its value begins.
+    /// The position in the row after the field that was read last, and where its value begins.
     @usableFromInline var next = 0
     @usableFromInline var nextStart = 0
     /// The position of the attribute that was read last.

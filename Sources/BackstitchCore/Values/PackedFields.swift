@@ -5,7 +5,7 @@
 /// | 1 | width of offsets: 0 is 16 bits, 1 is 32 bits |
 /// | 1 | zero |
 /// | 2 | number of fields, little-endian |
-/// | 4 or 6 each | field id (16 bits) and the end of its value (16 or 32 bits) behind the directory |
+/// | 4 or 6 each | field id (16 bits) and the end of its value (16 or 32 bits) after the directory |
 /// | rest | values: a tag byte (`FieldTag`), then the payload |
 ///
 /// Fields ascend by id. The view does not own the bytes: it is valid as long as they are.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a value is none that an attribute can have.
+/// Why an attribute can not have a value.
 package struct ValueMisfit: Error, Hashable, Sendable {
     package let reason: String
 }

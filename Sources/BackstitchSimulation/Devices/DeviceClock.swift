@@ -26,7 +26,7 @@ final class DeviceClock: SyncClock {
     }
 
     /// Whether the device's engine goes on by itself, so that it has to wait for the common time.
-    /// Otherwise nobody sleeps: the driver asks for every round.
+    /// Otherwise a sleep ends at once: the driver asks for every round.
     func setDriven(_ isDriven: Bool) { state.withLock { $0.isDriven = isDriven } }
 
     func sleep(milliseconds: Int64) async throws {

@@ -8,7 +8,7 @@ import Threading
 /// After a crash every call fails and none arrives. It watches that feeds are read forwards only, and
 /// can keep a request under way.
 final class DeviceConnection: RecordService {
-    /// Something that happens in the next request but so many.
+    /// Something that happens after a number of further requests.
     private struct Planned<What> {
         var requests: Int
         let what: What

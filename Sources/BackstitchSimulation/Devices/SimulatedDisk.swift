@@ -15,7 +15,7 @@ final class SimulatedDisk: Sendable {
     /// Whether the disk is full, or about to be.
     var isFilling: Bool { state.withLock { $0.commitsLeft != nil } }
 
-    /// Lets so many commits through, and none behind them.
+    /// Lets a number of commits through, and none after them.
     func fill(after commits: Int) {
         state.withLock { $0 = State(commitsLeft: commits) }
     }

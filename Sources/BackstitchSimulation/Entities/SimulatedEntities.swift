@@ -57,7 +57,7 @@ import Foundation
     @Relationship(onDelete: .nullify) var next: SimulatedBadge.ID?
 }
 
-/// What ends with its badge, and follows it where the badge becomes one with another.
+/// What ends with its badge, and follows it if the badge becomes one with another.
 @Entity struct SimulatedHolder {
     var id = ID()
     var label: String

@@ -8,7 +8,7 @@ public struct FreshSeeds: Sequence, Hashable, Sendable {
     /// How many seeds there are.
     public let count: Int
 
-    /// So many seeds that follow from a number.
+    /// Seeds that follow from a number.
     public init(from start: UInt64, count: Int) {
         self.start = start
         self.count = Swift.max(0, count)

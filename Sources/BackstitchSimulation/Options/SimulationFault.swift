@@ -16,15 +16,15 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case editDuringRequest
     /// Another device exchanges while a request is in flight.
     case syncDuringRequest
-    /// Somebody else edits on the service.
+    /// Another client edits on the service.
     case foreignEdit
-    /// Somebody else edits on the service while a request is in flight.
+    /// Another client edits on the service while a request is in flight.
     case foreignEditDuringRequest
     /// A device's clock jumps, forwards or backwards.
     case clockJump
     /// A device saves while its clock is years ahead, and the clock is put right.
     case clockFarAhead
-    /// A device decides about conflicts otherwise than most.
+    /// A device has another conflict policy than most.
     case mixedPolicies
     /// A device does not exchange for a long time.
     case longOffline
@@ -65,6 +65,6 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case zoneRenamed
     /// A device's application takes its store to another zone.
     case zoneMove
-    /// Somebody else writes a value of a type that the devices do not know, or not yet.
+    /// Another client writes a value of a type that the devices do not know, or not yet.
     case unknownType
 }

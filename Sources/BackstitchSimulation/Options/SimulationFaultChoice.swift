@@ -7,7 +7,7 @@ public enum SimulationFaultChoice: Hashable, Sendable {
     /// These, and all of them.
     case only(connection: [FaultKind], events: [SimulationFault])
 
-    /// No fault, and nobody else on the service.
+    /// No fault, and no other client on the service.
     public static let none = SimulationFaultChoice.only(connection: [], events: [])
     /// Every kind of fault in every seed.
     public static let all = SimulationFaultChoice.only(

@@ -5,7 +5,7 @@ import BackstitchTesting
 public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     /// Some of everything.
     case `default`
-    /// Devices and somebody else edit and exchange; nothing goes wrong.
+    /// Devices and another client edit and exchange; nothing goes wrong.
     case quiet
     /// Few records, and many edits of the same.
     case conflicts

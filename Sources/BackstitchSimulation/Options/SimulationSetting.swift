@@ -102,9 +102,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     ) {
         guard generator.chance(mix.schemaChance), events.contains(.schemaChange) else { return }
         for index in devices.indices where generator.chance(0.5) { devices[index].schema = .old }
-        for index in devices.indices {
-            devices[index].schema = devices[devices.home(of: index)].schema
-        }
+        agree(on: \.schema)
     }
 
     private mutating func chooseSelections(
@@ -114,12 +112,10 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         for index in devices.indices {
             devices[index].selection = generator.pick(SimulatedSelection.allCases)
         }
-        for index in devices.indices {
-            devices[index].selection = devices[devices.home(of: index)].selection
-        }
+        agree(on: \.selection)
     }
 
-    /// Lets devices decide about conflicts each in its own way; processes on one store agree.
+    /// Lets devices decide about conflicts each in its own way.
     private mutating func choosePolicies(
         _ generator: inout SeededGenerator, _ mix: SimulationMix
     ) {
@@ -130,10 +126,16 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
                 devices[index].deletePolicy = generator.pick(DeletePolicy.allCases)
             }
         }
+        agree(on: \.policy)
+        agree(on: \.deletePolicy)
+    }
+
+    /// Gives all processes on a store what the device has whose own it is.
+    private mutating func agree<Choice>(
+        on choice: WritableKeyPath<SimulatedDeviceSetting, Choice>
+    ) {
         for index in devices.indices {
-            let home = devices.home(of: index)
-            devices[index].policy = devices[home].policy
-            devices[index].deletePolicy = devices[home].deletePolicy
+            devices[index][keyPath: choice] = devices[devices.home(of: index)][keyPath: choice]
         }
     }
 

@@ -12,17 +12,17 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case fetchAgain
     /// The device runs a sync round, unless it is offline.
     case exchange
-    /// The device ends in a transaction of its own, before the commit after so many.
+    /// The device ends in a transaction of its own, after a number of commits.
     case crashInEdit(afterCommits: Int)
-    /// The device ends in a sync round, before the commit after so many.
+    /// The device ends in a sync round, after a number of commits.
     case crashInExchange(afterCommits: Int)
-    /// The device's disk gets full after so many commits; it edits and exchanges meanwhile.
+    /// The device's disk gets full after a number of commits; it edits and exchanges meanwhile.
     case fillDisk(afterCommits: Int)
     /// The device closes its store and opens it again.
     case reopen
-    /// The device's clock is off by so much from now on.
+    /// The device's clock is off by a number of milliseconds from now on.
     case jumpClock(milliseconds: Int64)
-    /// The device does not exchange for so many steps.
+    /// The device does not exchange for a number of steps.
     case goOffline(steps: Int)
     /// The device's connection will meet a fault.
     case inject(InjectedFault)
@@ -32,7 +32,7 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case compact
     /// The device's store and log are checked.
     case check
-    /// Somebody else edits a record on the service.
+    /// Another client edits a record on the service.
     case foreignEdit
     /// Another client deletes the zone.
     case deleteZone
@@ -76,7 +76,7 @@ public struct EngineTrouble: Hashable, Sendable, Codable {
 
     /// What happens.
     public var kind: Kind
-    /// Which request of the round it happens in, from 0; if there is none, the round is as ever.
+    /// Which request of the round it happens in, from 0; if the round has fewer, nothing happens.
     public var request: Int
     /// Whether the service has done by then what the request asks for.
     public var isDone: Bool
@@ -95,6 +95,18 @@ public struct EngineTrouble: Hashable, Sendable, Codable {
         self.isDone = isDone
         self.replySteps = replySteps
         self.replyRequest = replyRequest
+    }
+}
+
+extension EngineTrouble.Kind {
+    var fault: SimulationFault {
+        switch self {
+        case .replace: .engineReplaced
+        case .double: .engineDoubled
+        case .move: .engineMoved
+        case .cancel: .cancelledSync
+        case .hang: .hangingService
+        }
     }
 }
 

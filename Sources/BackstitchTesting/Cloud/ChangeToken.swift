@@ -39,6 +39,17 @@ package struct ChangeToken: Hashable, Sendable {
         guard self.text == text else { return nil }
     }
 
+    /// Reads the token that a client goes on from, in the feed that this token begins.
+    ///
+    /// - Returns: nil if the token is of another feed or of another life of this one, or if the feed
+    ///   was not there yet or has forgotten what came since.
+    func continued(at text: String, floor: Int) -> ChangeToken? {
+        guard let sent = ChangeToken(text), sent.kind == kind, sent.epoch == epoch,
+            sent.owner == owner, sent.sequence <= origin, max(sent.origin, sent.sequence) >= floor
+        else { return nil }
+        return sent
+    }
+
     /// The token as clients carry it.
     var text: String {
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325

@@ -15,10 +15,9 @@ extension CloudState {
         var token = ChangeToken(
             .zone, epoch: epoch, owner: state.incarnation, origin: state.sequence, sequence: 0)
         if let text {
-            guard let sent = ChangeToken(text), sent.kind == .zone, sent.epoch == epoch,
-                sent.owner == state.incarnation, sent.sequence <= state.sequence,
-                max(sent.origin, sent.sequence) >= state.floor
-            else { return .failure(Self.tokenExpired) }
+            guard let sent = token.continued(at: text, floor: state.floor) else {
+                return .failure(Self.tokenExpired)
+            }
             token = sent
         }
         var page = ZoneChangesPage(
@@ -52,10 +51,9 @@ extension CloudState {
         var token = ChangeToken(
             .database, epoch: epoch, owner: database.number, origin: database.sequence, sequence: 0)
         if let text {
-            guard let sent = ChangeToken(text), sent.kind == .database, sent.epoch == epoch,
-                sent.owner == database.number, sent.sequence <= database.sequence,
-                max(sent.origin, sent.sequence) >= database.floor
-            else { return .failure(Self.tokenExpired) }
+            guard let sent = token.continued(at: text, floor: database.floor) else {
+                return .failure(Self.tokenExpired)
+            }
             token = sent
         }
         var page = DatabaseChangesPage(

@@ -9,11 +9,11 @@ struct FieldTypes: Sendable {
         guard let (recordType, fields) = operation.typedFields else { return nil }
         for (name, value) in fields {
             guard let known = kinds[recordType]?[name], !known.holds(value) else { continue }
-            let given = SimulatedFieldKind(value).map(\.rawValue) ?? "LIST"
+            let given = SimulatedFieldKind(value)?.name ?? "LIST"
             return ServiceError(
                 .invalidRequest,
                 reason: "invalid attempt to set value type \(given) for field '\(name)' for type "
-                    + "'\(recordType)', defined to be: \(known.rawValue)")
+                    + "'\(recordType)', defined to be: \(known.name)")
         }
         note(operation)
         return nil

@@ -35,7 +35,7 @@ struct RecordRules: Sendable {
         }
         guard kind.holds(value) else {
             throw ServiceError(
-                .invalidRequest, reason: "invalid value, expected type \(kind.rawValue)")
+                .invalidRequest, reason: "invalid value, expected type \(kind.name)")
         }
     }
 }
@@ -49,9 +49,9 @@ extension ServiceValue {
         case .location(let location): location.place.isValid
         case .reference(let reference): ServiceNames.isRecordName(reference.recordName)
         case .list(let elements, _):
-            elements.allSatisfy {
-                SimulatedFieldKind($0)?.isList == false && $0.isWellFormed
-                    && SimulatedFieldKind($0) == elements.first.flatMap(SimulatedFieldKind.init)
+            elements.allSatisfy { element in
+                guard case .value? = SimulatedFieldKind(element) else { return false }
+                return element.scalarType == elements.first?.scalarType && element.isWellFormed
             }
         case .unknown(let value): ServiceNames.isIdentifier(value.typeName)
         default: true

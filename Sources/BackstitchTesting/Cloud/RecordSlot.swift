@@ -33,7 +33,7 @@ struct RecordLink: Hashable, Sendable {
 }
 
 /// The records that refer to one name.
-struct LinkSources: Sendable {
+struct LinkSources: Hashable, Sendable {
     var deleteSelf: Set<Int> = []
     var validate: Set<Int> = []
 }

@@ -3,6 +3,17 @@ public import BackstitchCore
 import BackstitchSync
 
 extension SimulatedCloud {
+    /// What contradicts itself in the zones of all users; empty unless this module has a bug.
+    package var violations: [String] {
+        state.withLock { state in
+            state.databases.values.flatMap { database in
+                database.zones.compactMap { zone, content in
+                    content.violation.map { "the zone \(zone.zoneName): \($0)" }
+                }
+            }
+        }
+    }
+
     /// The user's zones, sorted by name.
     public func zones(user: String = "user") -> [ZoneID] {
         state.withLock { state in
@@ -23,12 +34,12 @@ extension SimulatedCloud {
     }
 
     /// The version of a record that was given a change tag, however long ago; nil if there was
-    /// none, or where ``Options/keepsVersions`` is off.
+    /// none, or if ``Options/keepsVersions`` is off.
     public func version(tagged changeTag: String) -> ServiceRecord? {
         state.withLock { $0.stamp.versions?[changeTag] }
     }
 
-    /// The device that wrote the version with a change tag; empty for somebody else, nil if
+    /// The device that wrote the version with a change tag; empty for another client, nil if
     /// versions are not kept.
     package func writer(tagged changeTag: String) -> String? {
         state.withLock { $0.stamp.writers[changeTag] }
@@ -40,7 +51,7 @@ extension SimulatedCloud {
         state.withLock { $0.stamp.firsts.contains(changeTag) }
     }
 
-    /// Writes a record as somebody else: creates it, or sets the fields given.
+    /// Writes a record as another client: creates it, or sets the fields given.
     ///
     /// Pokes every device that has subscribed to the zone.
     ///
@@ -64,7 +75,7 @@ extension SimulatedCloud {
         return record
     }
 
-    /// Deletes a record as somebody else, and what refers to it with DELETE_SELF.
+    /// Deletes a record as another client, and what refers to it with DELETE_SELF.
     ///
     /// Pokes every device that has subscribed to the zone.
     ///

@@ -1,64 +1,33 @@
 public import BackstitchCore
 
-/// The type of a field in a declared schema, by its CloudKit name.
-public enum SimulatedFieldKind: String, Hashable, Sendable, CaseIterable {
-    /// Text.
-    case string = "STRING"
-    /// A whole number.
-    case int64 = "INT64"
-    /// A floating-point number.
-    case double = "DOUBLE"
-    /// A time.
-    case timestamp = "TIMESTAMP"
-    /// Bytes.
-    case bytes = "BYTES"
-    /// A reference to another record.
-    case reference = "REFERENCE"
-    /// A place.
-    case location = "LOCATION"
-    /// A list of texts.
-    case stringList = "STRING_LIST"
-    /// A list of whole numbers.
-    case int64List = "INT64_LIST"
-    /// A list of floating-point numbers.
-    case doubleList = "DOUBLE_LIST"
-    /// A list of times.
-    case timestampList = "TIMESTAMP_LIST"
-    /// A list of byte strings.
-    case bytesList = "BYTES_LIST"
-    /// A list of references.
-    case referenceList = "REFERENCE_LIST"
-    /// A list of places.
-    case locationList = "LOCATION_LIST"
+/// The type of a field in a declared schema.
+public enum SimulatedFieldKind: Hashable, Sendable {
+    /// One value.
+    case value(ServiceFieldType)
+    /// A list of values.
+    case list(ServiceFieldType)
 
-    /// The type of a value; nil for null, for an empty list, for a list of lists, and
-    /// for what this version knows no type for.
+    /// The type of a value; nil for null, for a file, for an empty list, for a list of lists, and for
+    /// values of a type that this version does not know.
     public init?(_ value: ServiceValue) {
-        switch value {
-        case .null, .asset, .unknown: return nil
-        case .string: self = .string
-        case .int64: self = .int64
-        case .double: self = .double
-        case .timestamp: self = .timestamp
-        case .bytes: self = .bytes
-        case .reference: self = .reference
-        case .location: self = .location
-        case .list(let elements, _):
-            guard let first = elements.first, let kind = SimulatedFieldKind(first),
-                let list = SimulatedFieldKind(rawValue: kind.rawValue + "_LIST")
-            else { return nil }
-            self = list
+        let list: [ServiceValue]? = if case .list(let elements, _) = value { elements } else { nil }
+        guard let type = (list?.first ?? value).scalarType, type != .asset else { return nil }
+        self = list == nil ? .value(type) : .list(type)
+    }
+
+    /// The name that CloudKit has for the type.
+    var name: String {
+        switch self {
+        case .value(let type): type.rawValue
+        case .list(let type): type.rawValue + ServiceFieldType.listSuffix
         }
     }
 
-    /// Whether values are lists.
-    public var isList: Bool { rawValue.hasSuffix("_LIST") }
-
     /// Whether a field of this type takes a value; null is taken by all.
-    public func holds(_ value: ServiceValue) -> Bool {
-        switch value {
-        case .null: true
-        case .list(let elements, _) where elements.isEmpty: isList
+    func holds(_ value: ServiceValue) -> Bool {
+        switch (self, value) {
+        case (_, .null): true
+        case (.list, .list(let elements, _)) where elements.isEmpty: true
         default: SimulatedFieldKind(value) == self
         }
     }

@@ -10,7 +10,7 @@ struct WriteStamp: Sendable {
     private var tagCount: UInt64 = 0
     /// The versions of all records by their tags; nil if they are not kept.
     private(set) var versions: [String: ServiceRecord]?
-    /// The device that writes; empty if it is somebody else.
+    /// The device that writes; empty for another client.
     var writer = ""
     /// The devices that wrote the versions that are kept, by their tags.
     private(set) var writers: [String: String] = [:]

@@ -3,7 +3,8 @@ import BackstitchCore
 /// The records, the feed and the links of one zone.
 ///
 /// Invariants: the feed ascends by sequence; each live record and each tombstone has exactly one
-/// entry in it whose sequence is its own; `links` mirrors the links of the live records.
+/// entry in it whose sequence is its own; `links` mirrors the links of the live records. `violation`
+/// checks them.
 struct ZoneState: Sendable {
     /// Tells this zone from one of the same name that was there before, and from all others.
     let incarnation: Int
@@ -104,7 +105,7 @@ struct ZoneState: Sendable {
         floor = sequence
     }
 
-    private mutating func link(_ slot: Int) {
+    mutating func link(_ slot: Int) {
         for link in slots[slot].links {
             if link.isValidating {
                 links[link.target, default: LinkSources()].validate.insert(slot)

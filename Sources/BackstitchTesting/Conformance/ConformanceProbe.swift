@@ -1,20 +1,29 @@
 import BackstitchCore
 import BackstitchSync
 
-/// Asks a service, in one zone, and writes down what is wrong.
-struct ConformanceProbe {
+/// Asks a service, in one zone, and notes what is wrong.
+final class ConformanceProbe {
     let service: any RecordService
     let zone: ZoneID
-    let check: RecordServiceConformance.Check
-    var failures: [String] = []
+    private let check: RecordServiceConformance.Check
+    /// What is wrong, in words.
+    private(set) var failures: [String] = []
 
-    /// Notes a failure unless a condition holds.
-    mutating func expect(_ condition: Bool, _ rule: String) {
-        if !condition { failures.append("\(check.rawValue): \(rule)") }
+    init(_ service: any RecordService, in zone: ZoneID, for check: RecordServiceConformance.Check) {
+        self.service = service
+        self.zone = zone
+        self.check = check
     }
 
+    /// Notes a failure unless a condition holds.
+    func expect(_ condition: Bool, _ rule: String) {
+        if !condition { note(rule) }
+    }
+
+    func note(_ problem: String) { failures.append("\(check.rawValue): \(problem)") }
+
     /// Notes a failure unless an operation failed with a code.
-    mutating func expect(
+    func expect(
         _ result: ModificationResult?, failed code: ServiceError.Code, _ rule: String
     ) {
         let found =
@@ -28,7 +37,7 @@ struct ConformanceProbe {
     }
 
     /// Notes a failure unless a call throws a code.
-    mutating func expect(
+    func expect(
         throws code: ServiceError.Code, _ rule: String,
         _ call: () async throws(ServiceError) -> Void
     ) async {
@@ -61,7 +70,7 @@ struct ConformanceProbe {
         _ name: String, _ fields: [String: ServiceValue] = [:]
     ) async throws(ServiceError) -> String {
         let result = try await modify(.create(recordName: name, recordType: "T", fields: fields))
-        return try Self.tag(of: result)
+        return try tag(of: result)
     }
 
     /// Creates records named by numbers.
@@ -72,12 +81,13 @@ struct ConformanceProbe {
             let part = names[start..<min(start + count, names.count)]
             let results = try await modify(
                 part.map { .create(recordName: $0, recordType: "T", fields: ["n": .int64(1)]) })
-            for result in results { _ = try Self.tag(of: result) }
+            for result in results { _ = try tag(of: result) }
             start += count
         }
     }
 
-    static func tag(of result: ModificationResult) throws(ServiceError) -> String {
+    /// The tag of what was saved.
+    func tag(of result: ModificationResult) throws(ServiceError) -> String {
         switch result {
         case .saved(let changeTag, _): return changeTag
         case .deleted: throw ServiceError(.invalidRequest, reason: "deleted instead of saved")
@@ -134,5 +144,11 @@ struct ConformanceProbe {
             count += 1
         }
         return all
+    }
+}
+
+extension ModificationResult {
+    var isSaved: Bool {
+        if case .saved = self { true } else { false }
     }
 }

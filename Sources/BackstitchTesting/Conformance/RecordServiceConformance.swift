@@ -4,7 +4,7 @@ public import BackstitchSync
 /// Checks that a service keeps the rules that a sync engine relies on.
 ///
 /// Works on any ``RecordService`` and needs no test framework: each check answers with what it found
-/// wrong, in words. Each works in a zone of its own, which it leaves behind.
+/// wrong, in words. Each works in a zone of its own, which it does not delete.
 ///
 /// ```swift
 /// let conformance = RecordServiceConformance(service) { ZoneID("check-\(UUID())") }
@@ -21,9 +21,9 @@ public struct RecordServiceConformance: Sendable {
         case atomicity = "atomicity"
         /// Pages of every size, each record once.
         case paging = "paging"
-        /// Pages while somebody writes.
+        /// Pages while records are written.
         case writesWhilePaging = "writes while paging"
-        /// Tokens as points to go on from, and tokens that are none.
+        /// Tokens as points to go on from, and texts that are no tokens.
         case tokens = "tokens"
         /// Deletions in the feed.
         case deletions = "deletions"
@@ -35,7 +35,7 @@ public struct RecordServiceConformance: Sendable {
         case limits = "limits"
         /// Two operations for one record.
         case duplicates = "duplicates"
-        /// Names that are none.
+        /// Names that records, types and fields may not have.
         case names = "names"
         /// Zones and subscriptions made twice, and zones deleted.
         case setUp = "set-up"
@@ -95,12 +95,12 @@ public struct RecordServiceConformance: Sendable {
     ///
     /// - Returns: What is wrong; empty if nothing is.
     public func run(_ check: Check) async -> [String] {
-        var probe = ConformanceProbe(service: service, zone: freshZone(), check: check)
+        let probe = ConformanceProbe(service, in: freshZone(), for: check)
         do throws(ServiceError) {
             if check != .unknownZone { try await service.createZone(probe.zone) }
-            try await run(check, &probe)
+            try await run(check, probe)
         } catch {
-            probe.failures.append("\(check.rawValue): a call failed with \(error)")
+            probe.note("a call failed with \(error)")
         }
         return probe.failures
     }

@@ -4,7 +4,7 @@ import BackstitchCore
 struct ConnectionState: Sendable {
     /// Who is signed in.
     var user: String?
-    /// Whether requests are refused with `accountChanged` until somebody asks who the user is.
+    /// Whether requests are refused with `accountChanged` until the client asks who the user is.
     var isChangeUnread = false
     /// Who is signed in again when a switch by fault ends.
     var homeUser: String?
@@ -20,7 +20,7 @@ struct ConnectionState: Sendable {
         self.user = user
     }
 
-    /// Signs somebody in, and lets the next request tell.
+    /// Signs a user in or out, and lets the next request tell.
     mutating func switchUser(to newUser: String?) {
         isChangeUnread = isChangeUnread || newUser != user
         user = newUser

@@ -3,7 +3,7 @@ package import BackstitchSync
 
 /// A service in front of another one: each call goes there, unless the type has its own.
 package protocol ForwardingService: RecordService {
-    /// The service behind.
+    /// The service that does the work.
     var service: any RecordService { get }
 }
 

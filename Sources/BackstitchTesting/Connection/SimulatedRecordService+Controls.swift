@@ -71,15 +71,15 @@ extension SimulatedRecordService {
         }
     }
 
-    /// The record name of the user who is signed in, nil if nobody is.
+    /// The record name of the user who is signed in; nil without a user.
     public var user: String? {
         state.withLock { $0.user }
     }
 
-    /// Signs another user in, or nobody.
+    /// Signs another user in, or the present one out.
     ///
     /// Every request but `currentUser` is then refused with `accountChanged`, until `currentUser`
-    /// was asked; unannounced, requests go to the other user's zones at once. With nobody signed in
+    /// was asked; unannounced, requests go to the other user's zones at once. Without a user
     /// all requests are refused with `notAuthenticated`.
     public func switchUser(to user: String?, announced: Bool = true) {
         state.withLock { state in

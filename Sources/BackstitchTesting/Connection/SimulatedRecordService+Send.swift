@@ -48,7 +48,7 @@ extension SimulatedRecordService {
                     request, user: state.user, device: device, number: state.requestCount),
                 caller: Caller(user: state.user, device: device), faults: faults,
                 beforeRequest: state.beforeRequest, beforeReply: state.beforeReply)
-            // That nobody is signed in is another thing, and the service itself tells it.
+            // A missing user is another matter: the service itself refuses such requests.
             if state.isChangeUnread, state.user != nil {
                 departure.refusal = ServiceError(.accountChanged, reason: "another user signed in")
             }

@@ -105,7 +105,7 @@ public final class SimulatedRecordService: RecordService {
 }
 
 extension SimulatedCloud {
-    /// A new connection of a device that is signed in as a user; nobody is, if user is nil.
+    /// A new connection of a device, signed in as a user; not signed in if the user is nil.
     ///
     /// The user's database is there from the first request on. Device names tell who wrote, so that
     /// a device gets no poke for its own writes; use each for one connection.

@@ -10,7 +10,7 @@ public import BackstitchSync
 /// ```
 ///
 /// Engines of different stores, in any number. They need not be started; if they are, what they do
-/// meanwhile counts too. Nobody is waited for: if the service refuses a round, the call throws.
+/// meanwhile counts too. The call does not wait: if the service refuses a round, the call throws.
 ///
 /// - Parameter turnsMax: The most turns, the last of which changes nothing. Two devices that edited
 ///   the same records need three or four.

@@ -2,7 +2,7 @@
 public struct ScriptedFault: Hashable, Sendable {
     /// How long a fault goes on.
     public enum Duration: Hashable, Sendable {
-        /// For so many requests.
+        /// For a number of requests.
         case requests(Int)
         /// Until ``SimulatedRecordService/clearFaults(of:)``.
         case untilCleared

@@ -87,7 +87,7 @@ public struct RequestInfo: Hashable, Sendable {
     public var kind: RequestKind
     /// The zone that it goes to; nil for requests that go to a whole database.
     public var zone: ZoneID?
-    /// The record name of the user, nil if nobody is signed in.
+    /// The record name of the user; nil without a user.
     public var user: String?
     /// The name of the device that sent it.
     public var device: String

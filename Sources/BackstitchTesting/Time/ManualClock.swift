@@ -37,7 +37,7 @@ public final class ManualClock: Sendable {
         state.withLock { $0.sleepers.count }
     }
 
-    /// When the next one is to be woken, in milliseconds since 1970; nil when nobody sleeps.
+    /// When the next one is to be woken, in milliseconds since 1970; nil if no task sleeps.
     public var nextWakeMilliseconds: Int64? {
         state.withLock { $0.sleepers.map(\.wakeMilliseconds).min() }
     }
@@ -71,7 +71,7 @@ public final class ManualClock: Sendable {
         return true
     }
 
-    /// Returns once the clock has been advanced by so many milliseconds; at once for zero or less.
+    /// Returns once the clock has been advanced by a number of milliseconds; at once for zero or less.
     ///
     /// - Throws: `CancellationError` when the task is cancelled before.
     public func sleep(milliseconds: Int64) async throws {

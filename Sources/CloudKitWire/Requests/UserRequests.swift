@@ -41,7 +41,7 @@ package struct LookupUsersRequest: Hashable, Sendable, WireBody {
     }
 }
 
-/// The body of `users/discover`: nobody in particular if it names none.
+/// The body of `users/discover`. Without names it asks for no user in particular.
 package struct DiscoverUsersRequest: Hashable, Sendable, WireBody {
     package var infos: [WireLookupInfo]
 

@@ -32,7 +32,7 @@ package struct WireError: Error, Hashable, Sendable, WireBody {
         self = error
     }
 
-    /// The error that an item of a reply is; nil if it is none.
+    /// The error that an item of a reply is; nil if it is no error.
     package init?(itemOf json: JSONObject) throws(WireFormatError) {
         guard
             let code = try json.text("serverErrorCode", "extensionErrorCode")

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackstitchCLI
+@testable import BackstitchDemo
 
 @Suite struct Deb822ParserTests {
     /// What a parser makes of bytes that arrive in parts of a size.

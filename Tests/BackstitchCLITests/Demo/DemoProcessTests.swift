@@ -1,9 +1,10 @@
 import ChildProcess
 import Foundation
 import Glibc
+import Terminal
 import Testing
 
-@testable import BackstitchCLI
+@testable import BackstitchDemo
 
 /// Runs the demo with a hub and devices in processes of their own.
 @Suite struct DemoProcessTests {

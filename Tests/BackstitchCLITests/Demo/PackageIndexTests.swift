@@ -1,7 +1,7 @@
 import Backstitch
 import Testing
 
-@testable import BackstitchCLI
+@testable import BackstitchDemo
 
 @Suite struct PackageIndexTests {
     private let plain = [

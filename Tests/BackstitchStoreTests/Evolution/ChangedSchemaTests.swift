@@ -243,7 +243,7 @@ enum ChangedAware {
                 #expect(without + with == keys.count, "\(what): parts by \(name)")
                 guard column.type.isOrdered else { continue }
                 let sorted = try transaction.fetch(named.sorted(by: name))
-                #expect(sorted.map(\.key).sorted() == keys, "\(what): sorted by \(name)")
+                #expect(sorted.map(\.id.key).sorted() == keys, "\(what): sorted by \(name)")
             }
             return keys
         }

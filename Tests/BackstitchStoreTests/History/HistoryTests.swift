@@ -100,8 +100,8 @@ import Testing
         #expect(
             failure {
                 _ = try store.history(
-                    of: RecordKey(RecordName(String(repeating: "x", count: 300))),
-                    entity: "Department")
+                    of: RecordID(
+                        entity: "Department", name: String(repeating: "x", count: 300)))
             }?.code == .invalidName)
     }
 

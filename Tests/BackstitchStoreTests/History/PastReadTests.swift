@@ -76,13 +76,13 @@ import Testing
             let employee = try? transaction.find(Employee.self, .init("e\(index)"))
             answers.append("\(String(describing: employee))")
             answers += try transaction.history(
-                of: RecordKey(RecordName("e\(index)")), entity: "Employee"
+                of: RecordID(entity: "Employee", name: "e\(index)")
             ).map { "\($0.sequence) \($0.kind) \($0.values?.count ?? -1)" }
         }
         for entity in ["Department", "Employee", "Project"] {
             answers.append("\(try transaction.count(of: entity))")
             answers += try transaction.records(of: entity, limit: .max, includesDeleted: true).map {
-                "\($0.key) \($0.state) \($0.lastSequence) \($0.syncedSequence) \($0.values.count)"
+                "\($0.id) \($0.state) \($0.lastSequence) \($0.syncedSequence) \($0.values.count)"
             }
         }
         answers += try transaction.conflicts(limit: .max).map { "\($0.sequence)" }

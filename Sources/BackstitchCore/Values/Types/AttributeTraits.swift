@@ -20,9 +20,9 @@ package protocol AttributeTraits: Sendable {
 
     // MARK: Stored form
 
-    /// Appends the bytes that stand behind the tag.
+    /// Appends the bytes that stand after the tag.
     static func append(_ content: Content, to output: inout ByteBuffer) throws(FieldError)
-    /// Reads the bytes that stand behind the tag.
+    /// Reads the bytes that stand after the tag.
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Content
     /// A stored value, of whatever tag, as an attribute of the type; nil if it does not fit.
     static func value(stored field: FieldValue) -> Value?
@@ -41,7 +41,7 @@ package protocol AttributeTraits: Sendable {
 
     // MARK: Conversions
 
-    /// A value as an attribute of the type has it, if it means the same; nil if it is none.
+    /// A value as an attribute of the type has it, if it means the same; nil if there is no such value.
     static func converted(_ value: Value) -> Value?
     /// A value of the service, see ``ServiceMapping``, in the type; nil if it does not fit.
     static func value(service value: Value) -> Value?
@@ -74,7 +74,7 @@ package protocol AttributeTraits: Sendable {
     static func content(
         from container: KeyedDecodingContainer<ValueKey>, _ key: ValueKey
     ) throws -> Content
-    /// The value of a literal on the command line; nil if it is none of the type.
+    /// The value of a literal on the command line; nil if it is not of the type.
     static func literal(_ text: String, isQuoted: Bool) -> Value?
     /// What a literal looks like.
     static var literalExample: String { get }
@@ -134,7 +134,7 @@ extension AttributeTraits where Content: Comparable {
 // MARK: For any value
 
 extension AttributeTraits {
-    /// Appends the bytes that stand behind the tag of a value of this kind.
+    /// Appends the bytes that stand after the tag of a value of this kind.
     static func appendPayload(
         of value: Value, to output: inout ByteBuffer
     ) throws(FieldError) {
@@ -142,7 +142,7 @@ extension AttributeTraits {
         try append(content, to: &output)
     }
 
-    /// Reads the bytes that stand behind the tag.
+    /// Reads the bytes that stand after the tag.
     static func value(payload: UnsafeRawBufferPointer) throws(FieldError) -> Value {
         value(try content(stored: payload))
     }

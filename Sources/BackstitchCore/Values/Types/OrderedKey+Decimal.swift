@@ -9,7 +9,7 @@ extension OrderedKey {
         if !isWritten { output.append(null) }
     }
 
-    /// Appends a decimal from its text, or appends nothing and returns false if it is none.
+    /// Appends a decimal from its text, or appends nothing and returns false if the text is no decimal.
     ///
     /// A number is ± 0.d₁d₂…dₙ × 10ᵉ without zeros at either end of the digits. The bytes are the
     /// sign (`01` below zero, `02` zero, `03` above), e + 32768 in two bytes, each pair of digits

@@ -38,7 +38,7 @@ package enum OrderedKey {
     static let null: UInt8 = 0
     /// The first byte of every other value.
     static let present: UInt8 = 1
-    /// The byte behind a text that was cut; a complete one has zeros there.
+    /// The byte after a text that was cut; a complete one has zeros there.
     static let cut: UInt8 = 1
 
     /// Appends a stored value as an attribute of `type`; nil is null.

@@ -1,5 +1,5 @@
 extension Value {
-    /// The value as an attribute of a type has it; nil if it is none of that type.
+    /// The value as an attribute of a type has it; nil if it is not of that type.
     ///
     /// Numbers go if they mean the same: an integer is also a double and a decimal, 0 and 1 are
     /// also truth values. Text that spells a UUID is one. Null is a value of every type.

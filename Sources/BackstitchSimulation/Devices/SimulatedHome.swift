@@ -1,0 +1,30 @@
+/// Where a device has its store, and what is known of that store, whichever process uses it.
+final class SimulatedHome {
+    /// The device whose own it is.
+    let index: Int
+    let directory: String
+    let clock: DeviceClock
+    let disk = SimulatedDisk()
+    /// What is seen of the requests of all processes on the store.
+    let watch = ExchangeWatch()
+    /// Whether the store belongs to a user.
+    var isBound = false
+    /// Whether its records were erased after the loss of a zone.
+    var hasErased = false
+    /// Whether an application had it begin anew, and no round ended well since.
+    var isReset = false
+    /// Whether an application ever let the local version win.
+    var hasPreferredLocal = false
+    /// The operations up to this sequence were dated by another state of the clock.
+    var datedThrough: UInt64 = 0
+    /// The account of the log as of the last check.
+    var account: LogAccount?
+
+    init(_ index: Int, directory: String, clock: DeviceClock) {
+        self.index = index
+        self.directory = directory
+        self.clock = clock
+    }
+
+    var name: String { SimulatedDevice.name(index) }
+}

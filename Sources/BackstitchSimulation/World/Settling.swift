@@ -1,0 +1,97 @@
+import Backstitch
+import BackstitchStore
+import BackstitchTesting
+
+/// Ends all trouble, and lets the devices exchange until nothing changes any more.
+struct Settling {
+    let devices: SimulatedDevices
+    let cloud: SimulatedCloud
+    let clock: ManualClock
+    let story: SimulationStory
+    let checks: StoreChecks
+    let routine: DeviceRoutine
+    let moves: ZoneMoves
+    let engines: EngineTroubles
+
+    private static let roundsMax = 60
+
+    func run() async throws {
+        story.note("all faults end")
+        try await engines.deliverReplies(all: true)
+        for index in devices.indices {
+            devices[index].service.beforeRequest = nil
+            devices[index].service.beforeReply = nil
+            devices[index].service.endFaults()
+            devices[index].store.setCommitFault(nil)
+            devices[index].offlineUntil = 0
+        }
+        cloud.performLateRequests()
+        for index in devices.indices where devices[index].selection != .all {
+            try await routine.reopen(index, selection: .all)
+        }
+        try await moves.moveBack()
+        var retries = 0
+        for round in 1...Self.roundsMax {
+            story.step += 1
+            var isChanged = false
+            for index in devices.indices {
+                clock.advance(milliseconds: 60_000)
+                isChanged = try await exchangeOnce(index) || isChanged
+            }
+            if !isChanged {
+                try checkNothingWaits()
+                let parked = try await release(round: retries)
+                if parked == 0 { return }
+                retries += 1
+            }
+            if round == Self.roundsMax {
+                throw story.failure("The devices don't settle", try checks.unsettled())
+            }
+        }
+    }
+
+    /// Once nothing changes any more, only parked records are unsynced: they never keep others.
+    private func checkNothingWaits() throws {
+        for device in devices.all where try device.engine.pending().pendingRecords > 0 {
+            throw story.failure("\(device.name) leaves records waiting", try checks.unsettled())
+        }
+    }
+
+    private func exchangeOnce(_ index: Int) async throws -> Bool {
+        story.result.rounds += 1
+        do {
+            let report = try await devices[index].engine.sync()
+            try routine.endReset(index)
+            story.note("\(devices[index].name) exchanged: \(report.summary)")
+            return report.pulledRecords + report.pushedRecords + report.conflicts
+                + report.parkedRecords > 0 || !report.changes.isEmpty
+        } catch let error as SyncError {
+            story.note("\(devices[index].name) exchanged: \(error)")
+            if error.code == .suspended { try await routine.resume(index) }
+            if error.isOfStore {
+                throw story.failure("A store failed in an exchange", ["\(error)"])
+            }
+            // What it has is exchanged by another process.
+            return error.code != .standby
+        }
+    }
+
+    /// Tries parked records again, and gives up those that stay parked.
+    private func release(round: Int) async throws -> Int {
+        var count = 0
+        for index in devices.indices {
+            let name = devices[index].name
+            for record in try devices[index].engine.parked() {
+                count += 1
+                if round % 2 == 0 {
+                    story.note("\(name) retries \(record.record.name): \(record.reason)")
+                    try await devices[index].engine.retryParked([record])
+                } else {
+                    story.note("\(name) discards \(record.record.name): \(record.reason)")
+                    try await devices[index].engine.discardParked([record])
+                }
+            }
+        }
+        return count
+    }
+}
