@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 
 /// Backups of a hub: made, restored and verified.
 enum HubCopying {

@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 import Foundation
 
 /// What lists of a hub's users and credentials say.

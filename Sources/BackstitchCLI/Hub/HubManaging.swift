@@ -1,4 +1,5 @@
 import BackstitchHub
+import Terminal
 import Foundation
 
 /// Lists and changes the users, sessions, API tokens, server keys and containers of a hub.
