@@ -1,6 +1,6 @@
 import BackstitchHub
-import Terminal
 import Foundation
+import Terminal
 
 /// What lists of a hub's users and credentials say.
 enum HubListing {

@@ -1,6 +1,6 @@
 import BackstitchHub
-import Terminal
 import Foundation
+import Terminal
 
 /// Lists and changes the users, sessions, API tokens, server keys and containers of a hub.
 struct HubManaging {
