@@ -63,6 +63,8 @@ struct SourceFile: Sendable {
     var imports: Set<String> {
         Set(
             code.compactMap { _, line in
+                // What is indented is in a text.
+                guard line.first?.isWhitespace == false else { return nil }
                 let words = line.split(separator: " ")
                 guard let index = words.firstIndex(of: "import"), index + 1 < words.count,
                     words[..<index].allSatisfy({ Self.qualifiers.contains(String($0)) })

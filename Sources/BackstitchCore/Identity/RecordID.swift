@@ -51,14 +51,3 @@ public struct RecordZone: Hashable, Sendable {
 
     package init(slot: UInt8) { self.slot = slot }
 }
-
-extension EntityID where Model: Entity {
-    /// The identity without the Swift type.
-    public var recordID: RecordID { RecordID(entity: Model.entityName, key: key) }
-
-    /// The id of a record of this entity; nil if the record is of another one.
-    public init?(_ id: RecordID) {
-        guard id.entity == Model.entityName else { return nil }
-        self.init(key: id.key)
-    }
-}

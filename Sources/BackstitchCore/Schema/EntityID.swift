@@ -21,6 +21,17 @@ public struct EntityID<Model>: Hashable, Sendable {
     public var recordName: RecordName { key.name }
 }
 
+extension EntityID where Model: Entity {
+    /// The identity without the Swift type.
+    public var recordID: RecordID { RecordID(entity: Model.entityName, key: key) }
+
+    /// The id of a record of this entity; nil if the record is of another one.
+    public init?(_ id: RecordID) {
+        guard id.entity == Model.entityName else { return nil }
+        self.init(key: id.key)
+    }
+}
+
 extension EntityID: CustomStringConvertible {
     /// The record name.
     public var description: String { key.description }
