@@ -15,23 +15,6 @@ import Testing
         #expect(circles.sorted() == [])
     }
 
-    /// A type that grows over many files is several in one name, which talk through its properties.
-    @Test func `no type of the hub has more than 600 lines over all of its files`() {
-        var lines: [String: Int] = [:]
-        let modules = ["Sources/BackstitchHubCore", "Sources/BackstitchHub"]
-        for file in modules.flatMap({ Repository.swiftFiles(in: $0) }) {
-            var name: Substring?
-            for line in file.text.split(separator: "\n", omittingEmptySubsequences: false) {
-                let declaration =
-                    /^(?:[a-z@()]+ )*(?:struct|class|enum|actor|protocol|extension) (\w+)/
-                if let match = line.prefixMatch(of: declaration) { name = match.1 }
-                if let name { lines["\(name)", default: 0] += 1 }
-            }
-        }
-        #expect(lines.count > 100 && lines["Hub", default: 0] > 200)
-        #expect(lines.filter { $0.value > 600 }.keys.sorted() == [])
-    }
-
     @Test func `a circle is found, and its way told`() {
         let files = [
             ("A", "struct One { let two: Two }"), ("B", "struct Two { let three: Three }"),

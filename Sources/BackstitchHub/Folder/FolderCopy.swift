@@ -89,7 +89,7 @@ struct FolderCopy {
         let files = old.all
         for (index, file) in files.enumerated() {
             progress(index, files.count)
-            // One that is gone by now is needed by none, or looked for again.
+            // What is gone or damaged by now is needed by none, or looked at again.
             _ = try new.take(file, from: old)
         }
         progress(files.count, files.count)
@@ -105,12 +105,14 @@ struct FolderCopy {
         var needed: Set<HubFile> = []
         try copy.readNow { transaction in
             try transaction.forEachFile { file, isHeld in
-                if try new.holds(file) || new.take(file, from: old) {
-                    needed.insert(file)
-                } else if isHeld {
+                switch try new.holds(file) ? .taken : new.take(file, from: old) {
+                case .taken: needed.insert(file)
+                case .missing where isHeld:
                     throw HubFailure(
                         "The file '\(file.text)' is missing. If a user was removed just now, try "
                             + "again; if not, 'hub doctor' tells what is wrong.")
+                case .damaged where isHeld: throw HubFailure(FolderFiles.damaged(file))
+                case .missing, .damaged: break
                 }
             }
         }

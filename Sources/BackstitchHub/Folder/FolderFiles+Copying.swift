@@ -12,28 +12,33 @@ extension FolderFiles {
         }
     }
 
+    /// What became of a file that was to be copied.
+    enum Taking {
+        case taken
+        case missing
+        /// Its content is not what its checksum says. There is no copy.
+        case damaged
+    }
+
     /// Copies a file of another folder, by its checksum; it is on disk when this returns.
-    ///
-    /// - Returns: Whether there is such a file.
-    /// - Throws: A failure if its content is not what its checksum says.
-    func take(_ file: HubFile, from other: FolderFiles) throws -> Bool {
+    func take(_ file: HubFile, from other: FolderFiles) throws -> Taking {
         let draft = incomingPath(Array(file.text.utf8))
         unlink(draft)
         do {
             try FileManager.default.copyItem(atPath: other.path(file), toPath: draft)
         } catch {
             unlink(draft)
-            guard other.holds(file) else { return false }
+            guard other.holds(file) else { return .missing }
             throw HubFailure(
                 "The file '\(file.text)' can't be copied. Check the space on the disk. "
                     + error.localizedDescription)
         }
         guard try Self.checksum(at: draft) == file.checksum else {
             unlink(draft)
-            throw HubFailure(Self.damaged(file))
+            return .damaged
         }
         try keep(draft, as: file)
-        return true
+        return .taken
     }
 
     /// Whether the content of a file is what its checksum says.

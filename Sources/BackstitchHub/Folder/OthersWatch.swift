@@ -6,7 +6,7 @@ import Threading
 ///
 /// A thread looks now and then, which costs less than to be told of each commit: nearly all are the
 /// hub's own. While nobody writes, a look is a read of one number.
-final class OthersWatch: @unchecked Sendable {  // All that changes is behind the monitor or the lock.
+final class OthersWatch: @unchecked Sendable {  // The monitor or the lock has all that changes.
 
     /// How long it takes to notice a commit, in milliseconds.
     private static let pollMilliseconds = 100

@@ -73,16 +73,12 @@ import WireCrypto
     }
 
     @Test func `a copy has the rows and the files, and nothing else`() async throws {
-        // A file of a user who was removed is in no row.
+        // A file that is in no row, and damaged too.
         let other = try #require(HubFile(Partition(number: 9), String(repeating: "b", count: 64)))
         let files = try FolderFiles(folder: source + "/assets")
         let draft = files.incomingPath([2])
         try files.write([1], to: draft)
         try files.keep(draft, as: other)
-        let intruder = message { _ = try Hub.backUp(source, to: target) }
-        // Its name is no checksum of it: what is damaged is not copied, also if nothing needs it.
-        #expect(intruder.contains("checksum"))
-        #expect(files.remove(other))
         let report = try Hub.backUp(source, to: target)
         #expect(report.files == 1 && report.rows > 5 && report.bytes > Self.content.count)
         #expect(
