@@ -7,7 +7,7 @@ extension Hub {
     /// Connecting takes up to some seconds where the server is away.
     ///
     /// - Parameters:
-    ///   - database: Where it is; see ``migrate(_:)``.
+    ///   - database: Where it is; see ``PostgreSQLAddress/migrate()``.
     ///   - folder: Where the files of records are, which is made if it does not exist. Hubs that share the
     ///     database share this folder too.
     /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
@@ -35,17 +35,17 @@ extension Hub {
             throw error
         }
     }
+}
 
+extension PostgreSQLAddress {
     /// Makes the tables of a hub in a database, or brings those of an older version to this one's.
     ///
     /// - Returns: Whether something was to be done.
     /// - Throws: A failure whose message says what to do; nothing is changed then.
-    public static func migrate(_ database: PostgreSQLAddress) throws -> Bool {
-        try PostgreSQLHubStorage.migrate(database, clock: .system)
+    public func migrate() throws -> Bool {
+        try PostgreSQLHubStorage.migrate(self, clock: .system)
     }
 
     /// Whether a database has the tables of a hub that this version serves.
-    public static func isHub(in database: PostgreSQLAddress) throws -> Bool {
-        try PostgreSQLHubStorage.isThere(in: database)
-    }
+    public func isHub() throws -> Bool { try PostgreSQLHubStorage.isThere(in: self) }
 }

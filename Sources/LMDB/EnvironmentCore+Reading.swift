@@ -21,7 +21,7 @@ extension EnvironmentCore {
                     return slot
                 case .stale:
                     // A record is overwritten only after all can see a later position.
-                    guard last != position.number else { throw journal.gap }
+                    guard last != position.number else { throw .journalGap(journal.file.path) }
                     last = position.number
                 }
             } catch {

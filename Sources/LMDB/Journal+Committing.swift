@@ -161,7 +161,7 @@ extension Journal {
     /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.
     func fitLast(_ position: JournalPosition) throws(LMDBError) -> Fit {
         let fit = try fit(position)
-        if case .stale = fit { throw gap }
+        if case .stale = fit { throw .journalGap(file.path) }
         return fit
     }
 

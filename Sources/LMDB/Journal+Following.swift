@@ -113,12 +113,14 @@ extension Journal {
         }
         let tail = max(isCurrent ? words.tail : 0, position.number)
         try monitor.inside { () throws(LMDBError) in
-            guard var overlay = try follow(position, to: tail) else { throw gap }
+            guard var overlay = try follow(position, to: tail) else { throw .journalGap(file.path) }
             known = nil
             defer { known = overlay.isEmpty ? nil : overlay }
             var last: (bytes: UnsafeRawBufferPointer, place: JournalPlace)?
             while let found = try read(into: &overlay) { last = found }
-            if !isCurrent, file.isSynced, try file.hasRecord(from: overlay.top + 1) { throw gap }
+            if !isCurrent, file.isSynced, try file.hasRecord(from: overlay.top + 1) {
+                throw .journalGap(file.path)
+            }
             if let last {
                 // After a sync that failed, the system calls a page written that isn't.
                 let reason = file.write(last.bytes, at: last.place)
@@ -145,7 +147,7 @@ extension Journal {
                 let fit = try fit(position)
                 guard case .stale = fit else { return (slot, fit) }
                 // Records are applied meanwhile; a record is missing if they weren't.
-                guard last != position.number else { throw gap }
+                guard last != position.number else { throw .journalGap(file.path) }
                 last = position.number
             } catch {
                 mdb_txn_reset(slot.pointee.transaction)

@@ -79,14 +79,6 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
         guard position.journal == file.id else { throw .foreignJournal(file.path) }
         return position
     }
-
-    var gap: LMDBError {
-        LMDBError(
-            .damaged,
-            """
-            '\(file.path)' lacks a record that was committed. Restore the folder from a backup.
-            """)
-    }
 }
 
 // MARK: Opening
@@ -109,6 +101,15 @@ extension LMDBError {
             '\(path)' belongs to another data file than the one beside it, whose last commits are \
             in a journal that is missing. Put the right one back, or restore the folder from a \
             backup.
+            """)
+    }
+
+    /// A journal without a record that was committed.
+    static func journalGap(_ path: String) -> LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(path)' lacks a record that was committed. Restore the folder from a backup.
             """)
     }
 }

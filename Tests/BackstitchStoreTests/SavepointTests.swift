@@ -16,8 +16,9 @@ import Testing
             ] {
                 try transaction.access.withCursor(in: database) { cursor in
                     while try cursor.next() {
-                        // The catalog and its copy have the identity of the store in them.
-                        let isCatalog = cursor.key.starts(with: MetaName.catalog.utf8)
+                        // The catalog, its copy and their checksums have the store's identity.
+                        let name = String(decoding: cursor.key, as: UTF8.self)
+                        let isCatalog = name.contains(MetaName.catalog)
                         contents += [Array(cursor.key), isCatalog ? [] : Array(cursor.value)]
                     }
                 }

@@ -17,7 +17,7 @@ struct HubCommand: Command {
     static let data = Syntax.Option("data", "DIR", "The folder that holds everything.")
     static let storage = Syntax.Option(
         "storage", "ADDRESS",
-        "A PostgreSQL database for the records, as libpq names it; DIR then has the files.")
+        "The PostgreSQL database of the records, as libpq names it; files are in DIR.")
     static let storagePassword = Syntax.Option(
         "storage-password", "FILE", "The password of the database's role, in a file.")
     static let container = Syntax.Option(

@@ -22,7 +22,7 @@ enum HubMigrating {
     static func run(
         _ database: PostgreSQLAddress, _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
-        let isDone = try Hub.migrate(database)
+        let isDone = try database.migrate()
         if arguments.has(.json) {
             console.output.line(try JSON.line(DatabaseDocument(migrated: isDone)))
         }

@@ -207,7 +207,7 @@ struct HubService {
             throw UsageError("The option --data is missing: the folder of files.")
         }
         let holdsHub =
-            try database.map { try Hub.isHub(in: $0) }
+            try database.map { try $0.isHub() }
             ?? settings.data.map { Hub.isHub(at: $0) } ?? false
         if arguments.has(.json) {
             console.output.line(

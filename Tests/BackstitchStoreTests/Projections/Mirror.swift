@@ -100,7 +100,8 @@ extension Store {
                 guard transaction.reader.catalog.table(named: entity) != nil else { continue }
                 try transaction.forEachRecord(of: entity) { record in
                     let values = attributes.map { record.values[$0] ?? .null }
-                    expected[ViewKey(.string(entity), .reference(record.id.key))] = Mirror.text(values)
+                    expected[ViewKey(.string(entity), .reference(record.id.key))] = Mirror.text(
+                        values)
                     return true
                 }
             }
