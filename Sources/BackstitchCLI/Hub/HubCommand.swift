@@ -16,8 +16,7 @@ struct HubCommand: Command {
         "audit-log", "FILE", "A JSON line for each failed sign-in and each change of credentials.")
     static let data = Syntax.Option("data", "DIR", "The folder that holds everything.")
     static let storage = Syntax.Option(
-        "storage", "ADDRESS",
-        "The PostgreSQL database of the records, as libpq names it; files are in DIR.")
+        "storage", "ADDRESS", "A PostgreSQL database that keeps the records; DIR keeps files.")
     static let storagePassword = Syntax.Option(
         "storage-password", "FILE", "The password of the database's role, in a file.")
     static let container = Syntax.Option(
