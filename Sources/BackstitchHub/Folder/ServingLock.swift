@@ -27,5 +27,9 @@ final class ServingLock: Sendable {
         }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child that was just forked has the descriptor too until it runs its program.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 }
