@@ -159,7 +159,11 @@ private struct Stage: ~Copyable {
         (self.path, self.descriptor) = (path, descriptor)
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child that was just forked has the descriptor too until it runs its program.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     func remove() { try? FileManager.default.removeItem(atPath: path) }
 
