@@ -96,7 +96,7 @@ if errors="$(swift build "${options[@]}" 2>&1)"; then
 fi
 for message in \
     "Wrong.swift:7:28: error: value of type 'Worker' has no member 'ofice'" \
-    "requires that 'Kind' conform to 'AttributeValue'"; do
+    "an enum is stored by its raw values: conform it to EnumAttributeValue"; do
     if [[ "$errors" != *"$message"* ]]; then
         printf '%s\n' "$errors" "The compiler does not report: $message" >&2
         exit 1
