@@ -1,7 +1,7 @@
 /// Memory that holds records, one behind the other. Overlays that point into it keep it.
 ///
 /// Only one thread at a time adds to it; what is there stays as it is.
-final class JournalBlock: @unchecked Sendable {
+final class JournalBlock: @unchecked Sendable {  // One thread adds; what is there stays.
     /// Room for more than a hundred small records, or some of the largest.
     static let byteCount = 512 << 10
 

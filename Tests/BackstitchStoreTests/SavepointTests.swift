@@ -30,6 +30,7 @@ import Testing
     @Test func `a part that throws leaves nothing, and the write goes on`() async throws {
         let mirror = Mirror()
         let store = try Store.projecting(mirror)
+        var changes = store.changes().makeAsyncIterator()
         let result = try await store.write { tx in
             try tx.save(Department(id: "a", name: "A"))
             #expect(throws: Planned.self) {
@@ -48,6 +49,8 @@ import Testing
             }
         }
         #expect(result == 2)
+        let change = await changes.next()
+        #expect(change?.inserted(Department.self) == ["a", "c"])
         #expect(try store.read { try $0.fetch(Department.self).map(\.name) } == ["A", "C"])
         try store.expect(mirror)
         try await store.expectConsistent()
@@ -97,6 +100,8 @@ import Testing
             try Store.inMemory(schema: .all, configuration: configuration),
         ]
         var model = StoreModel(seed: seed)
+        var streams = stores.map { $0.changes().makeAsyncIterator() }
+        var head: [UInt64] = [0, 0]
         for _ in 0..<30 {
             let plan = (0...Int.random(in: 0..<4, using: &model.generator)).map { _ in
                 (model.steps(), model.steps(), Int.random(in: 0..<4, using: &model.generator))
@@ -125,6 +130,13 @@ import Testing
                     }
                 }
             }
+            // What is told of the write is the same too.
+            let heads = try stores.map { try $0.head }
+            if heads != head {
+                let told = [await streams[0].next(), await streams[1].next()]
+                #expect(told[0] != nil && told[0] == told[1], "seed \(seed)")
+            }
+            head = heads
         }
         #expect(try contents(stores[0]) == contents(stores[1]), "seed \(seed)")
         try await stores[0].expectConsistent()

@@ -106,8 +106,33 @@ import Testing
         #expect(conflict.server?["title"] == .string("theirs"))
         #expect(conflict.locallyChanged == ["title", "body"])
         #expect(conflict.changedOnService == ["title"])
+        #expect(conflict.localDate != nil && conflict.serverDate != nil && conflict.sequence == 0)
         #expect(asked.withLock { $0.count } == 1)
         try await phone.expectEqualToFresh(cloud)
+    }
+
+    @Test func `an event has what the journal has, and the sides are values of the type`()
+        async throws
+    {
+        let phone = try await synced { $0.conflictPolicy = .serverWins }
+        let events = phone.engine.events
+        try await phone.note("a", "mine", body: "base")
+        try cloud.editNote(["title": .string("theirs")])
+        try await phone.sync()
+        var told: [RecordConflict] = []
+        for await event in events {
+            if case .conflict(let conflict) = event { told.append(conflict) }
+            if case .finished = event { break }
+        }
+        #expect(told == (try phone.engine.conflicts()))
+        let conflict = try #require(told.first)
+        #expect(try conflict.local(as: Note.self)?.title == "mine")
+        #expect(try conflict.server(as: Note.self)?.title == "theirs")
+        #expect(try conflict.base(as: Note.self)?.id == "a")
+        #expect(try conflict.outcome(as: Note.self) == conflict.server(as: Note.self))
+        #expect(conflict.local?["title"] == "mine")
+        let other = #expect(throws: StoreError.self) { try conflict.local(as: Chore.self) }
+        #expect(other?.code == .unknownEntity)
     }
 
     private enum Bad: CaseIterable, Sendable {

@@ -7,9 +7,9 @@ import Testing
 
     /// Types that are larger, with the most lines that they may have. Numbers only go down.
     private static let exceptions = [
-        "BackstitchLog.LogWriter": 960,
-        "BackstitchLog.TableReader": 1_310, "BackstitchStore.Store": 1_710,
-        "BackstitchSync.EngineMachine": 770, "BackstitchSync.SyncEngine": 1_570,
+        "BackstitchLog.LogWriter": 953,
+        "BackstitchLog.TableReader": 1_307, "BackstitchStore.Store": 1_700,
+        "BackstitchSync.EngineMachine": 768, "BackstitchSync.SyncEngine": 1_563,
         "LMDB.Environment": 690,
     ]
 

@@ -14,8 +14,7 @@ public enum PositionKey {
 
     /// A key that sorts after one key and before another.
     ///
-    /// Between two equal keys there is none, and neither is a reason to fail: the result is after
-    /// both then.
+    /// If the two keys are equal, no key fits between them. The result then sorts after both.
     ///
     /// - Parameters:
     ///   - lower: The key before the place; nil for the start of the list.

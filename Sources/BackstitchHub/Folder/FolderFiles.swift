@@ -18,7 +18,7 @@ package final class FolderFiles: HubFiles {
     private let serving = Locked<ServingLock?>(nil)
 
     /// - Parameters:
-    ///   - home: The hub's folder, which is served while files are; nil if there is none.
+    ///   - home: The hub's folder, which is locked while its files are served; nil for files without a hub.
     ///   - isShared: Whether other hubs may serve it too, each with files that the others see.
     package init(
         folder: String, of home: String? = nil, isShared: Bool = false

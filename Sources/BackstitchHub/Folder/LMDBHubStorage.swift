@@ -59,7 +59,7 @@ package final class LMDBHubStorage: SnapshotStorage {
         return storage
     }
 
-    /// Opens the storage of a copy, in a folder that nobody else knows.
+    /// Opens the storage of a copy, in a folder that no other process uses yet.
     static func copy(at directory: String) throws -> LMDBHubStorage {
         var options = options
         options.createsIfMissing = false

@@ -5,9 +5,8 @@ import Threading
 /// Notices that another process has written to a hub's data file.
 ///
 /// A thread looks now and then, which costs less than to be told of each commit: nearly all are the
-/// hub's own. While nobody writes, a look is a read of one number.
+/// hub's own. If nothing was written, a look reads one number.
 final class OthersWatch: @unchecked Sendable {  // The monitor or the lock has all that changes.
-
     /// How long it takes to notice a commit, in milliseconds.
     private static let pollMilliseconds = 100
 

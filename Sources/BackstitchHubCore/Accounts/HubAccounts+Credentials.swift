@@ -112,7 +112,7 @@ extension HubAccounts {
 
     /// As ``revoke(_:)``, by the id that a list has.
     ///
-    /// - Returns: What stopped working; nil if there is none of that id.
+    /// - Returns: The credential that stopped working; nil if no credential has that id.
     public func revoke(id: String, of kinds: [Credential.Kind]) async throws -> Credential? {
         guard let credential = try await credential(id, of: kinds) else { return nil }
         return try await revoke([credential.key]) > 0 ? credential : nil
@@ -131,7 +131,7 @@ extension HubAccounts {
 
     /// Says what an API token or a server key is for.
     ///
-    /// - Returns: What it is now; nil if there is none of that id.
+    /// - Returns: The credential with its new label; nil if no credential has that id.
     public func relabel(
         id: String, of kind: Credential.Kind, _ label: String
     ) async throws -> Credential? {

@@ -109,9 +109,8 @@ protocol QueuedWrite: AnyObject, Sendable {
     func finish(_ error: (any Error)?)
 }
 
-/// Invariant: once it waits, one thread at a time runs and answers it, so that nothing else touches the
-/// result.
-final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {
+/// A write with its caller, who waits for the result.
+final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {  // One thread has it.
     let work: RequestWork
     private let queries: @Sendable () -> [KeyQuery]
     private let body: @Sendable (any HubWriting) throws -> R

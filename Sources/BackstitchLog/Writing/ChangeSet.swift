@@ -117,6 +117,24 @@ public struct ChangeSet: Hashable, Sendable {
         numbered = [:]
     }
 
+    /// Adds the changes of a part of the same write, before the entities are named.
+    package mutating func append(_ part: ChangeSet) {
+        guard !part.sequences.isEmpty else { return }
+        sequences =
+            sequences.isEmpty
+            ? part.sequences : sequences.lowerBound..<part.sequences.upperBound
+        origins.formUnion(part.origins)
+        isComplete = isComplete && part.isComplete
+        guard recordCount + part.recordCount <= Self.recordsMax else {
+            isComplete = false
+            return
+        }
+        recordCount += part.recordCount
+        for (entity, changed) in part.numbered {
+            numbered[entity, default: Records()].join(changed)
+        }
+    }
+
     /// Adds the changes of a later commit, if it changed any record.
     package mutating func add(_ later: ChangeSet) {
         if !later.isEmpty { join(later) }

@@ -156,7 +156,7 @@ package final class LogWriter {
             let result = try access.savepoint(body)
             let inner = changes
             changes = outer
-            changes.add(inner)
+            changes.append(inner)
             return result
         } catch {
             changes = outer
