@@ -43,11 +43,6 @@ import Testing
         Sort(add: { $0.sorted(by: \.boss, order: $1) }, order: { order($0.boss, $1.boss) }),
         Sort(add: { $0.sorted(by: \.level, order: $1) }, order: { order($0.level, $1.level) }),
         Sort(add: { $0.sorted(by: \.id, order: $1) }, order: { order($0.id, $1.id) }),
-        Sort(
-            add: { $0.sorted(by: \.blob, order: $1) },
-            order: { left, right in
-                order(left.blob.map { Bytes($0) }, right.blob.map { Bytes($0) })
-            }),
     ]
 
     /// Text in the order that Swift documents; see `Comparison.holds` on strings.

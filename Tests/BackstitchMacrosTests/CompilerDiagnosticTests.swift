@@ -88,6 +88,68 @@ import Testing
         #expect(found.count == 1, Comment(rawValue: found.joined(separator: "\n")))
     }
 
+    @Test func `an order of lists, places and data does not compile`() throws {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+                import Foundation
+
+                @Entity struct Parcel {
+                    var id = ID()
+                    var labels: [String] = []
+                    var place: GeoLocation?
+                    var seal = Data()
+                    var weight: Int?
+                }
+                let all = Query<Parcel>()
+                let orders = [
+                    all.sorted(by: \\.labels),
+                    all.sorted(by: \\.place),
+                    all.sorted(by: \\.seal),
+                    all.sorted(by: \\.weight).sorted(by: \\.id),
+                ]
+                let ranges = [
+                    all.where(\\.seal, lessThan: Data()),
+                    all.where(\\.weight, in: 1..<3).where(\\.seal, is: Data()),
+                ]
+                func ends(_ store: Store) throws {
+                    _ = try store.read { try $0.aggregate(all, .minimum(\\.place)) }
+                    _ = try store.read { try $0.aggregate(all, .maximum(\\.labels)) }
+                    _ = try store.read { try $0.aggregate(all, .maximum(\\.weight)) }
+                }
+                """)
+        let all = Comment(rawValue: found.joined(separator: "\n"))
+        #expect(found.count == 6, all)
+        #expect(found.allSatisfy { $0.contains("OrderedAttributeValue") }, all)
+    }
+
+    @Test func `eight typed conditions compile`() throws {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+
+                @Entity struct Site {
+                    var id = ID()
+                    var area: Double
+                    var name: String
+                    var owner: String?
+                    var tags: [String]
+                }
+                let sites = Query<Site>()
+                    .where(\\.area, in: 1..<3)
+                    .where(\\.area, isNot: 2)
+                    .where(\\.name, startsWith: "x")
+                    .where(\\.name, contains: "y")
+                    .where(\\.owner, is: nil)
+                    .where(\\.tags, contains: "red")
+                    .where(.any([
+                        QueryCondition().where(\\.area, greaterThan: 1),
+                        .not(QueryCondition().where(\\.name, in: ["a", "b"])),
+                    ]))
+                """)
+        #expect(found == [])
+    }
+
     @Test func `the commonest program compiles without copies and capture lists`() throws {
         let found = try diagnostics(
             of: """

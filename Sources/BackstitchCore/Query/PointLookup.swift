@@ -15,7 +15,9 @@ extension Query {
     ///
     /// - Parameter forms: What was learned from queries of the same type.
     package func pointLookup(_ forms: inout PointLookupForms) -> PointLookup? {
-        guard isUnsorted, limitCount ?? 1 > 0, offsetCount >= 0 else { return nil }
+        guard isUnsorted, conditions.isEmpty, limitCount ?? 1 > 0, offsetCount >= 0 else {
+            return nil
+        }
         if let referrers, predicates.isEmpty {
             guard let position = forms.position(at: referrers.inverse) else { return nil }
             return PointLookup(position: position, value: .reference(referrers.owner))

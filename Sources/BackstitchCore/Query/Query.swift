@@ -14,13 +14,14 @@ public import Foundation
 /// Predicates are not evaluated on values but translated to conditions on stored rows, so that rows
 /// which don't match are not decoded. What can't be translated fails when the query is run; it is
 /// never answered wrongly. Strings compare as Swift's do: by canonical equivalence.
-public struct Query<Model: Entity>: Sendable {
+public struct Query<Model: Entity>: QueryConditions {
     private struct Sort: Sendable {
         var keyPath: any PartialKeyPath<Model> & Sendable
         var isReversed: Bool
     }
 
     private(set) var predicates: [Predicate<Model>] = []
+    private(set) var conditions: [QueryCondition<Model>] = []
     private(set) var referrers: ToMany<Model>?
     private var sorts: [Sort] = []
     package private(set) var limitCount: Int?
@@ -43,13 +44,19 @@ public struct Query<Model: Entity>: Sendable {
         return query
     }
 
+    /// The query for only those records for which a condition holds too.
+    public func `where`(_ condition: QueryCondition<Model>) -> Query {
+        var query = self
+        query.conditions.append(condition)
+        return query
+    }
+
     /// The query with its answer sorted by an attribute, after what it is sorted by already.
     ///
     /// Nil comes first, or last if the order is reversed. Records that are equal in all that is
     /// given are in the order of their record keys, so the answer is always the same. A key path
-    /// that is no stored attribute, nor `id`, and one to a list or a ``GeoLocation``, which have no
-    /// order, fail when the query is run.
-    public func sorted<Attribute: AttributeValue>(
+    /// that is no stored attribute, nor `id`, fails when the query is run.
+    public func sorted<Attribute: OrderedAttributeValue>(
         by keyPath: any KeyPath<Model, Attribute> & Sendable, order: SortOrder = .forward
     ) -> Query {
         var query = self
@@ -91,6 +98,7 @@ public struct Query<Model: Entity>: Sendable {
         for predicate in predicates {
             result = result.adding(try Condition(lowering: predicate))
         }
+        for condition in conditions { result = result.adding(try condition.lowered()) }
         for sort in sorts {
             result = result.adding(
                 SortStep(try Self.attribute(at: sort.keyPath), isReversed: sort.isReversed))
@@ -111,7 +119,7 @@ public struct Query<Model: Entity>: Sendable {
     }
 
     /// The name of the attribute at a key path; nil for `id`.
-    private static func attribute(at keyPath: PartialKeyPath<Model>) throws -> String? {
+    static func attribute(at keyPath: PartialKeyPath<Model>) throws -> String? {
         try position(of: keyPath).map { Model.entitySchema.attributes[$0].name }
     }
 

@@ -53,28 +53,28 @@ extension QueryAggregate {
     }
 
     /// The value of an attribute that sorts first; nil of no records.
-    public static func minimum<Attribute: AttributeValue>(
+    public static func minimum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable
     ) -> Self where Result == Attribute? {
         Self(.minimum, keyPath) { try Result(value: $0) }
     }
 
     /// The value of an optional attribute that sorts first; nil if there is none.
-    public static func minimum<Attribute: AttributeValue>(
+    public static func minimum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute?> & Sendable
     ) -> Self where Result == Attribute? {
         Self(.minimum, keyPath) { try Result(value: $0) }
     }
 
     /// The value of an attribute that sorts last; nil of no records.
-    public static func maximum<Attribute: AttributeValue>(
+    public static func maximum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable
     ) -> Self where Result == Attribute? {
         Self(.maximum, keyPath) { try Result(value: $0) }
     }
 
     /// The value of an optional attribute that sorts last; nil if there is none.
-    public static func maximum<Attribute: AttributeValue>(
+    public static func maximum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute?> & Sendable
     ) -> Self where Result == Attribute? {
         Self(.maximum, keyPath) { try Result(value: $0) }

@@ -9,7 +9,8 @@
 ///
 /// Conditions compare it with constants that are captured: write `let open = Status.open` before
 /// `#Predicate { $0.status == open }`. Foundation's predicates ask for `Codable` values.
-public protocol EnumAttributeValue: ScalarAttributeValue, RawRepresentable, CaseIterable, Codable
+public protocol EnumAttributeValue: ScalarAttributeValue, OrderedAttributeValue, RawRepresentable,
+    CaseIterable, Codable
 where RawValue: ScalarAttributeValue {}
 
 extension EnumAttributeValue {

@@ -5,7 +5,7 @@ import CloudKitRecordService
 import Foundation
 import Testing
 
-// The code of the README's tour, word for word; a test compares them.
+// The code of the README and the guides, word for word; a test compares them.
 
 @Entity struct Department {
     var id = ID()
@@ -44,13 +44,20 @@ struct NamesInUse: RecordProjection {
     }
 }
 
-@Suite struct TourTests {
+@Entity struct Note {
+    var id = ID()
+    var title: String
+    @Attribute(.indexed) var created = Date()
+    var isDone = false
+}
+
+@Suite struct GuideTests {
     private func temporaryFolder() -> String {
         FileManager.default.temporaryDirectory
-            .appendingPathComponent("tour-\(UUID().uuidString)").path
+            .appendingPathComponent("guide-\(UUID().uuidString)").path
     }
 
-    @Test func `what the tour saves can be read`() async throws {
+    @Test func `what the guide saves can be read`() async throws {
         let directory = temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: directory) }
 
@@ -60,17 +67,13 @@ struct NamesInUse: RecordProjection {
         var ada = Employee(
             name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
             department: engines.id)
-        let first = ada
-        try await store.write { tx in
+        try await store.write { [ada] tx in
             try tx.save(engines)
-            try tx.save(first)
+            try tx.save(ada)
         }
 
         ada.salary = 4200
-        let raised = ada
-        try await store.write { tx in
-            try tx.save(raised)  // only the salary becomes an operation
-        }
+        try await store.save(ada)  // only the salary becomes an operation
 
         let staff = try store.read { tx in
             try tx.fetch(
@@ -87,7 +90,7 @@ struct NamesInUse: RecordProjection {
         store.close()
     }
 
-    @Test func `what the tour asks is answered`() async throws {
+    @Test func `what the guide asks is answered`() async throws {
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try await store.write { tx in
             try tx.save(
@@ -113,7 +116,30 @@ struct NamesInUse: RecordProjection {
         #expect(changed == 1)
     }
 
-    @Test func `what the tour changes in parts is changed`() async throws {
+    @Test func `what the guide narrows by typed tests is found`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
+        for name in ["Ada", "Alan", "Bob"] {
+            try await store.save(
+                Employee(
+                    name: name, email: "x@example.org", salary: 2000, hiredAt: Date(),
+                    nickname: name == "Alan" ? nil : "n", department: nil))
+        }
+        let names = ["da", "lan"]
+
+        let wellPaid = Query<Employee>()
+            .where(\.salary, in: 1_000..<5_000)
+            .where(\.name, startsWith: "A")
+            .where(\.nickname, isNot: nil)
+            .sorted(by: \.hiredAt, order: .reverse)
+
+        var wanted: [QueryCondition<Employee>] = []  // made at run time, such as of a search form
+        for name in names { wanted.append(QueryCondition().where(\.name, contains: name)) }
+        let found = try store.read { try $0.fetch(wellPaid.where(.any(wanted))) }
+
+        #expect(found.map(\.name) == ["Ada"])
+    }
+
+    @Test func `what the guide changes in parts is changed`() async throws {
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try await store.write {
             _ = try $0.save(
@@ -124,7 +150,7 @@ struct NamesInUse: RecordProjection {
         #expect(try store.read { try $0.fetch(Employee.self) }.map(\.nickname) == ["-"])
     }
 
-    @Test func `what the tour watches ends with the store`() async throws {
+    @Test func `what the guide watches ends with the store`() async throws {
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let engines = Department(name: "Engines")
         try await store.write { _ = try $0.save(engines) }
@@ -142,7 +168,7 @@ struct NamesInUse: RecordProjection {
         }
     }
 
-    @Test func `what the tour synchronises arrives`() async throws {
+    @Test func `what the guide synchronises arrives`() async throws {
         let cloud = SimulatedCloud()
         let service = cloud.connection(device: "a")
         service.failNext(.modify, with: .lostReply)  // the service saves, the reply is lost
@@ -164,7 +190,7 @@ struct NamesInUse: RecordProjection {
         await engine.stop()
     }
 
-    @Test func `what the tour says of conflicts is so`() async throws {
+    @Test func `what the guide says of conflicts is so`() async throws {
         let cloud = SimulatedCloud()
         let configuration = SyncConfiguration(
             zoneName: "Notes", conflictPolicy: .merge(otherwise: .resolver),
@@ -223,7 +249,7 @@ struct NamesInUse: RecordProjection {
         #expect(state == .settled)
     }
 
-    @Test func `what the tour links is in order`() throws {
+    @Test func `what the guide links is in order`() throws {
         let promoted = Employee(
             name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
             department: nil)
@@ -241,7 +267,7 @@ struct NamesInUse: RecordProjection {
         #expect(assignment.id == .init(linking: promoted.id, to: engines.id))
     }
 
-    @Test func `what the tour selects is synchronised, and the rest is not`() async throws {
+    @Test func `what the guide selects is synchronised, and the rest is not`() async throws {
         let cloud = SimulatedCloud()
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let raised = Employee(
@@ -271,7 +297,7 @@ struct NamesInUse: RecordProjection {
         #expect(try store.read { try $0.fetch(Employee.self).count } == 2)
     }
 
-    @Test func `what the tour takes back is as it was`() async throws {
+    @Test func `what the guide takes back is as it was`() async throws {
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let ada = Employee(
             name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
@@ -304,7 +330,7 @@ struct NamesInUse: RecordProjection {
         #expect(try store.read { try $0.count(Employee.self) } == 0)
     }
 
-    @Test func `what the tour keeps short has all its records`() async throws {
+    @Test func `what the guide keeps short has all its records`() async throws {
         let configuration = StoreConfiguration(retention: .keepUnsynced(days: 30))
         let store = try Store.inMemory(
             schema: StoreSchema(Department.self, Employee.self), configuration: configuration)
@@ -315,7 +341,7 @@ struct NamesInUse: RecordProjection {
         #expect(compaction.operationsAfter == 1)
     }
 
-    @Test func `what the tour backs up and exports is there`() throws {
+    @Test func `what the guide backs up and exports is there`() throws {
         let path = temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: path) }
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
@@ -331,7 +357,7 @@ struct NamesInUse: RecordProjection {
         #expect(records.last == UInt8(ascii: "\n"))
     }
 
-    @Test func `what the tour exports is what the service does not have`() throws {
+    @Test func `what the guide exports is what the service does not have`() throws {
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try store.write { try $0.save(Department(name: "Engines")) }
         var output: [UInt8] = []
@@ -340,7 +366,7 @@ struct NamesInUse: RecordProjection {
         #expect(String(decoding: output, as: UTF8.self).contains("\"Engines\""))
     }
 
-    @Test func `what the tour projects follows the records`() async throws {
+    @Test func `what the guide projects follows the records`() async throws {
         let directory = temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let schema = StoreSchema(Department.self, Employee.self)
@@ -402,7 +428,7 @@ struct NamesInUse: RecordProjection {
         #expect(try laptop.store.read { try $0.count(Department.self) } == 1)
     }
 
-    @Test func `what the tour moves to another zone is there`() async throws {
+    @Test func `what the guide moves to another zone is there`() async throws {
         let cloud = SimulatedCloud()
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let engine = SyncEngine(
@@ -416,23 +442,90 @@ struct NamesInUse: RecordProjection {
         #expect(cloud.records(in: ZoneID("Notes2")).count == 1)
     }
 
-    @Test func `the README shows what is tested here`() throws {
+    @Test func `what the README saves, reads and watches is there`() async throws {
+        let directory = temporaryFolder()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+
+        let store = try Store(at: directory, schema: StoreSchema(Note.self))
+
+        var note = Note(title: "Buy milk")
+        try await store.save(note)
+        note.isDone = true
+        try await store.save(note)  // only isDone becomes an operation
+
+        let open = try store.read { tx in
+            try tx.fetch(
+                Query<Note>().where(#Predicate { !$0.isDone }).sorted(by: \.created))
+        }
+        #expect(open.isEmpty)
+        #expect(try store.read { try $0.lastSequence } == 2)
+        let watching = Task { try await watchNotes(store) }
+        store.close()
+        _ = await watching.result
+    }
+
+    private func watchNotes(_ store: Store) async throws {
+        for try await notes in store.observe(Query<Note>()) {
+            print(notes.count)  // now, and again after every change
+        }
+    }
+
+    @Test func `what the README synchronises arrives`() async throws {
+        let phoneStore = try Store.inMemory(schema: StoreSchema(Note.self))
+        try await phoneStore.save(Note(title: "Buy milk"))
+
+        let cloud = SimulatedCloud()
+        let phone = SyncEngine(
+            store: phoneStore, service: cloud.connection(device: "phone"),
+            configuration: SyncConfiguration(
+                zoneName: "Notes", conflictPolicy: .merge(otherwise: .serverWins)))
+        try await phone.start()  // a first round, then one soon after every save
+
+        let report = try await phone.sync()  // or one round now
+        print(report.pushedRecords, report.pulledRecords, report.conflicts)
+        #expect(cloud.records(in: ZoneID("Notes")).count == 1)
+        await phone.stop()
+    }
+
+    @Test func `the README's client is made`() throws {
+        let (apiToken, savedToken) = ("api", "web")
+        let keep: @Sendable (String) -> Void = { _ in }
+
+        var configuration = CloudKitConfiguration(
+            container: "iCloud.com.example.notes",
+            credentials: .user(
+                apiToken: apiToken, webAuthToken: WebAuthToken(savedToken) { keep($0) }))
+        configuration.url = "https://hub.example.com"  // Apple's service if you leave it out
+        let service = try CloudKitRecordService(configuration)
+        #expect(service.scope == .privateDatabase)
+    }
+
+    @Test func `the README and the guides show what is tested here`() throws {
         let here = URL(fileURLWithPath: #filePath)
         let root = here.deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let readme = try String(
-            contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
         let tested = Self.lines(try String(contentsOf: here, encoding: .utf8))
-        let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
-            $0.components(separatedBy: "```").first
-        }
-        #expect(blocks.count >= 5)
-        for block in blocks where !block.hasPrefix(".package") {
-            // Paragraphs of a block may stand apart in the test; each stands there whole.
-            for paragraph in block.components(separatedBy: "\n\n") {
-                #expect(tested.contains(Self.lines(paragraph)), "\(paragraph)")
+        let guides = root.appendingPathComponent("Documentation/guides")
+        let pages = try FileManager.default.contentsOfDirectory(atPath: guides.path)
+            .filter { $0.hasSuffix(".md") }.sorted().map { guides.appendingPathComponent($0) }
+        #expect(pages.count >= 9)
+        var blocksSeen = 0
+        for page in [root.appendingPathComponent("README.md")] + pages {
+            let text = try String(contentsOf: page, encoding: .utf8)
+            let blocks = text.components(separatedBy: "```swift\n").dropFirst().compactMap {
+                $0.components(separatedBy: "```").first
+            }
+            for block in blocks where !block.hasPrefix(".package") {
+                blocksSeen += 1
+                // Paragraphs of a block may stand apart in the test; each stands there whole.
+                for paragraph in block.components(separatedBy: "\n\n") {
+                    #expect(
+                        tested.contains(Self.lines(paragraph)),
+                        "\(page.lastPathComponent) shows code that is not tested: \(paragraph)")
+                }
             }
         }
+        #expect(blocksSeen >= 30)
     }
 
     /// The text without indentation and blank lines.

@@ -1,0 +1,202 @@
+import Foundation
+
+/// A condition on the records of an entity, made of typed tests of their attributes.
+///
+/// It means the same as a predicate and is made at run time, part by part. The compiler checks each
+/// test by itself, so that many of them take it no longer than one.
+///
+/// ```swift
+/// var wanted = QueryCondition<Site>().where(\.area, in: 1..<3)
+/// if let name { wanted = wanted.where(\.name, is: name) }
+/// let sites = Query<Site>().where(.any([wanted, .not(QueryCondition().where(\.owner, is: nil))]))
+/// ```
+public struct QueryCondition<Model: Entity>: QueryConditions {
+    package let lowered: @Sendable () throws -> Condition
+
+    package init(_ lowered: @escaping @Sendable () throws -> Condition) {
+        self.lowered = lowered
+    }
+
+    /// Holds for every record, until it is narrowed.
+    public init() { self.init { .constant(true) } }
+
+    /// Holds if both do.
+    public func `where`(_ condition: QueryCondition) -> QueryCondition {
+        QueryCondition { .all([try self.lowered(), try condition.lowered()]) }
+    }
+
+    /// Holds if all of the conditions do; so do none of them.
+    public static func all(_ conditions: [QueryCondition]) -> QueryCondition {
+        QueryCondition { .all(try conditions.map { try $0.lowered() }) }
+    }
+
+    /// Holds if one of the conditions does; none of them never does.
+    public static func any(_ conditions: [QueryCondition]) -> QueryCondition {
+        QueryCondition { .any(try conditions.map { try $0.lowered() }) }
+    }
+
+    /// Holds if the condition does not.
+    public static func not(_ condition: QueryCondition) -> QueryCondition {
+        QueryCondition { .not(try condition.lowered()) }
+    }
+}
+
+/// What can be narrowed by conditions: a ``Query`` and a ``QueryCondition``.
+///
+/// Nil equals nil and nothing else; it is neither less nor greater than any value, and in no range. A key
+/// path that is no stored attribute, nor `id`, fails when the query is run.
+public protocol QueryConditions<Model>: Sendable {
+    /// The entity whose records are meant.
+    associatedtype Model: Entity
+
+    /// The same for only those records for which a condition holds too.
+    func `where`(_ condition: QueryCondition<Model>) -> Self
+}
+
+extension QueryConditions {
+    /// For records in which an attribute has a value, or none if the value is nil.
+    public func `where`<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, is value: Attribute
+    ) -> Self {
+        compared(keyPath, .equal, value)
+    }
+
+    /// For records in which an attribute has another value or none; with nil, if it has any.
+    public func `where`<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, isNot value: Attribute
+    ) -> Self {
+        compared(keyPath, .notEqual, value)
+    }
+
+    /// For records in which an attribute is less than a value.
+    public func `where`<Attribute: OrderedAttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, lessThan value: Attribute.Bound
+    ) -> Self {
+        compared(keyPath, .less, value)
+    }
+
+    /// For records in which an attribute is a value or less.
+    public func `where`<Attribute: OrderedAttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, atMost value: Attribute.Bound
+    ) -> Self {
+        compared(keyPath, .lessOrEqual, value)
+    }
+
+    /// For records in which an attribute is greater than a value.
+    public func `where`<Attribute: OrderedAttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, greaterThan value: Attribute.Bound
+    ) -> Self {
+        compared(keyPath, .greater, value)
+    }
+
+    /// For records in which an attribute is a value or greater.
+    public func `where`<Attribute: OrderedAttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, atLeast value: Attribute.Bound
+    ) -> Self {
+        compared(keyPath, .greaterOrEqual, value)
+    }
+
+    /// For records in which an attribute is in a range, from its first value up to and not including
+    /// its last.
+    public func `where`<Attribute: OrderedAttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: Range<Attribute.Bound>
+    ) -> Self {
+        compared(keyPath, .greaterOrEqual, range.lowerBound)
+            .compared(keyPath, .less, range.upperBound)
+    }
+
+    /// For records in which an attribute is in a range, its first and its last value included.
+    public func `where`<Attribute: OrderedAttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: ClosedRange<Attribute.Bound>
+    ) -> Self {
+        compared(keyPath, .greaterOrEqual, range.lowerBound)
+            .compared(keyPath, .lessOrEqual, range.upperBound)
+    }
+
+    /// For records in which an attribute has one of several values; nil may be among them.
+    public func `where`<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in values: [Attribute]
+    ) -> Self {
+        tested(keyPath) { attribute in
+            .membership(attribute, try values.compactMap { try Operand(constant: $0).storable })
+        }
+    }
+
+    /// For records in which a text contains another, by characters.
+    public func `where`(
+        _ keyPath: any KeyPath<Model, String> & Sendable, contains text: String
+    ) -> Self {
+        tested(keyPath) { .contains($0, .constant(.string(text))) }
+    }
+
+    /// For records in which a text is there and contains another, by characters.
+    public func `where`(
+        _ keyPath: any KeyPath<Model, String?> & Sendable, contains text: String
+    ) -> Self {
+        tested(keyPath) { .contains($0, .constant(.string(text))) }
+    }
+
+    /// For records in which a list contains a value.
+    public func `where`<Element: ScalarAttributeValue>(
+        _ keyPath: any KeyPath<Model, [Element]> & Sendable, contains element: Element
+    ) -> Self {
+        tested(keyPath) { .contains($0, .constant(element.value)) }
+    }
+
+    /// For records in which a text starts with another, by characters.
+    public func `where`(
+        _ keyPath: any KeyPath<Model, String> & Sendable, startsWith text: String
+    ) -> Self {
+        tested(keyPath) { .prefix($0, .constant(.string(text))) }
+    }
+
+    /// For records in which a text is there and starts with another, by characters.
+    public func `where`(
+        _ keyPath: any KeyPath<Model, String?> & Sendable, startsWith text: String
+    ) -> Self {
+        tested(keyPath) { .prefix($0, .constant(.string(text))) }
+    }
+
+    private func compared(
+        _ keyPath: any PartialKeyPath<Model> & Sendable, _ comparison: Comparison,
+        _ value: some AttributeValue
+    ) -> Self {
+        tested(keyPath) { .comparison($0, comparison, try Operand(constant: value)) }
+    }
+
+    private func tested(
+        _ keyPath: any PartialKeyPath<Model> & Sendable,
+        _ test: @escaping @Sendable (Operand) throws -> Condition
+    ) -> Self {
+        self.where(
+            QueryCondition {
+                let name = try Query<Model>.attribute(at: keyPath)
+                return try test(name.map { .attribute($0) } ?? .recordKey)
+            })
+    }
+}
+
+extension Operand {
+    /// The operand for a value that a program compares with.
+    ///
+    /// - Throws: ``QueryError`` if a date is not a number.
+    init(constant value: some AttributeValue) throws {
+        guard let date = value as? Date else {
+            self = .constant(value.value)
+            return
+        }
+        switch TimeConstant(date) {
+        case .whole(let milliseconds): self = .constant(.date(milliseconds: milliseconds))
+        case .after(let milliseconds): self = .instant(afterMilliseconds: milliseconds)
+        case nil:
+            throw QueryError(
+                .typeMismatch, "A query compares with a date that is not a number. Give a date.")
+        }
+    }
+
+    /// The constant that a stored value may equal; nil for a time between two whole milliseconds.
+    fileprivate var storable: RecordValue? {
+        guard case .constant(let value) = self else { return nil }
+        return value
+    }
+}

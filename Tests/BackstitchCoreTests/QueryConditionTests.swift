@@ -1,0 +1,142 @@
+import Foundation
+import Testing
+
+@testable import BackstitchCore
+
+/// Typed conditions: they answer as Swift does, whatever is indexed.
+@Suite struct QueryConditionTests {
+    private struct Case {
+        let name: String
+        let query: Query<Sample>
+        let holds: (Sample) -> Bool
+
+        init(
+            _ name: String, _ query: Query<Sample>, _ holds: @escaping (Sample) -> Bool
+        ) {
+            self.name = name
+            self.query = query
+            self.holds = holds
+        }
+    }
+
+    private static func cases(_ some: Sample, _ other: Sample) -> [Case] {
+        let all = Query<Sample>()
+        let (low, high) = (min(some.age, other.age), max(some.age, other.age))
+        let (early, late) = (min(some.born, other.born), max(some.born, other.born))
+        let between = some.born.addingTimeInterval(0.000_4)
+        let seen = some.seen ?? other.born
+        let grade = some.grade ?? 3
+        let start = String(some.name.prefix(1))
+        let label = some.labels.first ?? "none"
+        return [
+            Case("is", all.where(\.age, is: some.age)) { $0.age == some.age },
+            Case("is, id", all.where(\.id, is: some.id)) { $0.id == some.id },
+            Case("is, optional", all.where(\.nick, is: some.nick)) { $0.nick == some.nick },
+            Case("is nil", all.where(\.nick, is: nil)) { $0.nick == nil },
+            Case("is, list", all.where(\.labels, is: some.labels)) { $0.labels == some.labels },
+            Case("is, place", all.where(\.place, is: some.place)) { $0.place == some.place },
+            Case("is, data", all.where(\.blob, is: some.blob)) { $0.blob == some.blob },
+            Case("is, reference", all.where(\.boss, is: some.boss)) { $0.boss == some.boss },
+            Case("is, between milliseconds", all.where(\.born, is: between)) { _ in false },
+            Case("is not", all.where(\.token, isNot: some.token)) { $0.token != some.token },
+            Case("is not, optional", all.where(\.grade, isNot: grade)) { $0.grade != grade },
+            Case("is not nil", all.where(\.seen, isNot: nil)) { $0.seen != nil },
+            Case("less", all.where(\.score, lessThan: some.score)) { $0.score < some.score },
+            Case("at most", all.where(\.price, atMost: some.price)) { $0.price <= some.price },
+            Case("greater", all.where(\.size, greaterThan: some.size)) { $0.size > some.size },
+            Case("at least, optional", all.where(\.grade, atLeast: grade)) {
+                $0.grade.map { $0 >= grade } ?? false
+            },
+            Case("less, between milliseconds", all.where(\.born, lessThan: between)) {
+                $0.born < between
+            },
+            Case("at least, optional date", all.where(\.seen, atLeast: seen)) {
+                $0.seen.map { $0 >= seen } ?? false
+            },
+            Case("range", all.where(\.age, in: low..<high)) { (low..<high).contains($0.age) },
+            Case("closed range", all.where(\.born, in: early...late)) {
+                (early...late).contains($0.born)
+            },
+            Case("range of an optional", all.where(\.grade, in: 0..<grade.magnitudeOrOne)) {
+                $0.grade.map { (0..<grade.magnitudeOrOne).contains($0) } ?? false
+            },
+            Case("values", all.where(\.name, in: [some.name, other.name])) {
+                [some.name, other.name].contains($0.name)
+            },
+            Case("values with nil", all.where(\.nick, in: [some.nick, nil])) {
+                [some.nick, nil].contains($0.nick)
+            },
+            Case("values, dates", all.where(\.born, in: [between, other.born])) {
+                $0.born == other.born
+            },
+            Case("no values", all.where(\.age, in: [])) { _ in false },
+            Case("contains", all.where(\.name, contains: start)) { $0.name.contains(start) },
+            Case("starts", all.where(\.name, startsWith: start)) { $0.name.starts(with: start) },
+            Case("starts, optional", all.where(\.nick, startsWith: "a")) {
+                $0.nick?.starts(with: "a") ?? false
+            },
+            Case("contains, optional", all.where(\.nick, contains: "a")) {
+                $0.nick?.contains("a") ?? false
+            },
+            Case("element", all.where(\.labels, contains: label)) { $0.labels.contains(label) },
+            Case("two", all.where(\.age, atLeast: low).where(\.isOn, is: true)) {
+                $0.age >= low && $0.isOn
+            },
+            Case(
+                "any, all, not",
+                all.where(
+                    .any([
+                        .all([
+                            QueryCondition().where(\.age, is: low),
+                            QueryCondition().where(\.isOn, is: false),
+                        ]),
+                        .not(QueryCondition().where(\.grade, is: nil).where(\.age, lessThan: high)),
+                    ]))
+            ) { ($0.age == low && !$0.isOn) || !($0.grade == nil && $0.age < high) },
+            Case("none of any", all.where(.any([]))) { _ in false },
+            Case("all of none", all.where(.all([]))) { _ in true },
+            Case("no condition", all.where(QueryCondition())) { _ in true },
+            Case("beside a predicate", all.where(#Predicate { $0.isOn }).where(\.age, atMost: high))
+            {
+                $0.isOn && $0.age <= high
+            },
+        ]
+    }
+
+    @Test(arguments: 0..<40)
+    func `typed conditions answer as Swift does`(seed: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(seed) &* 7_919 &+ 3)
+        let samples = generator.samples(count: 50)
+        let sources = [
+            try MemorySource(samples),
+            try MemorySource(samples, binding: Sample.binding(isIndexed: false)),
+        ]
+        for test in Self.cases(samples[seed % 50], samples[(seed * 7 + 1) % 50]) {
+            let expected = samples.filter(test.holds).map(\.id).sorted()
+            for source in sources {
+                let found = try source.fetch(test.query).map(\.id).sorted()
+                #expect(found == expected, "\(test.name)")
+            }
+        }
+    }
+
+    @Test func `a key path that is not stored and a date that is none fail when the query runs`() {
+        func code(_ query: Query<Sample>) -> QueryError.Code? {
+            do {
+                _ = try query.lowered()
+                return nil
+            } catch {
+                return (error as? QueryError)?.code
+            }
+        }
+        #expect(code(Query().where(\.initial, is: "a")) == .unknownAttribute)
+        #expect(
+            code(Query().where(\.born, lessThan: Date(timeIntervalSince1970: .nan)))
+                == .typeMismatch)
+        #expect(code(Query().where(.not(QueryCondition().where(\.initial, is: "a")))) != nil)
+    }
+}
+
+extension Int16 {
+    fileprivate var magnitudeOrOne: Int16 { Swift.max(1, self == .min ? .max : abs(self)) }
+}
