@@ -69,7 +69,7 @@ struct EntityExpansion {
     }
 
     private func toManySchema(_ relationship: ToManyDeclaration) -> String {
-        "Backstitch.ToManySchema(\(relationship.name.literal), inverse: \(relationship.inverse))"
+        "Backstitch._ToManySchema(\(relationship.name.literal), inverse: \(relationship.inverse))"
     }
 
     // Key paths without captures never change; `PartialKeyPath` can't say so to the compiler.
@@ -85,7 +85,7 @@ struct EntityExpansion {
     // MARK: Codec
 
     private static let readerParameters =
-        "id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader"
+        "id: Backstitch.EntityID<Self>, fields: inout Backstitch._FieldReader"
 
     /// For a struct without initialisers of its own: makes a value by the memberwise one, which does
     /// not evaluate the initial values that it has arguments for, so that reading makes no new id.
@@ -159,7 +159,7 @@ struct EntityExpansion {
             "\n    try fields.write(\(written($1)), at: \($0))"
         }
         return """
-            \(access)func write(to fields: inout Backstitch.FieldWriter) throws {\(lines.joined())
+            \(access)func write(to fields: inout Backstitch._FieldWriter) throws {\(lines.joined())
             }
             """
     }

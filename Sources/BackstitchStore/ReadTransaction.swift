@@ -48,7 +48,7 @@ extension TypeBinding {
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model? {
         guard let fields = PackedFields(body) else { throw damagedRow }
-        var reader = FieldReader(fields: fields, layout: layout)
+        var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
         } catch {
@@ -63,7 +63,7 @@ extension TypeBinding {
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model {
         guard let fields = PackedFields(body) else { throw damagedRow }
-        var reader = FieldReader(fields: fields, layout: layout)
+        var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
         } catch {

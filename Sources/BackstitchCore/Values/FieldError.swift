@@ -63,7 +63,7 @@ extension FieldError: CustomStringConvertible {
                 + "with that version"
         case .damaged: "its bytes are damaged; run verify and rebuild"
         case .tooLarge(let byteCount):
-            "it has \(byteCount) bytes, and a field has \(FieldWriter.fieldBytesMax) at most; keep "
+            "it has \(byteCount) bytes, and a field has \(_FieldWriter.fieldBytesMax) at most; keep "
                 + "larger data, such as a photo, in a file and save the file's name, or divide it "
                 + "among several records"
         case .invalidReference(let reason): "it refers to an impossible record name: \(reason)"
