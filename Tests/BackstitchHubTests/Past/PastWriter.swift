@@ -111,7 +111,7 @@ struct PastWriter {
         try Store(
             at: folder + "/" + name, schema: schema,
             configuration: StoreConfiguration(
-                author: name, projections: projections, milliseconds: { clock.milliseconds }))
+                author: name, projections: projections, clock: clock))
     }
 
     private func writeStore(_ past: PastHub, _ credentials: PastHub.Credentials) async throws {
