@@ -55,7 +55,7 @@ private enum Grade: String, AttributeConvertible, Codable {
         try await store.save(ada)
         #expect(try store.read { try $0.find(ada.id) } == ada)
         let dynamic = try store.read { try $0.record(ada.id.recordID) }
-        #expect(dynamic?["email"] == "ada@x" && dynamic?["grade"] == 2)
+        #expect(dynamic?.values["email"] == "ada@x" && dynamic?.values["grade"] == 2)
         #expect(
             Member.entitySchema.attributes.map(\.type) == [.string, .int64, .string, .stringList])
     }

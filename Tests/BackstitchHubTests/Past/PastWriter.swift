@@ -98,7 +98,7 @@ struct PastWriter {
     }
 
     static func expectDone(_ codes: [String]) throws {
-        guard codes.isEmpty else { throw HubFailure("The hub refused: \(codes)") }
+        guard codes.isEmpty else { throw HubError(.invalid, "The hub refused: \(codes)") }
     }
 
     // MARK: The store
