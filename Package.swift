@@ -44,6 +44,7 @@ let package = Package(
     name: "backstitch",
     products: [
         .library(name: "Backstitch", targets: ["Backstitch"]),
+        .library(name: "BackstitchService", targets: ["BackstitchService"]),
         .library(name: "BackstitchViews", targets: ["BackstitchViews"]),
         .library(name: "BackstitchRepair", targets: ["BackstitchRepair"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
@@ -118,13 +119,15 @@ let package = Package(
         .target(
             name: "Backstitch",
             dependencies: [
-                "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
+                "BackstitchCore", "BackstitchLog", "BackstitchStore", "BackstitchSync",
+                "BackstitchMacros",
             ]),
+        .target(name: "BackstitchService", dependencies: ["BackstitchCore", "BackstitchSync"]),
         .target(
             name: "BackstitchTesting",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
-                "BackstitchMacros", "LMDB", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchService", "BackstitchStore",
+                "BackstitchSync", "BackstitchMacros", "LMDB", "Threading",
             ]),
         .target(
             name: "BackstitchSimulation",

@@ -65,11 +65,11 @@ struct EntityExpansion {
     /// The type that is stored: for coded values a wrapper.
     private func storedType(_ attribute: AttributeDeclaration) -> String {
         guard let coded = attribute.codedType else { return attribute.type }
-        return "Backstitch.CodedValue<\(coded)>\(attribute.isOptional ? "?" : "")"
+        return "Backstitch._CodedValue<\(coded)>\(attribute.isOptional ? "?" : "")"
     }
 
     private func toManySchema(_ relationship: ToManyDeclaration) -> String {
-        "Backstitch.ToManySchema(\(relationship.name.literal), inverse: \(relationship.inverse))"
+        "Backstitch._ToManySchema(\(relationship.name.literal), inverse: \(relationship.inverse))"
     }
 
     // Key paths without captures never change; `PartialKeyPath` can't say so to the compiler.
@@ -85,7 +85,7 @@ struct EntityExpansion {
     // MARK: Codec
 
     private static let readerParameters =
-        "id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader"
+        "id: Backstitch.EntityID<Self>, fields: inout Backstitch._FieldReader"
 
     /// For a struct without initialisers of its own: makes a value by the memberwise one, which does
     /// not evaluate the initial values that it has arguments for, so that reading makes no new id.
@@ -141,7 +141,7 @@ struct EntityExpansion {
     private func read(_ attribute: AttributeDeclaration, at index: Int) -> String {
         let isCoded = attribute.codedType != nil
         let fallback = attribute.defaultValue.map {
-            ", default: " + (isCoded ? "Backstitch.CodedValue(\($0))" : $0)
+            ", default: " + (isCoded ? "Backstitch._CodedValue(\($0))" : $0)
         }
         let content = isCoded ? (attribute.isOptional ? "?.content" : ".content") : ""
         return "fields.read(\(storedType(attribute)).self, at: \(index)\(fallback ?? ""))" + content
@@ -151,7 +151,7 @@ struct EntityExpansion {
         let value = "self.\(attribute.identifier)"
         guard attribute.codedType != nil else { return value }
         return attribute.isOptional
-            ? "\(value).map { Backstitch.CodedValue($0) }" : "Backstitch.CodedValue(\(value))"
+            ? "\(value).map { Backstitch._CodedValue($0) }" : "Backstitch._CodedValue(\(value))"
     }
 
     private var writer: String {
@@ -159,7 +159,7 @@ struct EntityExpansion {
             "\n    try fields.write(\(written($1)), at: \($0))"
         }
         return """
-            \(access)func write(to fields: inout Backstitch.FieldWriter) throws {\(lines.joined())
+            \(access)func write(to fields: inout Backstitch._FieldWriter) throws {\(lines.joined())
             }
             """
     }

@@ -48,7 +48,7 @@ extension TypeBinding {
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model? {
         guard let fields = PackedFields(body) else { throw damagedRow }
-        var reader = FieldReader(fields: fields, layout: layout)
+        var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
         } catch {
@@ -63,7 +63,7 @@ extension TypeBinding {
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model {
         guard let fields = PackedFields(body) else { throw damagedRow }
-        var reader = FieldReader(fields: fields, layout: layout)
+        var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
         } catch {
@@ -80,7 +80,7 @@ extension TypeBinding {
     @usableFromInline
     func isOfContent(_ error: any Error) -> Bool {
         guard let error = error as? FieldError else { return false }
-        return error.reason == .unknownCase || error.reason == .notDecodable
+        return [.unknownCase, .notDecodable, .notConvertible].contains(error.reason)
     }
 
     /// The error for a record that can't be read, with the attribute that was read last.

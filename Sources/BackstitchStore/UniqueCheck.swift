@@ -88,7 +88,7 @@ extension TableReader {
 
 extension OrderedKey {
     /// A value encoded whole, so that equal bytes are equal values.
-    fileprivate static func whole(_ value: FieldValue?, _ type: AttributeType) -> [UInt8] {
+    fileprivate static func whole(_ value: _FieldValue?, _ type: AttributeType) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 256)
         append(value, type: type, to: &buffer, textBytesMax: .max)
         return Array(buffer.bytes)

@@ -58,7 +58,7 @@ extension SyncEngine {
     ) async throws -> [ConflictKey: ConflictAnswer] {
         guard let resolver = configuration.conflictResolver else { return [:] }
         let catalog = try store.read { $0.reader.catalog }
-        let (clock, limit) = (configuration.clock, configuration.resolverMilliseconds)
+        let (clock, limit) = (clock, configuration.resolverMilliseconds)
         return await withTaskGroup { group in
             for (key, question) in questions {
                 guard let table = catalog.table(key.entity) else { continue }

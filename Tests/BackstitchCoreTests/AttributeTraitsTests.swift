@@ -30,8 +30,8 @@ import Testing
         Self.values.filter { $0.tag == traits.tag }
     }
 
-    private func stored(_ value: RecordValue, _ body: (FieldValue) throws -> Void) throws {
-        var writer = FieldWriter()
+    private func stored(_ value: RecordValue, _ body: (_FieldValue) throws -> Void) throws {
+        var writer = _FieldWriter()
         try writer.write(value, of: FieldID(1))
         var buffer = ByteBuffer(capacity: 64)
         writer.finish(into: &buffer)

@@ -13,7 +13,7 @@ private struct Settings: Codable, Equatable, Sendable {
 
 @Suite struct AttributeTypeTests {
     private func packed<Attribute: AttributeValue>(_ value: Attribute) throws -> [UInt8] {
-        var writer = FieldWriter(layout: FieldLayout(fields: [FieldID(1)]))
+        var writer = _FieldWriter(layout: FieldLayout(fields: [FieldID(1)]))
         try writer.write(value, at: 0)
         var output = ByteBuffer()
         writer.finish(into: &output)
@@ -25,17 +25,17 @@ private struct Settings: Codable, Equatable, Sendable {
     ) throws -> Attribute {
         try bytes.withUnsafeBytes { raw in
             guard let fields = PackedFields(raw) else { throw FieldError(.damaged) }
-            var reader = FieldReader(fields: fields, layout: FieldLayout(fields: [FieldID(1)]))
+            var reader = _FieldReader(fields: fields, layout: FieldLayout(fields: [FieldID(1)]))
             return try reader.read(type, at: 0)
         }
     }
 
     private func roundTrip<Attribute: AttributeValue & Equatable>(_ value: Attribute) throws {
         #expect(try read(packed(value), as: Attribute.self) == value)
-        let service = ServiceMapping.serviceValue(value.value, of: nil)
-        let (stored, fits) = ServiceMapping.storedValue(service, of: Attribute.attributeType)
+        let service = ServiceMapping.serviceValue(value._recordValue, of: nil)
+        let (stored, fits) = ServiceMapping.storedValue(service, of: Attribute._attributeType)
         #expect(fits)
-        #expect(stored == value.value)
+        #expect(stored == value._recordValue)
     }
 
     @Test func `values that differ in digits which their type has not are the same`() {
@@ -111,7 +111,7 @@ private struct Settings: Codable, Equatable, Sendable {
     }
 
     @Test func `an enum is its raw value, and an unknown one can't be read`() throws {
-        #expect(Status.open.value == .string("open"))
+        #expect(Status.open._recordValue == .string("open"))
         #expect(AttributeSchema("status", Status?.self).allowedValues?.count == 2)
         let other = try packed("reopened")
         #expect(throws: FieldError(.unknownCase)) { try read(other, as: Status.self) }
@@ -139,9 +139,9 @@ private struct Settings: Codable, Equatable, Sendable {
         let forth = Settings(sizes: Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }))
         let back = Settings(
             sizes: Dictionary(uniqueKeysWithValues: names.reversed().map { ($0, 1) }))
-        #expect(try packed(CodedValue(forth)) == packed(CodedValue(back)))
+        #expect(try packed(_CodedValue(forth)) == packed(_CodedValue(back)))
         #expect(
-            try read(packed(CodedValue(forth)), as: CodedValue<Settings>.self).content == forth)
+            try read(packed(_CodedValue(forth)), as: _CodedValue<Settings>.self).content == forth)
     }
 
     @Test func `bytes that are no such value can't be read, and no value is written as none`()
@@ -149,9 +149,9 @@ private struct Settings: Codable, Equatable, Sendable {
     {
         let bytes = try packed(Data("{}".utf8))
         #expect(throws: FieldError(.notDecodable)) {
-            try read(bytes, as: CodedValue<Settings>.self)
+            try read(bytes, as: _CodedValue<Settings>.self)
         }
-        #expect(throws: FieldError(.notEncodable, index: 0)) { try packed(CodedValue(Double.nan)) }
+        #expect(throws: FieldError(.notEncodable, index: 0)) { try packed(_CodedValue(Double.nan)) }
     }
 
     @Test func `a catalog that says nothing of new options is read`() throws {

@@ -22,7 +22,7 @@ import Testing
                 transaction: 8, clock: 77, previous: 3, key: RecordKey(.text("key"), zone: 1),
                 author: "me", context: context),
             stamp: stamp, conflict: conflict, into: &output)
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         if kind.changesContent { try fields.write(to: &writer) }
         if kind == .update {
             let at = output.count

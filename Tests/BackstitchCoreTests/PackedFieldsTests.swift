@@ -14,7 +14,7 @@ import Testing
     ]
 
     private func pack(_ fields: [(FieldID, RecordValue)]) throws -> [UInt8] {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         for (field, value) in fields { try writer.write(value, of: field) }
         var output = ByteBuffer()
         writer.finish(into: &output)
@@ -48,8 +48,8 @@ import Testing
     }
 
     @Test func `a field has a largest size`() throws {
-        var writer = FieldWriter()
-        let limit = FieldWriter.fieldBytesMax
+        var writer = _FieldWriter()
+        let limit = _FieldWriter.fieldBytesMax
         try writer.write(.string(String(repeating: "x", count: limit)), of: FieldID(1))
         #expect(throws: FieldError(.tooLarge(byteCount: limit + 1))) {
             try writer.write(.string(String(repeating: "x", count: limit + 1)), of: FieldID(2))
@@ -63,7 +63,7 @@ import Testing
 
     @Test(arguments: [Double.nan, .infinity, -.infinity])
     func `numbers that are none are refused`(number: Double) {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         let location = GeoLocation(latitude: number, longitude: 0)
         for value in [.double(number), .location(location), .list([.double(number)])]
             as [RecordValue]
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func `a refused value leaves nothing behind`() throws {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         try writer.write(.int64(1), of: FieldID(1))
         #expect(throws: FieldError.self) {
             try writer.write(.list([.int64(1), .double(.nan)]), of: FieldID(2))
@@ -91,7 +91,7 @@ import Testing
         for ids in [[1, 3, 5], [5, 3, 1], [3, 5, 1]] as [[UInt16]] {
             try bytes.withUnsafeBytes { raw in
                 let layout = FieldLayout(fields: ids.map { FieldID($0) })
-                var reader = FieldReader(fields: try #require(PackedFields(raw)), layout: layout)
+                var reader = _FieldReader(fields: try #require(PackedFields(raw)), layout: layout)
                 for (index, id) in ids.enumerated() {
                     let value = try reader.read(Int?.self, at: index)
                     #expect(value == (id == 3 ? nil : Int(id)))

@@ -28,8 +28,8 @@ struct SampleColumn: Sendable {
         _ key: @escaping @Sendable (Attribute) -> Key?
     ) {
         self.name = name
-        type = Attribute.attributeType
-        value = { $0[keyPath: keyPath].value }
+        type = Attribute._attributeType
+        value = { $0[keyPath: keyPath]._recordValue }
         isSame = { $0[keyPath: keyPath] == $1[keyPath: keyPath] }
         order = { left, right in
             QueryDifferentialTests.order(key(left[keyPath: keyPath]), key(right[keyPath: keyPath]))

@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func `stored elements count as what their type reads`() throws {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         try writer.write(.list([.bool(true), .int64(2)]), of: FieldID(1))
         try writer.write(.list([.double(0.1)]), of: FieldID(2))
         try writer.write(.list([.string("00000000-0000-0000-0000-000000000001")]), of: FieldID(3))

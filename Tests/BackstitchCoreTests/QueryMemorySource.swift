@@ -21,7 +21,7 @@ final class MemorySource: RowSource {
     init(_ samples: [Sample], binding: EntityBinding = Sample.binding()) throws {
         self.binding = binding
         for sample in samples {
-            var writer = FieldWriter(layout: Sample.layout)
+            var writer = _FieldWriter(layout: Sample.layout)
             var body = ByteBuffer()
             try sample.write(to: &writer)
             writer.finish(into: &body)
@@ -117,7 +117,7 @@ final class MemorySource: RowSource {
         try QueryExecutor.run(plan, on: self) { key, body in
             let fields = try #require(PackedFields(body))
             let key = try #require(RecordKey(reading: key))
-            var reader = FieldReader(fields: fields, layout: Sample.layout)
+            var reader = _FieldReader(fields: fields, layout: Sample.layout)
             result.append(try Sample(id: EntityID(key: key), fields: &reader))
             return true
         }
@@ -137,7 +137,7 @@ final class MemorySource: RowSource {
             ) { key, body in
                 let fields = try #require(PackedFields(body))
                 let key = try #require(RecordKey(reading: key))
-                var reader = FieldReader(fields: fields, layout: Sample.layout)
+                var reader = _FieldReader(fields: fields, layout: Sample.layout)
                 result.append(try Sample(id: EntityID(key: key), fields: &reader))
             }
             if next != nil { try #require(result.count == before + size) }

@@ -14,7 +14,7 @@ import Testing
     }
 
     private func storedKey(_ value: RecordValue, _ type: AttributeType) throws -> [UInt8] {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         var body = ByteBuffer()
         var buffer = ByteBuffer()
         try writer.write(value, of: FieldID(1))

@@ -81,7 +81,7 @@ struct Sample: Entity, Hashable {
             AttributeSchema("place", GeoLocation?.self),
             AttributeSchema("home", GeoLocation.self),
         ],
-        toMany: [ToManySchema("team", inverse: \Sample.boss)])
+        toMany: [_ToManySchema("team", inverse: \Sample.boss)])
 
     static var attributeIndexes: [PartialKeyPath<Sample>: Int] {
         [
@@ -98,7 +98,7 @@ struct Sample: Entity, Hashable {
         self.id = id
     }
 
-    init(id: EntityID<Sample>, fields: inout FieldReader) throws {
+    init(id: EntityID<Sample>, fields: inout _FieldReader) throws {
         self.id = id
         name = try fields.read(String.self, at: 0)
         nick = try fields.read(String?.self, at: 1)
@@ -137,7 +137,7 @@ struct Sample: Entity, Hashable {
 
     /// Leaves out a level that is the default, and some empty lists, as rows do that are older than
     /// the attribute.
-    func write(to fields: inout FieldWriter) throws {
+    func write(to fields: inout _FieldWriter) throws {
         try fields.write(name, at: 0)
         try fields.write(nick, at: 1)
         try fields.write(age, at: 2)

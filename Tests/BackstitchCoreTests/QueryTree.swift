@@ -83,7 +83,7 @@ extension SeededGenerator {
     ) -> QueryTree {
         let left = PredicateExpressions.build_KeyPath(root: model, keyPath: keyPath)
         let right = PredicateExpressions.build_Arg(constant)
-        let value = constant.value
+        let value = constant._recordValue
         switch Int.random(in: 0..<6, using: &self) {
         case 0:
             return QueryTree(
@@ -122,7 +122,7 @@ extension SeededGenerator {
         let right = PredicateExpressions.build_Arg(constant)
         let equal = QueryTree(
             expression: PredicateExpressions.build_Equal(lhs: left, rhs: right),
-            condition: .equal(name, constant.value))
+            condition: .equal(name, constant._recordValue))
         return chance(0.3) ? .not(equal) : equal
     }
 
@@ -145,7 +145,7 @@ extension SeededGenerator {
             expression: PredicateExpressions.build_contains(
                 PredicateExpressions.build_Arg(ages),
                 PredicateExpressions.build_KeyPath(root: model, keyPath: \.age)),
-            condition: .member("age", of: ages.map(\.value)))
+            condition: .member("age", of: ages.map(\._recordValue)))
     }
 
     private mutating func records(_ model: QueryTree.Model) -> QueryTree {

@@ -114,8 +114,8 @@ import Testing
         let rows = test.expected
         let sum = rows.reduce(0) { $0 + Int($1.size) }
         let expected: [RecordValue] = [
-            .int64(Int64(rows.count)), rows.map(\.age).min()?.value ?? .null,
-            rows.map(\.born).max()?.value ?? .null,
+            .int64(Int64(rows.count)), rows.map(\.age).min()?._recordValue ?? .null,
+            rows.map(\.born).max()?._recordValue ?? .null,
             rows.isEmpty ? .null : .double(Double(sum) / Double(rows.count)),
         ]
         guard found.map(\.values) == [expected] else {
@@ -125,8 +125,8 @@ import Testing
             of: query, by: [], [.count, .minimum("grade"), .maximum("age")], in: source.binding,
             on: source)
         let expectedEnds: [RecordValue] = [
-            .int64(Int64(rows.count)), rows.compactMap(\.grade).min()?.value ?? .null,
-            rows.map(\.age).max()?.value ?? .null,
+            .int64(Int64(rows.count)), rows.compactMap(\.grade).min()?._recordValue ?? .null,
+            rows.map(\.age).max()?._recordValue ?? .null,
         ]
         guard ends.map(\.values) == [expectedEnds] else {
             throw Failed(description: "ends \(ends), not \(expectedEnds); \(query)")
@@ -144,7 +144,7 @@ import Testing
             return order != 0 ? order < 0 : !left.key.isOn && right.key.isOn
         }.map { key, rows in
             RecordGroup(
-                keys: [key.grade.value, key.isOn.value],
+                keys: [key.grade._recordValue, key.isOn._recordValue],
                 values: [
                     .int64(Int64(rows.count)), .int64(rows.reduce(0) { $0 + Int64($1.size) }),
                 ])
@@ -154,7 +154,8 @@ import Testing
         }
         let distinct = try QueryExecutor.groups(
             of: query, by: ["level"], [], in: source.binding, on: source)
-        guard distinct.map(\.keys) == Set(rows.map(\.level)).sorted().map({ [$0.value] }) else {
+        guard distinct.map(\.keys) == Set(rows.map(\.level)).sorted().map({ [$0._recordValue] })
+        else {
             throw Failed(description: "distinct \(distinct); \(query)")
         }
     }

@@ -6,7 +6,7 @@ import Testing
 /// Whether a stored value can be read as an attribute of a type: said without reading it, and done.
 @Suite struct ReadabilityTests {
     /// Every type that an attribute can have, with a way to read it.
-    static let readers: [(type: AttributeType, read: @Sendable (FieldValue) throws -> Void)] = [
+    static let readers: [(type: AttributeType, read: @Sendable (_FieldValue) throws -> Void)] = [
         reader(String.self), reader(Bool.self), reader(Int16.self), reader(Int32.self),
         reader(Int64.self), reader(Float.self), reader(Double.self), reader(Decimal.self),
         reader(Date.self), reader(Data.self), reader(UUID.self), reader(URL.self),
@@ -19,8 +19,8 @@ import Testing
 
     private static func reader<Attribute: AttributeValue>(
         _ type: Attribute.Type
-    ) -> (type: AttributeType, read: @Sendable (FieldValue) throws -> Void) {
-        (Attribute.attributeType, { _ = try Attribute(field: $0) })
+    ) -> (type: AttributeType, read: @Sendable (_FieldValue) throws -> Void) {
+        (Attribute._attributeType, { _ = try Attribute(_field: $0) })
     }
 
     static let scalars: [RecordValue] = [
@@ -44,7 +44,7 @@ import Testing
 
     @Test func `what is said of a value is what reading it does`() throws {
         for value in Self.values {
-            var writer = FieldWriter()
+            var writer = _FieldWriter()
             try writer.write(value, of: FieldID(1))
             var buffer = ByteBuffer()
             writer.finish(into: &buffer)

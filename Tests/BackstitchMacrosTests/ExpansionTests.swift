@@ -42,7 +42,7 @@ import Testing
                     ]
 
                     private static func decode(
-                        id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader
+                        id: Backstitch.EntityID<Self>, fields: inout Backstitch._FieldReader
                     ) throws -> Self {
                         try Self(
                             id: id,
@@ -51,7 +51,7 @@ import Testing
                             note: fields.read(String.self, at: 2, default: "none"))
                     }
 
-                    func write(to fields: inout Backstitch.FieldWriter) throws {
+                    func write(to fields: inout Backstitch._FieldWriter) throws {
                         try fields.write(self.email, at: 0)
                         try fields.write(self.department, at: 1)
                         try fields.write(self.note, at: 2)
@@ -59,7 +59,7 @@ import Testing
                 }
 
                 nonisolated extension Employee: Backstitch.Entity {
-                    init(id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader) throws {
+                    init(id: Backstitch.EntityID<Self>, fields: inout Backstitch._FieldReader) throws {
                         let value = try Self.decode(id: id, fields: &fields)
                         self.init(
                             id: value.id,
@@ -85,7 +85,7 @@ import Testing
         #expect(
             text.contains(
                 """
-                    public init(id: Backstitch.EntityID<Self>, fields: inout Backstitch.FieldReader) throws {
+                    public init(id: Backstitch.EntityID<Self>, fields: inout Backstitch._FieldReader) throws {
                         self.id = id
                         self.name = try fields.read(String.self, at: 0)
                         self.note = try fields.read(String?.self, at: 1)
@@ -95,7 +95,7 @@ import Testing
         #expect(text.contains("public static var entityName: String {\n        \"Person\"\n    }"))
         #expect(text.contains("public static let entitySchema"))
         #expect(text.contains("@safe public nonisolated(unsafe) static let attributeIndexes"))
-        #expect(text.contains("public func write(to fields: inout Backstitch.FieldWriter) throws"))
+        #expect(text.contains("public func write(to fields: inout Backstitch._FieldWriter) throws"))
         #expect(text.hasSuffix("nonisolated extension Employee: Backstitch.Entity {\n}"))
     }
 
@@ -116,7 +116,7 @@ import Testing
                 """
                         attributes: [],
                         toMany: [
-                            Backstitch.ToManySchema("members", inverse: \\Person.team),
+                            Backstitch._ToManySchema("members", inverse: \\Person.team),
                         ])
                 """))
         #expect(text.contains("attributeIndexes: [PartialKeyPath<Self>: Int] = [:]"))

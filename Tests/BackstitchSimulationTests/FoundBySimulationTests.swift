@@ -45,7 +45,7 @@ import Testing
             do {
                 try store.write { try $0.save(Link(id: id, label: "second", partner: id)) }
             } catch {
-                throw ServiceError(.network, reason: "\(error)")
+                throw ServiceError(.network, "\(error)")
             }
         }
         _ = try await engine.sync()
@@ -105,7 +105,7 @@ import Testing
             ], in: zone)
         _ = try await engine.sync()
         #expect(label("other") == .string("b"))
-        #expect(try engine.parked().map(\.record.name) == [needed.recordName.description])
+        #expect(try engine.parked().map(\.record.name) == [needed.name])
         try await engine.discardParked(engine.parked())
         #expect(try store.read { try $0.find(Link.self, needed) }?.label == "a")
         #expect(try engine.conflicts().count == 1)

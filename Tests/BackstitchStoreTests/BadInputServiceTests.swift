@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `values that can't be stored`() async throws {
-        let long = String(repeating: "x", count: FieldWriter.fieldBytesMax + 1)
+        let long = String(repeating: "x", count: _FieldWriter.fieldBytesMax + 1)
         for value in [
             .string(long), .bytes(Data(long.utf8)), .list([.string(long)]), .list([.list([])]),
         ] as [ServiceValue] {

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `text and data over the largest size`() throws {
-        let bytesMax = FieldWriter.fieldBytesMax
+        let bytesMax = _FieldWriter.fieldBytesMax
         try expectRefused(.invalidValue, naming: "Everything.string") {
             try save(Everything(id: "x", string: String(repeating: "é", count: bytesMax / 2 + 1)))
         }
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `the refusal of a large value counts its bytes and says what to do`() throws {
-        #expect(FieldWriter.fieldBytesMax == 1_048_576)
+        #expect(_FieldWriter.fieldBytesMax == 1_048_576)
         try expectRefused(.invalidValue, naming: "it has 1048577 bytes, and a field has 1048576") {
             try save(Everything(id: "x", data: Data(count: 1_048_577)))
         }
@@ -88,11 +88,11 @@ import Testing
     }
 
     @Test func `values at their limits are kept`() async throws {
-        let text = String(repeating: "x", count: FieldWriter.fieldBytesMax)
+        let text = String(repeating: "x", count: _FieldWriter.fieldBytesMax)
         let name = String(repeating: "n", count: 255)
         let model = Everything(
             id: .init(name), string: text, date: Date(timeIntervalSince1970: 9e11),
-            data: Data(count: FieldWriter.fieldBytesMax), reference: .init(name + ""))
+            data: Data(count: _FieldWriter.fieldBytesMax), reference: .init(name + ""))
         try save(model)
         #expect(try store.read { try $0.find(Everything.self, .init(name)) } == model)
         try save(Employee(id: "long", name: text, email: text))

@@ -52,7 +52,7 @@ import Threading
         try fill()
         let store = try fixture.dynamic()
         defer { store.close() }
-        let ada = OperationFilter(record: RecordKey(.text("ada")))
+        let ada = OperationFilter(record: RecordID(entity: "Author", name: "ada"))
         func sequences(
             _ first: UInt64, _ limit: Int, _ filter: OperationFilter
         ) throws -> [UInt64] {
@@ -64,7 +64,7 @@ import Threading
         #expect(try sequences(2, 9, ada) == [4])
         #expect(try sequences(1, 9, .init(entity: "Book")) == [3])
         #expect(try store.read { try $0.lastOperations(limit: 2).map(\.sequence) } == [4, 5])
-        let long = RecordKey(.text(String(repeating: "x", count: 300)))
+        let long = RecordID(entity: "Author", name: String(repeating: "x", count: 300))
         for wrong in [OperationFilter(entity: "Nothing"), OperationFilter(record: long)] {
             #expect(throws: StoreError.self) { try sequences(1, 9, wrong) }
         }

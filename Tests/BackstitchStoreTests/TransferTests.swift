@@ -183,7 +183,7 @@ import Testing
 
     @Test func `a line that is too large for a field is told`() async throws {
         let store = try Store.inMemory(schema: .all)
-        let long = String(repeating: "x", count: FieldWriter.fieldBytesMax + 1)
+        let long = String(repeating: "x", count: _FieldWriter.fieldBytesMax + 1)
         let (report, problems) = try await read(
             "{\"entity\":\"Department\",\"record\":\"a\",\"values\":{\"name\":{\"string\":\"\(long)\"}}}",
             into: store)

@@ -340,7 +340,7 @@ import Testing
         }
         #expect(try count(ConflictFilter(entity: "Note", policy: .serverWins)) == 3)
         #expect(try count(ConflictFilter(policy: .keepBoth)) == 0)
-        #expect(try count(ConflictFilter(record: RecordKey(.text("b")))) == 0)
+        #expect(try count(ConflictFilter(record: Note.ID("b").recordID)) == 0)
         #expect(try count(ConflictFilter(entity: "Step")) == 0)
     }
 }

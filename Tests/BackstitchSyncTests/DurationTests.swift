@@ -129,8 +129,8 @@ import Testing
 
     @Test func `less than a nanosecond is rounded`() {
         let half = Duration(secondsComponent: 0, attosecondsComponent: 500_000_000)
-        #expect(half.value == .duration(nanoseconds: 1))
-        #expect((.zero - half).value == .duration(nanoseconds: -1))
-        #expect(Duration.nanoseconds(Int64.min).value == .duration(nanoseconds: .min))
+        #expect(half._recordValue == .duration(nanoseconds: 1))
+        #expect((.zero - half)._recordValue == .duration(nanoseconds: -1))
+        #expect(Duration.nanoseconds(Int64.min)._recordValue == .duration(nanoseconds: .min))
     }
 }

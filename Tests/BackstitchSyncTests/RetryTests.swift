@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import Foundation
 import Threading
 import Testing
 
@@ -100,7 +101,7 @@ import Testing
         let next = await phone.restarted()
         let events = RoundEnds(next.engine)
         try await next.engine.start()
-        #expect(next.engine.status == .backingOff(untilMilliseconds: due))
+        #expect(next.engine.status == .backingOff(until: Date(milliseconds: due)))
         #expect(cloud.requestCounts == [:])
         await untilAsleep()
         #expect(clock.nextWakeMilliseconds == due)

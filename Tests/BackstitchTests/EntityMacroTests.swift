@@ -11,13 +11,13 @@ import Testing
         let count = Model.entitySchema.attributes.count
         let written = FieldLayout(
             fields: (0..<count).map { FieldID(UInt16($0 + (lacking.contains($0) ? 1000 : 1))) })
-        var writer = FieldWriter(layout: written)
+        var writer = _FieldWriter(layout: written)
         try value.write(to: &writer)
         var row = ByteBuffer()
         writer.finish(into: &row)
         let fields = try #require(PackedFields(row.bytes))
         let layout = FieldLayout(fields: (0..<count).map { FieldID(UInt16($0 + 1)) })
-        var reader = FieldReader(fields: fields, layout: layout)
+        var reader = _FieldReader(fields: fields, layout: layout)
         return try Model(id: value.id, fields: &reader)
     }
 

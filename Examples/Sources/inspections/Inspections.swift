@@ -12,9 +12,9 @@ import Foundation
         let cloud = SimulatedCloud()
 
         func device(_ name: String, _ schema: StoreSchema) throws -> SyncEngine {
-            let path = folder.appendingPathComponent(name).path
+            let place = folder.appendingPathComponent(name)
             return SyncEngine(
-                store: try Store(at: path, schema: schema), service: cloud.connection(device: name),
+                store: try Store(at: place, schema: schema), service: cloud.connection(device: name),
                 configuration: SyncConfiguration(
                     zoneName: "Inspections", conflictPolicy: .merge(otherwise: .lastWriterWins)))
         }

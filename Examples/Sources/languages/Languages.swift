@@ -31,7 +31,7 @@ import Foundation
         let path = arguments.dropFirst().first ?? "/usr/share/iso-codes/json/iso_639-3.json"
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let entries = try JSONDecoder().decode(File.self, from: data).entries
-        let store = try Store(at: directory, schema: StoreSchema(Language.self))
+        let store = try Store(at: URL(filePath: directory), schema: StoreSchema(Language.self))
 
         var (done, changed) = (0, 0)
         while done < entries.count {

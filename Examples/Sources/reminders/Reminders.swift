@@ -26,7 +26,7 @@ import Foundation
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard arguments.count >= 2 else { return print(usage) }
         let store = try Store(
-            at: arguments[0], schema: StoreSchema(Reminder.self, ReminderList.self),
+            at: URL(filePath: arguments[0]), schema: StoreSchema(Reminder.self, ReminderList.self),
             configuration: StoreConfiguration(author: NSUserName(), projections: [search]))
         do {
             try await Reminders(store: store).run(arguments[1], Array(arguments.dropFirst(2)))

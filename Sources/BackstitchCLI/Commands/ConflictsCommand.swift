@@ -42,7 +42,7 @@ struct ConflictsCommand: Command {
         }
         var filter = ConflictFilter(
             entity: arguments.text(Self.entity),
-            record: arguments.text(Self.record).map { RecordKey(RecordName($0)) },
+            key: arguments.text(Self.record).map { RecordKey($0) },
             beforeSequence: try arguments.number(Self.before, as: UInt64.self))
         if let text = arguments.text(Self.policy) {
             guard let policy = ConflictPolicy(text) else {

@@ -58,7 +58,7 @@ struct LogCommand: Command {
         }
         let filter = OperationFilter(
             entity: arguments.text(Self.entity),
-            record: arguments.text(Self.record).map { RecordKey(RecordName($0)) })
+            key: arguments.text(Self.record).map { RecordKey($0) })
         let writesJSON = arguments.has(.json)
         var isEmpty = true
         func write(_ operations: [LoggedOperation]) throws {

@@ -1,24 +1,36 @@
 public import Foundation
 
-/// Where a record stands in a store: the slot of its zone and its name.
+/// What a reference holds: the name and the zone of a record. Which entity it is of, the attribute says.
 ///
 /// Stored form: zone slot (1 byte), kind (1 byte: 0 UUID, 1 text), then 16 bytes of UUID, or a
 /// length byte and the UTF-8 text.
 public struct RecordKey: Hashable, Sendable {
     /// The slot of the record's zone; 0 is the store's own zone.
-    public let zone: UInt8
+    @usableFromInline
+    package let zone: UInt8
     /// The record's name on the service.
-    public let name: RecordName
+    @usableFromInline
+    package let name: RecordName
 
     /// The most bytes a stored key takes.
     @inlinable package static var byteCountMax: Int { 3 + RecordName.byteCountMax }
 
-    /// The key of a record by name, in the store's own zone unless told otherwise.
+    /// What a reference to a record by this name holds, in the store's own zone unless given.
+    public init(_ name: String, zone: RecordZone = .own) {
+        self.init(RecordName(name), zone: zone.slot)
+    }
+
+    /// What a reference to the record holds.
+    public init(_ record: RecordID) { self = record.key }
+
     @inlinable
-    public init(_ name: RecordName, zone: UInt8 = 0) {
+    package init(_ name: RecordName, zone: UInt8 = 0) {
         self.zone = zone
         self.name = name
     }
+
+    /// The identity of the record, if it is of this entity.
+    public func recordID(of entity: String) -> RecordID { RecordID(entity: entity, key: self) }
 
     /// The bytes that the stored form takes.
     @inlinable

@@ -4,19 +4,20 @@ public import Foundation
 ///
 /// A name in the canonical form of a UUID (upper-case, as `UUID.uuidString` prints it) is kept in
 /// 16 bytes; every other name is kept as its UTF-8 text.
-public enum RecordName: Hashable, Sendable {
+@usableFromInline
+package enum RecordName: Hashable, Sendable {
     /// A name that is a UUID.
     case uuid(UUID)
     /// Any other name: 1 to 255 bytes of UTF-8 that don't start with an underscore.
     case text(String)
 
     /// The longest text name, in bytes of UTF-8.
-    @inlinable public static var byteCountMax: Int { 255 }
+    @inlinable package static var byteCountMax: Int { 255 }
 
     /// The record name for a string, which becomes `uuid` if it is a canonical UUID.
     ///
     /// The limits of a name are not checked here but when a record is saved.
-    public init(_ string: String) {
+    package init(_ string: String) {
         self = UUID(canonicalText: string).map { .uuid($0) } ?? .text(string)
     }
 
@@ -38,7 +39,7 @@ public enum RecordName: Hashable, Sendable {
 
 extension RecordName: CustomStringConvertible {
     /// The name as the service spells it.
-    public var description: String {
+    @usableFromInline package var description: String {
         switch self {
         case .uuid(let uuid): uuid.canonicalText
         case .text(let text): text
@@ -48,19 +49,19 @@ extension RecordName: CustomStringConvertible {
 
 extension RecordName: Comparable {
     /// Orders names by their stored bytes, UUIDs before text; the order of rows in a table.
-    public static func < (left: RecordName, right: RecordName) -> Bool {
+    @usableFromInline package static func < (left: RecordName, right: RecordName) -> Bool {
         RecordKey(left) < RecordKey(right)
     }
 }
 
 extension RecordName: Codable {
     /// Reads a name from a single string.
-    public init(from decoder: any Decoder) throws {
+    @usableFromInline package init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(String.self))
     }
 
     /// Writes the name as a single string.
-    public func encode(to encoder: any Encoder) throws {
+    @usableFromInline package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
     }

@@ -39,7 +39,7 @@ package struct ConflictReport: Equatable, Sendable {
         if copy != nil { present |= Self.copyBit }
         output.append(policy.code)
         output.append(present)
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         for side in sides {
             guard let side else { continue }
             writer.reset()

@@ -47,7 +47,7 @@ package struct FoldedRow: Equatable, Sendable {
 
 /// Folds the operations of a record into the row that the projector would make of them.
 package struct RowFolder: ~Copyable {
-    private var writer = FieldWriter()
+    private var writer = _FieldWriter()
     private var buffer = ByteBuffer(capacity: 1024)
 
     package init() {}
@@ -94,7 +94,7 @@ package struct RowFolder: ~Copyable {
     }
 }
 
-extension FieldWriter {
+extension _FieldWriter {
     /// Writes the fields of a row with changes laid over them; a null removes its field.
     package mutating func write(
         _ fields: PackedFields, overlaidBy changed: PackedFields

@@ -211,7 +211,7 @@ extension Fields {
     /// The name of a copy of a record with these fields. It follows from both, so that a merge that
     /// is repeated makes the same one.
     fileprivate func copyName(of name: RecordName) -> RecordName {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         var bytes = ByteBuffer(capacity: 256)
         // Fields that were stored can be written again.
         try? withoutNulls.write(to: &writer)

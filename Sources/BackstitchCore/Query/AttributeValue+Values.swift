@@ -4,16 +4,16 @@ extension AttributeValue {
     /// - Throws: `FieldError` if it is not of the type.
     package init(value: RecordValue) throws {
         guard value != .null else {
-            self = try Self.absent(at: -1)
+            self = try Self._absent(at: -1)
             return
         }
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         try writer.write(value, of: FieldID(1))
         var buffer = ByteBuffer(capacity: 64)
         writer.finish(into: &buffer)
         guard let field = try PackedFields(buffer.bytes)?.value(of: FieldID(1)) else {
             throw FieldError(.damaged)
         }
-        self = try Self(field: field)
+        self = try Self(_field: field)
     }
 }

@@ -157,7 +157,7 @@ struct ConditionRunner {
     }
 
     /// What a constant text says of a stored one.
-    private func text(_ step: UnsafePointer<ConditionStep>, _ value: FieldValue) -> Bool {
+    private func text(_ step: UnsafePointer<ConditionStep>, _ value: _FieldValue) -> Bool {
         program._withUnsafeGuaranteedRef { program in
             let constant = program.texts[step.pointee.position]
             return switch step.pointee.kind {
@@ -169,13 +169,13 @@ struct ConditionRunner {
     }
 
     /// A UUID that is stored otherwise than as its 16 bytes.
-    private func otherUUID(_ step: UnsafePointer<ConditionStep>, _ value: FieldValue) -> Bool {
+    private func otherUUID(_ step: UnsafePointer<ConditionStep>, _ value: _FieldValue) -> Bool {
         guard let uuid = value.storedUUID else { return Self.nullOutcome(step) }
         return withUnsafeBytes(of: uuid.uuid) { Self.outcome($0, constant(step), step) }
     }
 }
 
-extension FieldValue {
+extension _FieldValue {
     /// Whether the value counts as null for an attribute of a type.
     @inline(__always)
     func isNull(as type: AttributeType) -> Bool {

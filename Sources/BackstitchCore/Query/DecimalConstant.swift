@@ -56,7 +56,7 @@ struct DecimalConstant: Sendable {
 
     /// Whether a comparison of a stored value with this decimal holds; a value of another type
     /// counts as null.
-    func holds(_ comparison: Comparison, _ stored: FieldValue) -> Bool {
+    func holds(_ comparison: Comparison, _ stored: _FieldValue) -> Bool {
         if stored.tag == .decimal, let scaled, let other = Scaled(stored.payload) {
             let scale = max(scaled.scale, other.scale)
             if let left = other.number(scale: scale), let right = scaled.number(scale: scale) {

@@ -118,7 +118,7 @@ protocol CapturedAttributeValue {
 }
 
 extension PredicateExpressions.Value: CapturedAttributeValue where Output: AttributeValue {
-    var captured: RecordValue { value.value }
+    var captured: RecordValue { value._recordValue }
 }
 
 extension QueryPlan {

@@ -41,14 +41,14 @@ extension QueryAggregate {
     /// The sum of an attribute; zero of no records.
     public static func sum<Number: SummableValue>(
         _ keyPath: any KeyPath<Model, Number> & Sendable
-    ) -> Self where Result == Number.Sum {
+    ) -> Self where Result == Number._Sum {
         Self(.sum, keyPath) { try Result(value: $0) }
     }
 
     /// The mean of an attribute; nil of no records.
     public static func average<Number: SummableValue>(
         _ keyPath: any KeyPath<Model, Number> & Sendable
-    ) -> Self where Result == Number.Average? {
+    ) -> Self where Result == Number._Average? {
         Self(.average, keyPath) { try Result(value: $0) }
     }
 

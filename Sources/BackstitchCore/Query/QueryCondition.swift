@@ -70,28 +70,28 @@ extension QueryConditions {
 
     /// For records in which an attribute is less than a value.
     public func `where`<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute> & Sendable, lessThan value: Attribute.Bound
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, lessThan value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .less, value)
     }
 
     /// For records in which an attribute is a value or less.
     public func `where`<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute> & Sendable, atMost value: Attribute.Bound
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, atMost value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .lessOrEqual, value)
     }
 
     /// For records in which an attribute is greater than a value.
     public func `where`<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute> & Sendable, greaterThan value: Attribute.Bound
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, greaterThan value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .greater, value)
     }
 
     /// For records in which an attribute is a value or greater.
     public func `where`<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute> & Sendable, atLeast value: Attribute.Bound
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, atLeast value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .greaterOrEqual, value)
     }
@@ -99,7 +99,7 @@ extension QueryConditions {
     /// For records in which an attribute is in a range, from its first value up to and not including
     /// its last.
     public func `where`<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: Range<Attribute.Bound>
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: Range<Attribute._Bound>
     ) -> Self {
         compared(keyPath, .greaterOrEqual, range.lowerBound)
             .compared(keyPath, .less, range.upperBound)
@@ -107,7 +107,7 @@ extension QueryConditions {
 
     /// For records in which an attribute is in a range, its first and its last value included.
     public func `where`<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: ClosedRange<Attribute.Bound>
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: ClosedRange<Attribute._Bound>
     ) -> Self {
         compared(keyPath, .greaterOrEqual, range.lowerBound)
             .compared(keyPath, .lessOrEqual, range.upperBound)
@@ -140,7 +140,7 @@ extension QueryConditions {
     public func `where`<Element: ScalarAttributeValue>(
         _ keyPath: any KeyPath<Model, [Element]> & Sendable, contains element: Element
     ) -> Self {
-        tested(keyPath) { .contains($0, .constant(element.value)) }
+        tested(keyPath) { .contains($0, .constant(element._recordValue)) }
     }
 
     /// For records in which a text starts with another, by characters.
@@ -182,7 +182,7 @@ extension Operand {
     /// - Throws: ``QueryError`` if a date is not a number.
     init(constant value: some AttributeValue) throws {
         guard let date = value as? Date else {
-            self = .constant(value.value)
+            self = .constant(value._recordValue)
             return
         }
         switch TimeConstant(date) {

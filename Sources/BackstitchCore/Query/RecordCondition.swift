@@ -53,8 +53,12 @@ public struct RecordCondition: Hashable, Sendable {
         Self(.prefix(.attribute(attribute), .constant(.string(text))))
     }
 
-    /// Holds for the records with these keys.
-    public static func records(_ keys: [RecordKey]) -> Self {
+    /// Holds for the records with these names.
+    public static func records(named names: [String], in zone: RecordZone = .own) -> Self {
+        records(names.map { RecordKey($0, zone: zone) })
+    }
+
+    package static func records(_ keys: [RecordKey]) -> Self {
         Self(.membership(.recordKey, keys.map { .reference($0) }))
     }
 

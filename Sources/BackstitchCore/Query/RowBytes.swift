@@ -15,7 +15,7 @@ package struct RowBytes {
     /// just there if the row has all fields before it. The directory is read in place, because
     /// this is the inner loop of every scan; `PackedFields` has checked that it fits.
     @inline(__always)
-    func value(of field: FieldID) throws(FieldError) -> FieldValue? {
+    func value(of field: FieldID) throws(FieldError) -> _FieldValue? {
         guard let start = fields.bytes.baseAddress else { return nil }
         let isWide = start.load(as: UInt8.self) != 0
         let entrySize = isWide ? 6 : 4
@@ -37,7 +37,7 @@ package struct RowBytes {
                     throw FieldError(unknownTag: byte)
                 }
                 if tag == .null { return nil }
-                return FieldValue(
+                return _FieldValue(
                     tag: tag,
                     payload: UnsafeRawBufferPointer(
                         start: start + (data + low + 1), count: high - low - 1))

@@ -40,7 +40,7 @@ extension FoldedRow {
 extension Fields {
     /// The packed form; nil if a value does not fit it.
     var packed: [UInt8]? {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         var buffer = ByteBuffer()
         do { try withoutNulls.write(to: &writer) } catch { return nil }
         writer.finish(into: &buffer)

@@ -71,20 +71,21 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
         onDelete rule: DeleteRule = .nullify
     ) {
         // A list that is not there reads as an empty one.
-        let isList = Attribute.attributeType.element != nil && !Attribute.isOptional
+        let isList = Attribute._attributeType.element != nil && !Attribute._isOptional
         self.init(
-            name: name, type: Attribute.attributeType, isOptional: Attribute.isOptional,
+            name: name, type: Attribute._attributeType, isOptional: Attribute._isOptional,
             hasDefault: hasDefault || isList,
-            defaultValue: value?.value.recordable ?? (isList && !hasDefault ? .list([]) : nil),
+            defaultValue: value?._recordValue.recordable
+                ?? (isList && !hasDefault ? .list([]) : nil),
             isIndexed: options.contains(.indexed),
             isLossless: options.contains(.lossless),
-            reference: Attribute.referencedEntity.map {
+            reference: Attribute._referencedEntity.map {
                 ReferenceSchema(target: $0, onDelete: rule)
             },
             fieldName: serviceName ?? originalName, isUnique: options.contains(.unique),
             isUploaded: options.isDisjoint(with: [.localOnly, .notUploaded]),
             isDownloaded: options.isDisjoint(with: [.localOnly, .notDownloaded]),
-            allowedValues: Attribute.allowedValues)
+            allowedValues: Attribute._allowedValues)
     }
 
     /// Whether a stored value is one that the attribute's enum has a case for.

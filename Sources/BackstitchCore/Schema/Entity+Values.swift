@@ -10,13 +10,13 @@ extension Entity {
             guard let value = values[attribute.name], value != .null else { continue }
             fields[layout.fields[index]] = value
         }
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         try fields.write(to: &writer)
         var body = ByteBuffer(capacity: 1024)
         writer.finish(into: &body)
         self = try withExtendedLifetime(body) {
             guard let packed = PackedFields(body.bytes) else { throw FieldError(.damaged) }
-            var reader = FieldReader(fields: packed, layout: layout)
+            var reader = _FieldReader(fields: packed, layout: layout)
             return try Self(id: id, fields: &reader)
         }
     }

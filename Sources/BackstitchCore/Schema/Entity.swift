@@ -12,7 +12,7 @@ public protocol Entity: Identifiable, Sendable where ID == EntityID<Self> {
     /// The record's identity.
     var id: EntityID<Self> { get }
     /// Reads a value from a row.
-    init(id: EntityID<Self>, fields: inout FieldReader) throws
+    init(id: EntityID<Self>, fields: inout _FieldReader) throws
     /// Writes the stored attributes in declaration order.
-    func write(to fields: inout FieldWriter) throws
+    func write(to fields: inout _FieldWriter) throws
 }

@@ -1,24 +1,39 @@
+public import Foundation
+
 /// The identity of a record of one entity.
 ///
 /// `Employee.ID` is `EntityID<Employee>`, so that ids of different entities can't be mixed up.
 /// `ID()` makes a new UUID of version 7, which sorts by time; `ID("name")` takes any record name.
 public struct EntityID<Model>: Hashable, Sendable {
     /// Where the record stands in its store.
-    public let key: RecordKey
+    @usableFromInline
+    package let key: RecordKey
 
     /// The id of the record with this name in the store's own zone.
+    ///
+    /// The name is checked when a record is saved: 1 to 255 bytes that don't begin with an underscore.
     public init(_ name: String) {
         key = RecordKey(RecordName(name))
     }
 
-    /// The id of the record at a key.
+    /// The id of the record whose name is a UUID, in upper case.
+    public init(_ uuid: UUID) {
+        key = RecordKey(.uuid(uuid))
+    }
+
     @inlinable
-    public init(key: RecordKey) {
+    package init(key: RecordKey) {
         self.key = key
     }
 
-    /// The record's name on the service.
-    public var recordName: RecordName { key.name }
+    /// The record's name on the service; a UUID in upper case.
+    public var name: String { key.name.description }
+
+    /// The record's name, if it is a UUID in upper case.
+    public var uuid: UUID? {
+        guard case .uuid(let uuid) = key.name else { return nil }
+        return uuid
+    }
 }
 
 extension EntityID where Model: Entity {
@@ -70,17 +85,17 @@ extension EntityID: Codable {
 
 extension EntityID: AttributeValue where Model: Entity {
     /// `reference`.
-    public static var attributeType: AttributeType { .reference }
+    public static var _attributeType: AttributeType { .reference }
     /// The entity that the id is of.
-    public static var referencedEntity: String? { Model.entityName }
+    public static var _referencedEntity: String? { Model.entityName }
     /// Reads a stored reference.
     @inlinable
-    public init(field: FieldValue) throws { self.init(key: try field.reference()) }
+    public init(_field field: _FieldValue) throws { self.init(key: try field.reference()) }
     /// Writes a reference; throws if the record name is impossible.
     @inlinable
-    public func write(to writer: inout FieldWriter, at index: Int) throws {
+    public func _write(to writer: inout _FieldWriter, at index: Int) throws {
         try writer.write(reference: key, at: index)
     }
     /// `reference`.
-    public var value: RecordValue { .reference(key) }
+    public var _recordValue: RecordValue { .reference(key) }
 }

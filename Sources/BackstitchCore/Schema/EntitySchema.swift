@@ -5,10 +5,10 @@ public struct EntitySchema: Hashable, Sendable {
     /// The stored attributes in declaration order, to-one relationships among them.
     public let attributes: [AttributeSchema]
     /// The to-many relationships, which are answered from the other side.
-    public let toMany: [ToManySchema]
+    public let toMany: [_ToManySchema]
 
     /// An entity by its name, attributes and to-many relationships.
-    public init(name: String, attributes: [AttributeSchema], toMany: [ToManySchema] = []) {
+    public init(name: String, attributes: [AttributeSchema], toMany: [_ToManySchema] = []) {
         self.name = name
         self.attributes = attributes
         self.toMany = toMany
@@ -42,7 +42,7 @@ public enum DeleteRule: String, Hashable, Sendable, Codable {
 }
 
 /// A to-many relationship: the records of another entity whose reference points here.
-public struct ToManySchema: Hashable, Sendable {
+public struct _ToManySchema: Hashable, Sendable {
     /// The property's name.
     public let name: String
     /// The name of the entity at the other end.
@@ -62,7 +62,7 @@ public struct ToManySchema: Hashable, Sendable {
     }
 
     /// Whether two relationships have the same name and ends.
-    public static func == (left: ToManySchema, right: ToManySchema) -> Bool {
+    public static func == (left: _ToManySchema, right: _ToManySchema) -> Bool {
         left.name == right.name && left.target == right.target && left.inverse() == right.inverse()
     }
 

@@ -26,7 +26,7 @@ extension EntityTable {
 }
 
 extension ServiceColumn {
-    fileprivate func canRead(_ value: FieldValue) -> Bool {
+    fileprivate func canRead(_ value: _FieldValue) -> Bool {
         guard let type else { return true }
         if allowedValues == nil, let tag = type.plainTag, value.tag == tag { return true }
         return (try? value.decoded()).map(canRead) ?? false

@@ -73,7 +73,7 @@ extension StoreSchema {
         return violations
     }
 
-    private func violations(of toMany: ToManySchema, in entity: EntitySchema) -> [String] {
+    private func violations(of toMany: _ToManySchema, in entity: EntitySchema) -> [String] {
         let name = "\(entity.name).\(toMany.name)"
         guard let target = self.entity(named: toMany.target) else {
             return [

@@ -4,9 +4,9 @@
 /// index of the to-one relationship at the other end.
 public struct ToMany<Target: Entity>: Sendable {
     /// The record that the others refer to.
-    public let owner: RecordKey
+    package let owner: RecordKey
     /// The to-one attribute of the others.
-    public let inverse: any PartialKeyPath<Target> & Sendable
+    package let inverse: any PartialKeyPath<Target> & Sendable
 
     /// The records of `Target` whose reference at `inverse` points to a record.
     public init<Owner: Entity, Reference: RecordReference<Owner>>(

@@ -116,7 +116,7 @@ extension AttributeSchema {
     }
 }
 
-extension FieldReader {
+extension _FieldReader {
     /// Never called: the schema of the type does not compile, and says why.
     @_disfavoredOverload
     public mutating func read<Unstorable>(
@@ -124,7 +124,7 @@ extension FieldReader {
     ) throws -> Unstorable { fatalError("Does not compile.") }
 }
 
-extension FieldWriter {
+extension _FieldWriter {
     /// Never called: the schema of the type does not compile, and says why.
     @_disfavoredOverload
     public mutating func write<Unstorable>(_ value: Unstorable, at index: Int) throws {

@@ -152,7 +152,7 @@ extension ByteBuffer {
 
     /// Appends a stored value in the form that the service has for it.
     package mutating func append(
-        json value: FieldValue, of attribute: AttributeSchema?
+        json value: _FieldValue, of attribute: AttributeSchema?
     ) throws(FieldError) {
         let action = ServiceMapping.action(attribute?.reference?.onDelete)
         guard try !append(plainJSON: value, action) else { return }
@@ -164,7 +164,7 @@ extension ByteBuffer {
     /// - Parameter action: What the service does with a record that refers to one that is deleted.
     /// - Returns: whether the value is of such a type; if not, nothing was appended.
     package mutating func append(
-        plainJSON value: FieldValue, _ action: ServiceReference.Action
+        plainJSON value: _FieldValue, _ action: ServiceReference.Action
     ) throws(FieldError) -> Bool {
         switch value.tag {
         case .string: append(jsonText: value.payload)

@@ -56,7 +56,7 @@ package enum ServiceMapping {
     ///
     /// - Returns: whether it fits the type; nil if it left no trace.
     package static func write(
-        _ value: ServiceValue, as column: ServiceColumn, to writer: inout FieldWriter
+        _ value: ServiceValue, as column: ServiceColumn, to writer: inout _FieldWriter
     ) throws(FieldError) -> Bool? {
         let (field, type) = (column.field, column.type)
         if let allowed = column.allowedValues {

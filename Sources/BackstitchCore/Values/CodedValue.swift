@@ -3,7 +3,7 @@ import Foundation
 /// A `Codable` value that is stored as JSON in bytes: what `@Attribute(.codable)` keeps.
 ///
 /// The keys are sorted, so that equal values are equal bytes and a save of one changes nothing.
-public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
+public struct _CodedValue<Content: Codable & Sendable>: AttributeValue {
     /// The value.
     public let content: Content
 
@@ -11,9 +11,9 @@ public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
     public init(_ content: Content) { self.content = content }
 
     /// `data`.
-    public static var attributeType: AttributeType { .data }
+    public static var _attributeType: AttributeType { .data }
     /// Reads stored JSON; throws if it is not of the type.
-    public init(field: FieldValue) throws {
+    public init(_field field: _FieldValue) throws {
         let bytes = try field.data()
         do {
             content = try JSONDecoder().decode(Content.self, from: bytes)
@@ -22,12 +22,12 @@ public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
         }
     }
     /// Writes JSON; throws if the value can't be encoded.
-    public func write(to writer: inout FieldWriter, at index: Int) throws {
+    public func _write(to writer: inout _FieldWriter, at index: Int) throws {
         guard let bytes = encoded else { throw FieldError(.notEncodable, index: index) }
         try writer.write(data: bytes, at: index)
     }
     /// `bytes`, or null if the value can't be encoded.
-    public var value: RecordValue { encoded.map { .bytes($0) } ?? .null }
+    public var _recordValue: RecordValue { encoded.map { .bytes($0) } ?? .null }
 
     private var encoded: Data? {
         let encoder = JSONEncoder()

@@ -15,20 +15,20 @@ where RawValue: ScalarAttributeValue {}
 
 extension EnumAttributeValue {
     /// The type of the raw values.
-    public static var attributeType: AttributeType { RawValue.attributeType }
+    public static var _attributeType: AttributeType { RawValue._attributeType }
     /// The raw values of all cases.
-    public static var allowedValues: [RecordValue]? { allCases.map(\.value) }
+    public static var _allowedValues: [RecordValue]? { allCases.map(\._recordValue) }
     /// Reads the case of a stored raw value; throws if no case has it.
-    public init(field: FieldValue) throws {
-        guard let value = Self(rawValue: try RawValue(field: field)) else {
+    public init(_field field: _FieldValue) throws {
+        guard let value = Self(rawValue: try RawValue(_field: field)) else {
             throw FieldError(.unknownCase)
         }
         self = value
     }
     /// Writes the raw value.
-    public func write(to writer: inout FieldWriter, at index: Int) throws {
-        try rawValue.write(to: &writer, at: index)
+    public func _write(to writer: inout _FieldWriter, at index: Int) throws {
+        try rawValue._write(to: &writer, at: index)
     }
     /// The raw value.
-    public var value: RecordValue { rawValue.value }
+    public var _recordValue: RecordValue { rawValue._recordValue }
 }

@@ -17,6 +17,8 @@ package struct FieldError: Error, Hashable, Sendable {
         case notEncodable
         /// Stored bytes are not the JSON of the attribute's type.
         case notDecodable
+        /// A stored value is one that the attribute's type of the app can't be made from.
+        case notConvertible
         /// The row has no value, and the attribute is neither optional nor has a default.
         case missing
         /// The bytes break the format.
@@ -57,13 +59,14 @@ extension FieldError: CustomStringConvertible {
         case .unknownCase: "it holds a raw value that the attribute's enum has no case for"
         case .notEncodable: "it can't be encoded as JSON"
         case .notDecodable: "it holds bytes that its Codable type can't be decoded from"
+        case .notConvertible: "it holds a value that its Swift type refuses"
         case .missing: "it has no value; make the attribute optional or give it a default"
         case .newerTag(let tag):
             "it holds a value of a kind that a newer version wrote (tag \(tag)); open the store "
                 + "with that version"
         case .damaged: "its bytes are damaged; run verify and rebuild"
         case .tooLarge(let byteCount):
-            "it has \(byteCount) bytes, and a field has \(FieldWriter.fieldBytesMax) at most; keep "
+            "it has \(byteCount) bytes, and a field has \(_FieldWriter.fieldBytesMax) at most; keep "
                 + "larger data, such as a photo, in a file and save the file's name, or divide it "
                 + "among several records"
         case .invalidReference(let reason): "it refers to an impossible record name: \(reason)"

@@ -2,7 +2,7 @@
 ///
 /// Generated code reads attributes in declaration order, which the reader follows without a search
 /// if the row is in that order too. A reader is valid inside the read that it was made for.
-public struct FieldReader: ~Copyable {
+public struct _FieldReader: ~Copyable {
     @usableFromInline let fields: PackedFields
     @usableFromInline let layout: FieldLayout
     /// The position in the row after the field that was read last, and where its value begins.
@@ -25,8 +25,10 @@ public struct FieldReader: ~Copyable {
     public mutating func read<Attribute: AttributeValue>(
         _ type: Attribute.Type, at index: Int
     ) throws -> Attribute {
-        guard let field = try storedField(at: index) else { return try Attribute.absent(at: index) }
-        return try Attribute(field: field)
+        guard let field = try storedField(at: index) else {
+            return try Attribute._absent(at: index)
+        }
+        return try Attribute(_field: field)
     }
 
     /// Reads the attribute at a position of the declaration, or its default if the row has none.
@@ -35,12 +37,12 @@ public struct FieldReader: ~Copyable {
         _ type: Attribute.Type, at index: Int, default value: @autoclosure () -> Attribute
     ) throws -> Attribute {
         guard let field = try storedField(at: index) else { return value() }
-        return try Attribute(field: field)
+        return try Attribute(_field: field)
     }
 
     /// The stored value of the attribute at a position of the declaration; nil if none is there.
     @inlinable @inline(__always)
-    mutating func storedField(at index: Int) throws(FieldError) -> FieldValue? {
+    mutating func storedField(at index: Int) throws(FieldError) -> _FieldValue? {
         precondition(index < layout.fields.count, "A codec read an attribute that it lacks.")
         lastIndex = index
         let field = layout.fields[index]
@@ -53,7 +55,7 @@ public struct FieldReader: ~Copyable {
 
     /// The stored value of a field that is not the next one.
     @usableFromInline
-    mutating func searched(_ field: FieldID) throws(FieldError) -> FieldValue? {
+    mutating func searched(_ field: FieldID) throws(FieldError) -> _FieldValue? {
         if layout.isAscending {
             guard next < fields.count else { return try fields.value(of: field) }
             if field < fields.field(at: next) { return nil }

@@ -3,7 +3,7 @@ public import Foundation
 /// One stored value: its tag and its payload, not yet decoded.
 ///
 /// The value does not own its bytes: it is valid as long as the row it was read from.
-public struct FieldValue {
+public struct _FieldValue {
     @usableFromInline package let tag: FieldTag
     @usableFromInline package let payload: UnsafeRawBufferPointer
 
@@ -160,9 +160,9 @@ public struct FieldValue {
 
     /// The elements of a list.
     @usableFromInline
-    package func parts() throws(FieldError) -> [FieldValue] {
+    package func parts() throws(FieldError) -> [_FieldValue] {
         guard tag == .list else { throw mismatch() }
-        var parts: [FieldValue] = []
+        var parts: [_FieldValue] = []
         var offset = 0
         while offset < payload.count {
             guard offset + 5 <= payload.count else { throw FieldError(.damaged) }
@@ -172,7 +172,7 @@ public struct FieldValue {
                 let tag = FieldTag(rawValue: payload[start]), tag != .list
             else { throw FieldError(.damaged) }
             let bytes = payload.part((start + 1)..<(start + count))
-            parts.append(FieldValue(tag: tag, payload: bytes))
+            parts.append(_FieldValue(tag: tag, payload: bytes))
             offset = start + count
         }
         return parts

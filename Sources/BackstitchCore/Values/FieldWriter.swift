@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// Generated code writes attributes in declaration order; nulls leave no trace. A writer is used
 /// again for the next value, so that encoding allocates nothing.
-public struct FieldWriter: ~Copyable {
+public struct _FieldWriter: ~Copyable {
     @usableFromInline
     struct Entry {
         @usableFromInline var field: FieldID
@@ -58,7 +58,7 @@ public struct FieldWriter: ~Copyable {
         _ value: Attribute, at index: Int
     ) throws {
         begin(index)
-        try value.write(to: &self, at: index)
+        try value._write(to: &self, at: index)
     }
 
     @inlinable

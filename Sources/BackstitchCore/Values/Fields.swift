@@ -125,7 +125,7 @@ package struct Fields: Sendable {
 
     /// Writes the fields to a writer.
     package func write(
-        to writer: inout FieldWriter, keepsNulls: Bool = false
+        to writer: inout _FieldWriter, keepsNulls: Bool = false
     ) throws(FieldError) {
         for (field, value) in entries { try writer.write(value, of: field, keepsNull: keepsNulls) }
     }

@@ -19,18 +19,18 @@ public struct GeoLocation: Hashable, Sendable, Codable {
 
 extension GeoLocation: ScalarAttributeValue {
     /// `location`.
-    public static var attributeType: AttributeType { .location }
+    public static var _attributeType: AttributeType { .location }
     /// Reads a stored place; throws if its coordinates are out of range.
-    public init(field: FieldValue) throws {
+    public init(_field field: _FieldValue) throws {
         self = try field.location()
         guard isValid else { throw FieldError(.outOfRange) }
     }
     /// Writes the place; throws if its coordinates are out of range.
-    public func write(to writer: inout FieldWriter, at index: Int) throws {
-        try writer.write(value: value, at: index)
+    public func _write(to writer: inout _FieldWriter, at index: Int) throws {
+        try writer.write(value: _recordValue, at: index)
     }
     /// `location`.
-    public var value: RecordValue { .location(self) }
+    public var _recordValue: RecordValue { .location(self) }
 }
 
 extension RecordValue {

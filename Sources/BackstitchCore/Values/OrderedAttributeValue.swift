@@ -6,7 +6,7 @@ public import Foundation
 /// of record names. Lists, places and data have none.
 public protocol OrderedAttributeValue: AttributeValue {
     /// The type itself, without nil.
-    associatedtype Bound: OrderedAttributeValue = Self
+    associatedtype _Bound: OrderedAttributeValue = Self
 }
 
 extension String: OrderedAttributeValue {}
@@ -25,5 +25,5 @@ extension URL: OrderedAttributeValue {}
 extension EntityID: OrderedAttributeValue where Model: Entity {}
 extension Optional: OrderedAttributeValue where Wrapped: OrderedAttributeValue {
     /// The type that the optional wraps.
-    public typealias Bound = Wrapped.Bound
+    public typealias _Bound = Wrapped._Bound
 }

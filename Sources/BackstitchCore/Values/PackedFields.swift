@@ -45,14 +45,14 @@ package struct PackedFields {
 
     /// The value at a position of the directory; damaged if its bounds don't fit.
     @inlinable
-    package func value(at position: Int) throws(FieldError) -> FieldValue {
+    package func value(at position: Int) throws(FieldError) -> _FieldValue {
         var start = position == 0 ? 0 : end(at: position - 1)
         return try value(at: position, startingAt: &start)
     }
 
     /// The value at a position of the directory, whose predecessor ends at `next`, and then its end.
     @inlinable @inline(__always)
-    func value(at position: Int, startingAt next: inout Int) throws(FieldError) -> FieldValue {
+    func value(at position: Int, startingAt next: inout Int) throws(FieldError) -> _FieldValue {
         let start = dataStart + next
         next = end(at: position)
         let end = dataStart + next
@@ -60,7 +60,7 @@ package struct PackedFields {
         guard let tag = FieldTag(rawValue: bytes[start]) else {
             throw FieldError(unknownTag: bytes[start])
         }
-        return FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
+        return _FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
     }
 
     /// The tag byte and payload at a position, as they stand.
@@ -87,7 +87,7 @@ package struct PackedFields {
 
     /// The value of a field, or nil if the row has none.
     @inlinable
-    package func value(of field: FieldID) throws(FieldError) -> FieldValue? {
+    package func value(of field: FieldID) throws(FieldError) -> _FieldValue? {
         guard let position = position(of: field) else { return nil }
         return try value(at: position)
     }

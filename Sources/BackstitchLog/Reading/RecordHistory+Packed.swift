@@ -90,7 +90,7 @@ extension [UInt8] {
     package func overlaid(by changed: PackedFields) throws -> [UInt8] {
         try withUnsafeBytes { bytes in
             guard let fields = PackedFields(bytes) else { throw FieldError(.damaged) }
-            var writer = FieldWriter()
+            var writer = _FieldWriter()
             var output = ByteBuffer(capacity: 512)
             try writer.write(fields, overlaidBy: changed)
             writer.finish(into: &output)

@@ -94,7 +94,7 @@ package enum TableKey {
     /// - Parameter value: The stored value; nil if there is none and the default counts.
     /// - Returns: whether there is an entry.
     package static func appendIndex(
-        of table: EntityTable, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        of table: EntityTable, _ attribute: CatalogAttribute, _ value: _FieldValue?,
         _ keyBytes: UnsafeRawBufferPointer, to output: inout ByteBuffer
     ) -> Bool {
         guard let schema = attribute.schema else { return false }
@@ -112,7 +112,7 @@ package enum TableKey {
     ///
     /// - Returns: whether there is an entry.
     package static func appendInverse(
-        of table: EntityTable, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        of table: EntityTable, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         _ keyBytes: UnsafeRawBufferPointer, to output: inout ByteBuffer
     ) -> Bool {
         guard let target, target.tag == .reference else { return false }

@@ -2,21 +2,21 @@ public import BackstitchCore
 
 /// What one commit changed, or several when a reader could not keep up.
 public struct ChangeSet: Hashable, Sendable {
-    /// The ids of an entity's records that changed.
-    public struct Records: Hashable, Sendable {
+    /// The keys of an entity's records that changed.
+    package struct Records: Hashable, Sendable {
         /// Records that are new.
-        public internal(set) var inserted: Set<RecordKey> = []
+        package internal(set) var inserted: Set<RecordKey> = []
         /// Records with other values than before.
-        public internal(set) var updated: Set<RecordKey> = []
+        package internal(set) var updated: Set<RecordKey> = []
         /// Records that are gone.
-        public internal(set) var deleted: Set<RecordKey> = []
+        package internal(set) var deleted: Set<RecordKey> = []
         /// Those of the inserted and updated records whose values don't fit the Swift type, so that
         /// no query gives them. After the schema changed, records that ceased to fit are among the
         /// updated ones and here; those that fit again are among the updated ones only.
-        public internal(set) var unreadable: Set<RecordKey> = []
+        package internal(set) var unreadable: Set<RecordKey> = []
 
         /// The number of records that changed.
-        public var count: Int { inserted.count + updated.count + deleted.count }
+        package var count: Int { inserted.count + updated.count + deleted.count }
     }
 
     /// The most records that a change set names; after that ``isComplete`` is false.
@@ -31,8 +31,8 @@ public struct ChangeSet: Hashable, Sendable {
     /// Where the changes come from.
     public internal(set) var origins: Set<OperationOrigin> = []
     /// The changed records by the names of their entities.
-    public internal(set) var records: [String: Records] = [:]
-    /// Whether ``records`` names every changed record. It does unless a reader fell far behind, or
+    package internal(set) var records: [String: Records] = [:]
+    /// Whether the set names every changed record. It does unless a reader fell far behind, or
     /// another process compacted operations before this one had read them.
     public internal(set) var isComplete = true
 
@@ -63,6 +63,29 @@ public struct ChangeSet: Hashable, Sendable {
     /// Whether any record changed.
     public var isEmpty: Bool { records.isEmpty && isComplete }
 
+    /// The names of the entities of which records changed.
+    public var entities: Set<String> { Set(records.keys) }
+
+    /// An entity's new records.
+    public func inserted(of entity: String) -> Set<RecordID> {
+        ids(records[entity]?.inserted, of: entity)
+    }
+
+    /// An entity's records with other values than before.
+    public func updated(of entity: String) -> Set<RecordID> {
+        ids(records[entity]?.updated, of: entity)
+    }
+
+    /// An entity's records that are gone.
+    public func deleted(of entity: String) -> Set<RecordID> {
+        ids(records[entity]?.deleted, of: entity)
+    }
+
+    /// An entity's changed records that no query gives, because their values don't fit the type.
+    public func unreadable(of entity: String) -> Set<RecordID> {
+        ids(records[entity]?.unreadable, of: entity)
+    }
+
     /// The ids of an entity's new records.
     public func inserted<Model: Entity>(_ type: Model.Type) -> Set<EntityID<Model>> {
         ids(records[Model.entityName]?.inserted)
@@ -86,6 +109,10 @@ public struct ChangeSet: Hashable, Sendable {
 
     private func ids<Model: Entity>(_ keys: Set<RecordKey>?) -> Set<EntityID<Model>> {
         Set((keys ?? []).map { EntityID(key: $0) })
+    }
+
+    private func ids(_ keys: Set<RecordKey>?, of entity: String) -> Set<RecordID> {
+        Set((keys ?? []).map { RecordID(entity: entity, key: $0) })
     }
 
     // MARK: Building

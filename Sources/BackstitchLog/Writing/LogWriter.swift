@@ -75,10 +75,10 @@ package final class LogWriter {
     }
     /// The changes of the transaction before the running write.
     private var changesBefore = 0
-    package var fieldWriter = FieldWriter()
+    package var fieldWriter = _FieldWriter()
     package var bodyBuffer = ByteBuffer(capacity: 1024)
-    package var beforeWriter = FieldWriter()
-    package var afterWriter = FieldWriter()
+    package var beforeWriter = _FieldWriter()
+    package var afterWriter = _FieldWriter()
     package var rowCopy = ByteBuffer(capacity: 1024)
     /// The row that was read last, and the changes of the transaction before.
     private var lastRead: (place: RecordPlace, row: RowView?, changeCount: Int)?

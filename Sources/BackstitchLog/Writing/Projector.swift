@@ -12,7 +12,7 @@ package struct Projector: ~Copyable {
     private var indexBuffer = ByteBuffer(capacity: 600)
     /// A copy of the row before an operation: a write to the tree may move the row itself.
     private var oldBuffer = ByteBuffer(capacity: 1024)
-    private var writer = FieldWriter()
+    private var writer = _FieldWriter()
     /// What waits to be pushed, kept up with the tables; nil if nobody asks.
     package var counting: OutboxCounting?
 
@@ -328,12 +328,12 @@ package struct Projector: ~Copyable {
     /// The stored value of an attribute; nil if there is none and the default counts.
     private func effective(
         _ fields: PackedFields, _ attribute: CatalogAttribute
-    ) throws -> FieldValue? {
+    ) throws -> _FieldValue? {
         try fields.value(of: attribute.field)
     }
 
     private mutating func makeIndexKey(
-        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: _FieldValue?,
         in table: EntityTable
     ) -> Bool {
         indexBuffer.removeAll()
@@ -342,7 +342,7 @@ package struct Projector: ~Copyable {
     }
 
     private mutating func putIndex(
-        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: _FieldValue?,
         in table: EntityTable
     ) throws {
         guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
@@ -351,7 +351,7 @@ package struct Projector: ~Copyable {
     }
 
     private mutating func deleteIndex(
-        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: _FieldValue?,
         in table: EntityTable
     ) throws {
         guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
@@ -359,7 +359,7 @@ package struct Projector: ~Copyable {
     }
 
     private mutating func makeInverseKey(
-        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         in table: EntityTable
     ) -> Bool {
         indexBuffer.removeAll()
@@ -368,7 +368,7 @@ package struct Projector: ~Copyable {
     }
 
     private mutating func putInverse(
-        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         in table: EntityTable
     ) throws {
         guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
@@ -377,7 +377,7 @@ package struct Projector: ~Copyable {
     }
 
     private mutating func deleteInverse(
-        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: FieldValue?,
+        _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         in table: EntityTable
     ) throws {
         guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }

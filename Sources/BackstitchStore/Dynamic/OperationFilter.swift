@@ -3,15 +3,22 @@ import BackstitchLog
 
 /// Which operations to read; the default is all.
 public struct OperationFilter: Hashable, Sendable {
-    /// The name of the entity, or nil for any.
-    public var entity: String?
-    /// The record, or nil for any.
-    public var record: RecordKey?
+    let entity: String?
+    let key: RecordKey?
 
-    /// A filter by its parts.
-    public init(entity: String? = nil, record: RecordKey? = nil) {
+    /// The operations of an entity, or all.
+    public init(entity: String? = nil) {
+        self.init(entity: entity, key: nil)
+    }
+
+    /// The operations of a record.
+    public init(record: RecordID) {
+        self.init(entity: record.entity, key: record.key)
+    }
+
+    package init(entity: String?, key: RecordKey?) {
         self.entity = entity
-        self.record = record
+        self.key = key
     }
 }
 
@@ -24,10 +31,10 @@ struct StoredOperationFilter {
     init(_ filter: OperationFilter, _ reader: TableReader) throws {
         entity = try filter.entity.map { try reader.table(named: $0).number }
         // A name that no record can have: the stored form of a key has no room for it.
-        if let name = filter.record?.name, let violation = name.violation {
+        if let name = filter.key?.name, let violation = name.violation {
             throw StoreError(.invalidName, violation)
         }
-        key = filter.record?.bytes
+        key = filter.key?.bytes
         isForAll = filter == OperationFilter()
     }
 

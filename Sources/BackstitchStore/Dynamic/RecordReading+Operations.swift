@@ -42,7 +42,7 @@ extension RecordReading where Self: ~Copyable {
     public func operations(
         of record: RecordID, limit: Int = .max
     ) throws -> [LoggedOperation] {
-        let filter = OperationFilter(entity: record.entity, record: record.key)
+        let filter = OperationFilter(record: record)
         var operations: [LoggedOperation] = []
         let log = OperationReader(reader: reader)
         var sequence = try log.lastContentOperation(of: record.key, entity: record.entity, filter)

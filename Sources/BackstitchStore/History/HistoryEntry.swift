@@ -46,7 +46,7 @@ public struct HistoryEntry: Sendable {
         for (name, value) in values {
             if let attribute = table.attribute(named: name) { fields[attribute.field] = value }
         }
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         var body = ByteBuffer(capacity: 1024)
         do {
             try fields.write(to: &writer)

@@ -20,7 +20,7 @@ public struct ProjectionView<Source: RecordProjection>: ~Copyable, ViewReading {
     /// The sequence of the last operation that the view has; 0 for none.
     public let checkpoint: UInt64
     /// The entries.
-    public let source: ViewSource
+    public let source: _ViewSource
     package let types: TypeTable
     package let reader: TableReader
 }

@@ -36,7 +36,7 @@ struct ViewReader {
         }
         return ProjectionView(
             projection: projection, checkpoint: isCurrent ? state.checkpoint : head,
-            source: ViewSource(entries: entries, catalog: reader.catalog), types: types,
+            source: _ViewSource(entries: entries, catalog: reader.catalog), types: types,
             reader: reader)
     }
 

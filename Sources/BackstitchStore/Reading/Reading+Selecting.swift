@@ -108,13 +108,13 @@ private struct Column<Model: Entity, Attribute: AttributeValue> {
         guard let field = try fields.value(of: binding.layout.fields[index]) else {
             // Only the type itself knows its default.
             guard binding.schema.attributes[index].hasDefault else {
-                return try Attribute.absent(at: index)
+                return try Attribute._absent(at: index)
             }
             let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
             return try binding.decode(fields.bytes, id)[keyPath: keyPath]
         }
         do {
-            return try Attribute(field: field)
+            return try Attribute(_field: field)
         } catch let error as FieldError {
             throw StoreError(
                 .unreadable,

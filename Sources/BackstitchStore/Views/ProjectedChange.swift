@@ -25,8 +25,7 @@ public struct ProjectedChange: ~Copyable {
     private let fieldsBefore: PackedFields?
     private let fieldsAfter: PackedFields?
     private let types: TypeTable
-    /// The record's zone and name.
-    public let record: RecordKey
+    package let key: RecordKey
 
     init(
         _ operation: OperationView, before: PackedFields?, after: PackedFields?,
@@ -38,7 +37,7 @@ public struct ProjectedChange: ~Copyable {
         fieldsBefore = before
         fieldsAfter = after
         kind = before == nil ? .insert : after == nil ? .delete : .update
-        record = try operation.key
+        key = try operation.key
     }
 
     /// The operation's place in the log.
@@ -54,7 +53,9 @@ public struct ProjectedChange: ~Copyable {
     public var clock: UInt64 { operation.clock }
     /// The time of the clock.
     public var date: Date { Date(milliseconds: LogicalClock.milliseconds(of: operation.clock)) }
-    /// The name of the entity.
+    /// The record.
+    public var record: RecordID { RecordID(entity: table.name, key: key) }
+    /// The name of the record's entity, which costs less than ``record``.
     public var entity: String { table.name }
     /// Whether the record stands here as it was at some moment, in place of its operations up to then,
     /// which were compacted.
@@ -82,9 +83,9 @@ public struct ProjectedChange: ~Copyable {
     ) throws -> Model? {
         let binding = try types.binding(of: type)
         guard binding.number == table.number, let fields else { return nil }
-        var reader = FieldReader(fields: fields, layout: binding.layout)
+        var reader = _FieldReader(fields: fields, layout: binding.layout)
         do {
-            return try Model(id: EntityID(key: record), fields: &reader)
+            return try Model(id: EntityID(key: key), fields: &reader)
         } catch let error as FieldError where error.reason != .damaged {
             return nil
         }

@@ -65,7 +65,7 @@ public struct ViewEditor: ~Copyable {
 
 extension ViewEditor: ViewReading {
     /// The entries.
-    public var source: ViewSource { ViewSource(entries: entries, catalog: catalog) }
+    public var source: _ViewSource { _ViewSource(entries: entries, catalog: catalog) }
 }
 
 /// What a change wrote into a view, so that it can be taken back.

@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchLog
 
 /// Where a view is read from; made by the store only.
-public struct ViewSource {
+public struct _ViewSource {
     package let entries: ViewEntries
     let catalog: CatalogSnapshot
 }
@@ -10,7 +10,7 @@ public struct ViewSource {
 /// Reads an ordered map of keys and values: the view of a projection.
 public protocol ViewReading: ~Copyable {
     /// Where the view is read from.
-    var source: ViewSource { get }
+    var source: _ViewSource { get }
 }
 
 extension ViewReading where Self: ~Copyable {

@@ -105,11 +105,11 @@ extension ServiceValue {
     /// Whether storing the value may fail; most can't, and need no trial.
     fileprivate var mayBeRefused: Bool {
         switch self {
-        case .string(let text): text.utf8.count > FieldWriter.fieldBytesMax
-        case .bytes(let bytes): bytes.count > FieldWriter.fieldBytesMax
+        case .string(let text): text.utf8.count > _FieldWriter.fieldBytesMax
+        case .bytes(let bytes): bytes.count > _FieldWriter.fieldBytesMax
         case .list, .asset, .unknown: true
         case .reference(let reference):
-            reference.recordName.utf8.count > FieldWriter.fieldBytesMax
+            reference.recordName.utf8.count > _FieldWriter.fieldBytesMax
         case .null, .int64, .double, .timestamp, .location: false
         }
     }

@@ -19,10 +19,11 @@ extension WriteTransaction {
             RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key))
     }
 
-    /// As ``revert(_:)``, by the record's key and the name of its entity.
+    /// As ``revert(_:)``, without the Swift type.
     @discardableResult
-    public func revert(_ key: RecordKey, of entity: String) throws -> Bool {
-        try log.revert(RecordPlace(entity: try reader.table(named: entity).number, key: key))
+    public func revert(_ record: RecordID) throws -> Bool {
+        let entity = try reader.table(named: record.entity).number
+        return try log.revert(RecordPlace(entity: entity, key: record.key))
     }
 
     /// Gives up all edits that the service does not have; see ``revert(_:)``.

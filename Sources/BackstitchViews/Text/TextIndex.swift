@@ -45,7 +45,7 @@ public struct TextIndex: RecordProjection {
         guard textsBefore != textsAfter else { return }
         let before = TextTokens.counts(in: textsBefore)
         let after = TextTokens.counts(in: textsAfter)
-        let posting = TextPosting(entity: change.table.number, record: change.record)
+        let posting = TextPosting(entity: change.table.number, record: change.key)
         for token in before.keys where after[token] == nil {
             try view.delete(posting.key(of: token))
         }

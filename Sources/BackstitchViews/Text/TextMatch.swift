@@ -14,10 +14,8 @@ public enum TextPrefixes: String, Hashable, Sendable, CaseIterable {
 
 /// A record that a ``TextIndex`` found.
 public struct TextMatch: Hashable, Sendable {
-    /// The name of the entity.
-    public let entity: String
-    /// The record's zone and name.
-    public let record: RecordKey
+    /// The record.
+    public let record: RecordID
     /// How well it fits: twice the occurrences of the words asked for, and once those of words that
     /// only begin so.
     public let score: Int
@@ -51,7 +49,8 @@ extension ProjectionView where Source == TextIndex {
                 throw StoreError(
                     .damaged, "An entry of the text index can't be read. Rebuild the projection.")
             }
-            return TextMatch(entity: table.name, record: record, score: score)
+            return TextMatch(
+                record: RecordID(entity: table.name, key: record), score: score)
         }
     }
 
@@ -67,7 +66,7 @@ extension ProjectionView where Source == TextIndex {
     ) throws -> [Model] {
         let binding = try types.binding(of: type)
         return try matches(text, of: binding.name, prefixes: prefixes, limit: limit).compactMap {
-            try reader.find(EntityID<Model>(key: $0.record), binding)
+            try reader.find(EntityID<Model>(key: $0.record.key), binding)
         }
     }
 }

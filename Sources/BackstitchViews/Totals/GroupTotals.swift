@@ -11,13 +11,13 @@ public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendabl
     /// The number of records whose number is not nil.
     public let numbers: Int
     /// The exact sum, rounded once if it is a double.
-    public let sum: Number.Sum
+    public let sum: Number._Sum
     /// The mean of the numbers; nil if there is none.
-    public let average: Number.Average?
+    public let average: Number._Average?
 }
 
 extension GroupTotals: Equatable
-where Group: Equatable, Number.Sum: Equatable, Number.Average: Equatable {}
+where Group: Equatable, Number._Sum: Equatable, Number._Average: Equatable {}
 
 extension ProjectionView {
     /// The totals of a group; nil if it has no records.
@@ -26,7 +26,7 @@ extension ProjectionView {
     public func totals<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group
     ) throws -> GroupTotals<Group, Number>? where Source == GroupedTotals<Model, Group, Number> {
-        let key = Source.entry(try Source.key(of: group.value))
+        let key = Source.entry(try Source.key(of: group._recordValue))
         return try value(for: key).map { try Source.totals($0) }
     }
 
@@ -49,7 +49,7 @@ extension ProjectionView {
     /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func minimum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group
-    ) throws -> Number.Sum? where Source == GroupedTotals<Model, Group, Number> {
+    ) throws -> Number._Sum? where Source == GroupedTotals<Model, Group, Number> {
         try extreme(of: group, last: false)
     }
 
@@ -58,13 +58,13 @@ extension ProjectionView {
     /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func maximum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group
-    ) throws -> Number.Sum? where Source == GroupedTotals<Model, Group, Number> {
+    ) throws -> Number._Sum? where Source == GroupedTotals<Model, Group, Number> {
         try extreme(of: group, last: true)
     }
 
     private func extreme<Model: Entity, Group: AttributeValue, Number: SummableValue>(
         of group: Group, last: Bool
-    ) throws -> Number.Sum? where Source == GroupedTotals<Model, Group, Number> {
+    ) throws -> Number._Sum? where Source == GroupedTotals<Model, Group, Number> {
         guard projection.keepsExtremes else {
             throw StoreError(
                 .invalidQuery,
@@ -72,23 +72,23 @@ extension ProjectionView {
                     + "it with keepsExtremes, and give it another version.")
         }
         var found: RecordValue?
-        let prefix = Source.extremes(try Source.key(of: group.value))
+        let prefix = Source.extremes(try Source.key(of: group._recordValue))
         try forEach(startingWith: prefix, reversed: last) { _, value in
             found = try StoredTotals.values(in: value, count: 1)[0]
             return false
         }
-        return try found.map { try Number.Sum(value: $0) }
+        return try found.map { try Number._Sum(value: $0) }
     }
 }
 
 extension GroupedTotals {
     fileprivate static func totals(_ bytes: [UInt8]) throws -> GroupTotals<Group, Number> {
-        let stored = try StoredTotals(bytes, of: Number.attributeType)
-        let mean = stored.sum.mean(of: Int(stored.numbers), Number.attributeType)
+        let stored = try StoredTotals(bytes, of: Number._attributeType)
+        let mean = stored.sum.mean(of: Int(stored.numbers), Number._attributeType)
         return GroupTotals(
             group: try Group(value: stored.group), count: Int(stored.count),
             numbers: Int(stored.numbers),
-            sum: try Number.Sum(value: stored.sum.total(of: Number.attributeType)),
-            average: mean == .null ? nil : try Number.Average(value: mean))
+            sum: try Number._Sum(value: stored.sum.total(of: Number._attributeType)),
+            average: mean == .null ? nil : try Number._Average(value: mean))
     }
 }

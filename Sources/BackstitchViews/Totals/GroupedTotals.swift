@@ -84,12 +84,12 @@ public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: Summab
         }
         guard keepsExtremes else { return }
         if let before, before.number != .null {
-            try view.delete(Self.extreme(before.key, before.number, change.record))
+            try view.delete(Self.extreme(before.key, before.number, change.key))
         }
         if let after, after.number != .null {
             try view.put(
                 Self.packed([after.number]),
-                for: Self.extreme(after.key, after.number, change.record))
+                for: Self.extreme(after.key, after.number, change.key))
         }
     }
 
@@ -101,8 +101,8 @@ public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: Summab
     }
 
     private func part(of model: Model) throws -> Part {
-        let value = group(model).value
-        return Part(key: try Self.key(of: value), group: value, number: number(model).value)
+        let value = group(model)._recordValue
+        return Part(key: try Self.key(of: value), group: value, number: number(model)._recordValue)
     }
 
     /// - Parameters:
@@ -114,8 +114,8 @@ public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: Summab
     ) throws {
         let key = Self.entry(part.key)
         var totals =
-            try view.value(for: key).map { try StoredTotals($0, of: Number.attributeType) }
-            ?? StoredTotals(group: part.group, of: Number.attributeType)
+            try view.value(for: key).map { try StoredTotals($0, of: Number._attributeType) }
+            ?? StoredTotals(group: part.group, of: Number._attributeType)
         if let old { try totals.take(old) }
         if let new { try totals.add(new) }
         if totals.count == 0 {

@@ -57,7 +57,7 @@ struct StoredTotals: Equatable {
 
     /// Packed fields 1, 2 and so on with some values.
     static func packed(_ values: [RecordValue]) throws -> [UInt8] {
-        var writer = FieldWriter()
+        var writer = _FieldWriter()
         for (index, value) in values.enumerated() {
             try writer.write(value, of: FieldID(UInt16(index + 1)))
         }

@@ -42,7 +42,7 @@ struct Shifting: Entity {
 
     init(id: EntityID<Shifting>) { self.id = id }
 
-    init(id: EntityID<Shifting>, fields: inout FieldReader) throws {
+    init(id: EntityID<Shifting>, fields: inout _FieldReader) throws {
         self.id = id
         var values: [RecordValue] = []
         for column in Self.columns.compactMap({ $0 }) {
@@ -53,7 +53,7 @@ struct Shifting: Entity {
         (a, b, c) = (all[0], all[1], all[2])
     }
 
-    func write(to fields: inout FieldWriter) throws {
+    func write(to fields: inout _FieldWriter) throws {
         var at = 0
         for (column, value) in zip(Self.columns, [a, b, c]) where column != nil {
             try fields.write(value: value, at: at)
@@ -62,12 +62,12 @@ struct Shifting: Entity {
     }
 
     private static func read(
-        _ column: Column, at index: Int, _ fields: inout FieldReader
+        _ column: Column, at index: Int, _ fields: inout _FieldReader
     ) throws -> RecordValue {
         func read<Attribute: AttributeValue>(_ type: Attribute.Type) throws -> RecordValue {
             column.isOptional
-                ? try fields.read(Attribute?.self, at: index).value
-                : try fields.read(Attribute.self, at: index).value
+                ? try fields.read(Attribute?.self, at: index)._recordValue
+                : try fields.read(Attribute.self, at: index)._recordValue
         }
         return switch column.type {
         case .string: try read(String.self)

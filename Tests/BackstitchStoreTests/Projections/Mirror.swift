@@ -25,7 +25,7 @@ struct Mirror: RecordProjection {
     var refuses: @Sendable (_ sequence: UInt64) throws -> Void = { _ in }
 
     func apply(_ change: borrowing ProjectedChange, to view: borrowing ViewEditor) throws {
-        let key = ViewKey(.string(change.entity), .reference(change.record))
+        let key = ViewKey(.string(change.entity), .reference(RecordKey(change.record)))
         let stored = try view.value(for: key).map { String(decoding: $0, as: UTF8.self) }
         let attributes = Self.attributes[change.entity] ?? []
         let before = try attributes.map { try change.before($0) }
@@ -54,7 +54,7 @@ struct Journal: RecordProjection {
     var needsWholeLog = true
 
     func apply(_ change: borrowing ProjectedChange, to view: borrowing ViewEditor) throws {
-        var text = "\(change.kind) \(change.entity) \(change.record) \(change.origin)"
+        var text = "\(change.kind) \(change.record) \(change.origin)"
         if change.isBaseline { text += " baseline" }
         try view.put(Array(text.utf8), for: ViewKey(.int64(Int64(change.sequence))))
     }

@@ -276,7 +276,7 @@ import Threading
                         let odd = try transaction.view(of: search).matches("odd", limit: .max)
                         #expect(
                             Set(odd.map(\.record))
-                                == Set(employees.filter { $0.name == "odd" }.map(\.id.key)))
+                                == Set(employees.filter { $0.name == "odd" }.map(\.id.recordID)))
                     }
                     if number % 10 == 0 { try await save(200..<205, in: store, name: "odd") }
                     await Task.yield()

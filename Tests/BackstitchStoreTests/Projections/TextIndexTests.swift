@@ -34,7 +34,7 @@ import Testing
         try store.read { transaction in
             try transaction.view(of: index).matches(
                 text, of: entity, prefixes: prefixes, limit: limit
-            ).map { $0.record.description }
+            ).map { $0.record.name }
         }
     }
 

@@ -23,12 +23,11 @@ import Foundation
 
 extension EntityID {
     init(bytes: IDBytes) {
-        self.init(key: RecordKey(.uuid(UUID(uuid: bytes))))
+        self.init(UUID(uuid: bytes))
     }
 
     var bytes: IDBytes {
-        guard case .uuid(let uuid) = key.name else { return UUID().uuid }
-        return uuid.uuid
+        (uuid ?? UUID()).uuid
     }
 }
 

@@ -68,7 +68,7 @@ struct LoweringContext {
     private static func value<Attribute: AttributeValue>(
         _ value: Any, as type: Attribute.Type
     ) -> RecordValue? {
-        (value as? Attribute)?.value
+        (value as? Attribute)?._recordValue
     }
 
     /// The error for an expression that can't be lowered.

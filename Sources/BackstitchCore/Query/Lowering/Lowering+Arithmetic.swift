@@ -6,7 +6,7 @@ extension LoweringContext {
         _ operation: Arithmetic, _ left: any PredicateExpression,
         _ right: any PredicateExpression, as type: Number.Type, in expression: Any
     ) throws -> Operand {
-        guard let type = (type as? any AttributeValue.Type)?.attributeType else {
+        guard let type = (type as? any AttributeValue.Type)?._attributeType else {
             throw unsupported(expression)
         }
         let (left, right) = (try lower(left), try lower(right))

@@ -25,7 +25,7 @@ package protocol AttributeTraits: Sendable {
     /// Reads the bytes that stand after the tag.
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Content
     /// A stored value, of whatever tag, as an attribute of the type; nil if it does not fit.
-    static func value(stored field: FieldValue) -> RecordValue?
+    static func value(stored field: _FieldValue) -> RecordValue?
 
     // MARK: Order
 
@@ -88,7 +88,7 @@ package protocol AttributeTraits: Sendable {
 // MARK: What most types do
 
 extension AttributeTraits {
-    package static func value(stored field: FieldValue) -> RecordValue? {
+    package static func value(stored field: _FieldValue) -> RecordValue? {
         guard field.tag == tag else { return nil }
         return (try? content(stored: field.payload)).map { value($0) }
     }

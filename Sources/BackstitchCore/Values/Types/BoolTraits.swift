@@ -19,7 +19,7 @@ enum BoolTraits: AttributeTraits {
         return payload[0] != 0
     }
 
-    static func value(stored field: FieldValue) -> RecordValue? {
+    static func value(stored field: _FieldValue) -> RecordValue? {
         field.storedBool.map { .bool($0) }
     }
 

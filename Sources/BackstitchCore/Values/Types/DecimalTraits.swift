@@ -18,10 +18,10 @@ enum DecimalTraits: AttributeTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Decimal {
-        try FieldValue(tag: tag, payload: payload).decimal()
+        try _FieldValue(tag: tag, payload: payload).decimal()
     }
 
-    static func value(stored field: FieldValue) -> RecordValue? {
+    static func value(stored field: _FieldValue) -> RecordValue? {
         (try? field.decimal()).map { .decimal($0) }
     }
 

@@ -2,7 +2,7 @@
 enum DoubleTraits: FloatingTraits {
     static let type = AttributeType.double
 
-    static func value(stored field: FieldValue) -> RecordValue? {
+    static func value(stored field: _FieldValue) -> RecordValue? {
         field.storedDouble.map { .double($0) }
     }
 

@@ -13,8 +13,8 @@ enum DurationTraits: IntegerTraits {
     static func value(_ content: Int64) -> RecordValue { .duration(nanoseconds: content) }
 
     // A number that came from the service before the type was declared.
-    static func value(stored field: FieldValue) -> RecordValue? {
-        (try? Duration(field: field))?.value
+    static func value(stored field: _FieldValue) -> RecordValue? {
+        (try? Duration(_field: field))?._recordValue
     }
 
     static func value(service value: RecordValue) -> RecordValue? {
@@ -49,21 +49,21 @@ enum DurationTraits: IntegerTraits {
 
 extension Duration: ScalarAttributeValue {
     /// `duration`.
-    public static var attributeType: AttributeType { .duration }
+    public static var _attributeType: AttributeType { .duration }
 
     /// Reads a stored duration, or a stored number of nanoseconds.
-    public init(field: FieldValue) throws {
+    public init(_field field: _FieldValue) throws {
         guard field.tag == .duration || field.tag == .int64 else { throw field.mismatch() }
         self = .nanoseconds(try DurationTraits.content(stored: field.payload))
     }
 
     /// Writes the duration, rounded to whole nanoseconds; throws if it is longer than some 292 years.
-    public func write(to writer: inout FieldWriter, at index: Int) throws {
-        try writer.write(value: value, at: index)
+    public func _write(to writer: inout _FieldWriter, at index: Int) throws {
+        try writer.write(value: _recordValue, at: index)
     }
 
     /// `duration`, or null if 64 bits do not hold its nanoseconds.
-    public var value: RecordValue {
+    public var _recordValue: RecordValue {
         let (seconds, attoseconds) = components
         let nanoseconds = (attoseconds + (attoseconds < 0 ? -1 : 1) * 500_000_000) / 1_000_000_000
         return Int64(exactly: Int128(seconds) * 1_000_000_000 + Int128(nanoseconds))

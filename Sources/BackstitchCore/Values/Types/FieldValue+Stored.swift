@@ -1,7 +1,7 @@
 import Foundation
 
 /// Stored values as keys and conditions see them: nil if the value does not fit the type.
-extension FieldValue {
+extension _FieldValue {
     @inline(__always)
     var storedInt64: Int64? {
         if tag == .int64, payload.count == 8 { return payload.little(Int64.self, at: 0) }

@@ -3,7 +3,7 @@ enum FloatTraits: FloatingTraits {
     static let type = AttributeType.float
     static let readsAll = false
 
-    static func value(stored field: FieldValue) -> RecordValue? {
+    static func value(stored field: _FieldValue) -> RecordValue? {
         field.storedFloat.map { .double($0) }
     }
 

@@ -19,7 +19,7 @@ extension WholeNumberTraits {
 
     static func value(_ content: Int64) -> RecordValue { .int64(content) }
 
-    static func value(stored field: FieldValue) -> RecordValue? {
+    static func value(stored field: _FieldValue) -> RecordValue? {
         field.storedInt64.map { .int64($0) }
     }
 

@@ -48,7 +48,7 @@ package enum OrderedKey {
     ///
     /// - Parameter textBytesMax: The bytes after which text is cut; `Int.max` keeps it whole.
     package static func append(
-        _ value: FieldValue?, type: AttributeType, to output: inout ByteBuffer,
+        _ value: _FieldValue?, type: AttributeType, to output: inout ByteBuffer,
         textBytesMax: Int = textBytesMax
     ) {
         guard let value else { return output.append(null) }

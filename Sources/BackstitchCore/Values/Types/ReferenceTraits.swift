@@ -18,7 +18,7 @@ enum ReferenceTraits: AttributeTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> RecordKey {
-        try FieldValue(tag: tag, payload: payload).reference()
+        try _FieldValue(tag: tag, payload: payload).reference()
     }
 
     static func appendKey(

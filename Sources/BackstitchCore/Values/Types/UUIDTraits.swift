@@ -21,7 +21,7 @@ enum UUIDTraits: AttributeTraits {
         return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
     }
 
-    static func value(stored field: FieldValue) -> RecordValue? {
+    static func value(stored field: _FieldValue) -> RecordValue? {
         field.storedUUID.map { .uuid($0) }
     }
 
