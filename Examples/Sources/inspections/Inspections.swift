@@ -14,7 +14,8 @@ import Foundation
         func device(_ name: String, _ schema: StoreSchema) throws -> SyncEngine {
             let place = folder.appendingPathComponent(name)
             return SyncEngine(
-                store: try Store(at: place, schema: schema), service: cloud.connection(device: name),
+                store: try Store(at: place, schema: schema),
+                service: cloud.connection(device: name),
                 configuration: SyncConfiguration(
                     zoneName: "Inspections", conflictPolicy: .merge(otherwise: .lastWriterWins)))
         }
