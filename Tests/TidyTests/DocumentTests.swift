@@ -26,42 +26,57 @@ import Testing
         }.filter { !$0.contains(" ") && !$0.contains("\\") }
     }
 
-    /// What ARCHITECTURE.md has in backticks.
-    private static func names() throws -> [Substring] {
-        let document = try #require(SourceFile(path: "ARCHITECTURE.md"))
-        let names = document.text.split(separator: "`", omittingEmptySubsequences: false)
-            .enumerated().filter { $0.offset % 2 == 1 && !$0.element.contains("\n") }.map(\.element)
-        #expect(names.count > 400)
-        return names
+    /// The documents that tell how the code works, for those who change it.
+    private static let aboutCode = Repository.documents.filter { document in
+        ["ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md"].contains(document.path)
+            || document.path.hasPrefix("Documentation/internals/")
+                && !document.path.hasSuffix("/scale.md")
+    }
+
+    /// What these documents have in backticks, and in which of them; blocks of code are left out.
+    private static func names() -> [(name: Substring, document: String)] {
+        aboutCode.flatMap { document in
+            document.text.split(separator: "`", omittingEmptySubsequences: false)
+                .enumerated().filter { $0.offset % 2 == 1 && !$0.element.contains("\n") }
+                .map { ($0.element, document.path) }
+        }
+    }
+
+    @Test func `the documents that tell how the code works are looked at`() {
+        #expect(Self.aboutCode.count > 15)
+        #expect(Self.names().count > 700)
     }
 
     /// Types, members, commands, settings and words of a protocol.
-    @Test func `every name in ARCHITECTURE.md is in the code`() throws {
+    @Test func `every name in these documents is in the code`() {
         let files = ["Sources", "Tests"].flatMap(Repository.paths)
         let code = files.filter { $0.hasSuffix(".swift") || $0.hasSuffix(".c") }
             .compactMap(SourceFile.init)
         var words = Set(code.flatMap { $0.code.flatMap { Self.words(of: $0.line) } })
         words.formUnion(files.flatMap { Self.words(of: $0[...]) })
-        let missing = Set(try Self.names()).filter { name in
+        for script in ["Package.swift", "dev"].compactMap(SourceFile.init) {
+            words.formUnion(Self.words(of: script.text[...]))
+        }
+        let missing = Self.names().filter { name, _ in
             !Self.foreign.contains(name)
                 && !Self.words(of: name).allSatisfy {
                     words.contains($0) || $0.first?.isNumber == true
                 }
         }
-        #expect(missing.sorted() == [])
+        #expect(missing.map { "\($0.document): \($0.name)" } == [])
     }
 
     /// A path may leave out the folders before it.
-    @Test func `every path in ARCHITECTURE.md is there`() throws {
+    @Test func `every path in these documents is there`() {
         let files =
             ["Sources", "Tests", "Documentation"].flatMap(Repository.paths) + ["Benchmarks"]
         let paths = Set(files.map { "/" + $0 })
-        let missing = Set(try Self.names()).filter { name in
+        let missing = Self.names().filter { name, _ in
             guard name.contains("/"), name.first?.isUppercase == true else { return false }
             let path = "/" + (name.hasSuffix("/") ? name.dropLast() : name)
             return !paths.contains { $0.hasSuffix(path) }
         }
-        #expect(missing.sorted() == [])
+        #expect(missing.map { "\($0.document): \($0.name)" } == [])
     }
 
     private static func words(of text: Substring) -> [Substring] {
