@@ -90,7 +90,7 @@ public macro Relationship<Target, Reference>(
     deleteRule rule: DeleteRule = .nullify, inverse: KeyPath<Target, Reference>
 ) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
-/// Computes a to-many property; `@Entity` puts it where `@Relationship(inverse:)` stands.
+/// Computes a to-many property; `@Entity` expands `@Relationship(inverse:)` to it.
 ///
 /// Write `@Relationship(inverse:)`: this one checks nothing.
 @attached(accessor)

@@ -60,7 +60,7 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let unknownProjection = Code("unknownProjection")
         /// The view of a projection can't be read yet.
         public static let projectionNotReady = Code("projectionNotReady")
-        /// The view of a projection stands still, because it could not take in an operation.
+        /// The view of a projection has stopped, because it could not apply an operation.
         public static let projectionFailed = Code("projectionFailed")
         /// A projection is not possible as it is, or does what it can't.
         public static let invalidProjection = Code("invalidProjection")

@@ -34,7 +34,7 @@ public struct SalvageReport: Hashable, Sendable, Codable {
     public internal(set) var recordsLost = Records()
     /// Records with unsynced changes that are lost, or that are pushed with the whole record.
     public internal(set) var editsLost = Records()
-    /// Entries of the meta database that were damaged and are made anew.
+    /// Damaged entries of the meta database, which are made again.
     public internal(set) var metaDropped: [String] = []
     /// Whether the next sync fetches everything from the service.
     public internal(set) var fetchesAll = false

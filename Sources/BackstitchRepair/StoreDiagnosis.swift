@@ -51,9 +51,9 @@ public struct StoreDiagnosis: Hashable, Sendable {
     public internal(set) var rows = 0
     /// What a repair keeps and what it can't; nil if none helps.
     public internal(set) var salvage: SalvageReport?
-    /// The process that is stopped in the middle of a write, as by SIGSTOP or a debugger; nil if
-    /// there is none, and where this process has the store open. All writes to the store wait until it
-    /// goes on or ends; reads don't. The files are not damaged by that.
+    /// The process that is stopped in the middle of a write, for example by SIGSTOP or a debugger;
+    /// nil if no process is, or if this process has the store open. All writes to the store wait
+    /// until that process continues or ends; reads don't. The files are not damaged.
     public internal(set) var stoppedWriter: Int32?
 
     /// Whether nothing is wrong.

@@ -9,7 +9,7 @@ extension Hub {
     /// copy appears when it is complete, verified and on disk; memory does not grow with the hub.
     ///
     /// - Parameters:
-    ///   - target: The path of the copy: nothing may be there, and its parent must exist.
+    ///   - target: The path of the copy. Nothing may exist there, and its parent must exist.
     ///   - progress: Told how many files are copied, of how many.
     /// - Throws: A failure that says what to do; nothing is at the path then.
     public static func backUp(

@@ -32,8 +32,8 @@ public struct ChangeSet: Hashable, Sendable {
     public internal(set) var origins: Set<OperationOrigin> = []
     /// The changed records by the names of their entities.
     public internal(set) var records: [String: Records] = [:]
-    /// Whether ``records`` names every changed record. It does unless a reader fell far behind, or
-    /// another process compacted operations before this one had read them.
+    /// Whether ``records`` names every changed record. It does not if a reader fell far behind, or
+    /// if another process compacted operations before this one had read them.
     public internal(set) var isComplete = true
 
     /// The changed records by number, until the names are filled in.

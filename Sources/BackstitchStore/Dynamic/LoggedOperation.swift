@@ -9,7 +9,7 @@ public struct LoggedOperation: Hashable, Sendable {
         public let attribute: String
         /// The value before the operation; nil if there was none.
         public let before: RecordValue?
-        /// The value after it; nil if there is none.
+        /// The value after the operation, or nil if the field has none.
         public let after: RecordValue?
     }
 
@@ -21,12 +21,13 @@ public struct LoggedOperation: Hashable, Sendable {
     public let origin: OperationOrigin
     /// Who wrote it, as the write named itself; empty if it did not.
     public let author: String
-    /// What its transaction was for, as the write said; empty if it did not, or where compaction
-    /// took out the transaction's first operation, which carries it.
+    /// The context that the write gave; empty if it gave none, or if compaction removed the
+    /// transaction's first operation, which carries it.
     public let context: String
     /// The sequence of the first operation of the same transaction.
     public let transaction: UInt64
-    /// The time of the operation's clock, which is never behind that of the operation before.
+    /// The time of the operation's clock, which is never earlier than that of the previous
+    /// operation.
     public let date: Date
     /// The record.
     public let record: RecordID

@@ -46,10 +46,10 @@ extension Store {
         if let failed { throw failed }
     }
 
-    /// Empties the view of a projection of this store and builds it anew from the log.
+    /// Empties the view of a projection of this store and builds it again from the log.
     ///
-    /// Reads of the view throw `projectionNotReady` meanwhile. Where the log was compacted, it begins
-    /// with baselines; see ``RecordProjection``.
+    /// Reads of the view throw `projectionNotReady` meanwhile. If the log was compacted, the view
+    /// begins with baselines; see ``RecordProjection``.
     ///
     /// - Throws: `unknownProjection` if the store was opened without it; what
     ///   ``prepareProjections(progress:)`` throws.

@@ -18,7 +18,7 @@ public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
     /// Reads pages one after another.
     public struct Iterator: AsyncIteratorProtocol {
         private let pages: QueryPages
-        /// Where the next page begins; nil before the first page and behind the last.
+        /// The beginning of the next page; nil before the first page and after the last.
         public private(set) var cursor: QueryCursor?
         private var isAtEnd = false
 
@@ -27,7 +27,7 @@ public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
             cursor = pages.start
         }
 
-        /// The next page; nil behind the last one.
+        /// The next page; nil after the last one.
         ///
         /// - Throws: what reading the page throws; after that the same page can be asked for again.
         public mutating func next() async throws -> [Model]? {

@@ -51,10 +51,10 @@ extension RecordReading where Self: ~Copyable {
         }
     }
 
-    /// Calculates aggregates over the records that a query by names asks for, in groups.
+    /// Calculates aggregates over the records that a query by names matches, in groups.
     ///
-    /// - Parameter attributes: What the records of a group have in common; with none there is one
-    ///   group, also where no record matches.
+    /// - Parameter attributes: The attributes to group by. Without any there is one group, even if
+    ///   no record matches.
     /// - Returns: the groups in the order of their values.
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered or a sum leaves
     ///   its type.

@@ -13,7 +13,7 @@ extension RecordReading where Self: ~Copyable {
         try reader.fetch(query, types.binding(of: Model.self))
     }
 
-    /// The first record that a query asks for; nil if there is none.
+    /// The first record that a query matches, or nil if none does.
     ///
     /// - Throws: as ``fetch(_:)``.
     @inlinable

@@ -1,7 +1,7 @@
 public import BackstitchCore
 
 extension RecordReading where Self: ~Copyable {
-    /// Reads a record; nil if there is none.
+    /// Reads a record, or returns nil if it does not exist.
     ///
     /// - Throws: `unknownEntity`; `unreadable` if what the service delivered does not fit the type.
     @inlinable

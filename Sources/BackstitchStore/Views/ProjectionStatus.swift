@@ -8,7 +8,7 @@ public struct ProjectionStatus: Hashable, Sendable {
         case ready
         /// It was complete once and lacks the last operations.
         case catchingUp
-        /// It is built from the log for the first time, or anew. It can't be read yet.
+        /// It is being built from the log, for the first time or again. It can't be read yet.
         case building
         /// It could not take in an operation, and has those before it.
         case failed(ProjectionFailure)
@@ -30,7 +30,7 @@ public struct ProjectionStatus: Hashable, Sendable {
     public let state: State
 }
 
-/// Why a view stands still.
+/// Why a view has stopped.
 public struct ProjectionFailure: Hashable, Sendable {
     /// The operation that it could not take in.
     public let sequence: UInt64

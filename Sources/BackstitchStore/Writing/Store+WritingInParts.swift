@@ -5,14 +5,14 @@ extension Store {
     /// Changes each record that a query asks for, in parts: each part is a transaction of its own, and
     /// other writes come in between.
     ///
-    /// A write of the same in one transaction keeps all others waiting until its end. Which records
-    /// are concerned is read once, at the beginning; each is changed once, in the order of the
-    /// answer. One that does not fit the query any more when its turn comes is left out. 20 to 260
-    /// bytes are held for each record.
+    /// One transaction for all records would make all other writes wait until its end. The records
+    /// are selected once, at the beginning; each is changed once, in the order of the answer. A
+    /// record that no longer matches when its turn comes is left out. 20 to 260 bytes of memory are
+    /// needed for each record.
     ///
-    /// **Other writes and readers see some parts done and others not.** If it throws, or the process
-    /// ends, the parts before stay: call it again to go on. So let the query leave out what is done,
-    /// or let the change do the same when it is done twice.
+    /// **Other writes and readers see some parts done and others not.** If it throws, or the
+    /// process ends, finished parts stay: call it again to continue. So write a query that excludes
+    /// finished records, or a change that can be repeated.
     ///
     /// ```swift
     /// let old = Query<Note>().where(#Predicate { !$0.isArchived && $0.created < limit })

@@ -2,11 +2,11 @@ public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 
-/// Which words of a question stand for all words that begin so.
+/// Which words of a search match every word that begins with them.
 public enum TextPrefixes: String, Hashable, Sendable, CaseIterable {
     /// None: each is a whole word.
     case none
-    /// The last one, which somebody may be typing.
+    /// Only the last word, which the user may still be typing.
     case last
     /// All of them.
     case all
@@ -24,16 +24,16 @@ public struct TextMatch: Hashable, Sendable {
 }
 
 extension ProjectionView where Source == TextIndex {
-    /// The records that have all words of a text, the best first; those that fit equally are in the
+    /// The records that contain all words of a text, the best first; equally good ones are in the
     /// order of their entities and keys.
     ///
-    /// Costs what the records with the longest word asked for do, some microseconds each, and a scan of
-    /// the words that begin with each prefix.
+    /// Costs some microseconds for each record with the longest word, and a scan of the words that
+    /// begin with each prefix.
     ///
     /// - Parameters:
     ///   - text: The words, in any order; a text without any finds nothing.
     ///   - entity: The entity whose records count; nil for all.
-    ///   - prefixes: Which words stand for all that begin so.
+    ///   - prefixes: Which words match every word that begins with them.
     ///   - limit: The most records.
     /// - Throws: `unknownEntity`.
     public func matches(

@@ -12,7 +12,7 @@ public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendabl
     public let numbers: Int
     /// The exact sum, rounded once if it is a double.
     public let sum: Number.Sum
-    /// The mean of the numbers; nil if there is none.
+    /// The mean of the numbers, or nil if there are none.
     public let average: Number.Average?
 }
 
@@ -44,7 +44,7 @@ extension ProjectionView {
         return all
     }
 
-    /// The least number of a group; nil if there is none.
+    /// The least number of a group, or nil if it has none.
     ///
     /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func minimum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
@@ -53,7 +53,7 @@ extension ProjectionView {
         try extreme(of: group, last: false)
     }
 
-    /// The greatest number of a group; nil if there is none.
+    /// The greatest number of a group, or nil if it has none.
     ///
     /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func maximum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
