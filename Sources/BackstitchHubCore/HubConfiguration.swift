@@ -4,7 +4,7 @@ import CloudKitWire
 public struct HubClock: Sendable {
     /// Milliseconds since 1970.
     public var milliseconds: @Sendable () -> Int64
-    /// Bytes that nobody can guess.
+    /// Returns bytes that can't be guessed.
     public var secret: @Sendable (_ count: Int) -> [UInt8]
     /// Milliseconds of a clock that is never set, for how long something takes.
     public var steadyMilliseconds: @Sendable () -> Int64

@@ -119,7 +119,8 @@ public struct HubLimits: Hashable, Sendable {
     public var subscriptionsPerUser = 500
     /// The most bytes of a subscription.
     public var subscriptionBytes = 16 << 10
-    /// The most requests of which devices are still to be told; further ones tell nobody.
+    /// The most requests whose changes devices are still to be told of; changes of further requests
+    /// are not announced.
     public var waitingNotifications = 1_000
     /// The most pairs of a change and a subscription that are looked at for a request.
     public var notifiedPairs = 1_000_000

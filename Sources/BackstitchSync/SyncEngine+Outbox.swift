@@ -26,8 +26,8 @@ extension SyncEngine {
 
     /// Waits until an operation is settled or parked.
     ///
-    /// Starts nothing: a started engine, or somebody's ``sync()``, brings it to the service. Waits for
-    /// as long as that takes; cancel the task to give up.
+    /// Starts nothing: a started engine, or another call of ``sync()``, pushes the operation. Waits
+    /// for as long as that takes; cancel the task to give up.
     /// - Parameter operation: The sequence of an operation, such as `lastSequence` after a write.
     /// - Returns: `settled` or `parked`.
     /// - Throws: `StoreError.Code.notInLog` for a sequence that the store has not reached;

@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchLog
 import BackstitchStore
 
-/// Whose version counts when everything is compared anew.
+/// Whose version wins when everything is compared again.
 public enum ResyncSource: String, Hashable, Sendable, CaseIterable {
     /// Everything is fetched again. Records without unsynced edits become what the service has, or end
     /// if it has none; for edited ones the conflict policy decides as ever.

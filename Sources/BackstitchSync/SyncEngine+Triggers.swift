@@ -2,10 +2,10 @@ import BackstitchCore
 import BackstitchStore
 
 extension SyncEngine {
-    /// Takes a push notification: if it speaks of the engine's zone, a round begins at once, or
-    /// another one behind the round that is under way.
+    /// Handles a push notification. If it is about the engine's zone, a round begins at once, or
+    /// after the current round.
     ///
-    /// After a failure the round begins when that has been waited for.
+    /// After a failure the round begins when the wait is over.
     /// - Returns: whether the notification was for this engine.
     @discardableResult
     public func handle(notification: SyncNotification) -> Bool {

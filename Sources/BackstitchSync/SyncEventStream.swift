@@ -50,7 +50,7 @@ public struct SyncReport: Sendable {
 /// Events in the order in which they happened.
 ///
 /// A reader that falls more than ``pendingMax`` events behind loses progress events first, then the
-/// oldest others; ``SyncEngine/status`` and the store always tell the truth.
+/// oldest other events; ``SyncEngine/status`` and the store are always current.
 public struct SyncEventStream: AsyncSequence, Sendable {
     /// An event of the engine.
     public typealias Element = SyncEngineEvent

@@ -28,7 +28,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let allowedValues: [RecordValue]?
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
     public let isLossless: Bool
-    /// For to-one relationships: where it points and what a delete of the target does.
+    /// For to-one relationships: the target entity, and the effect of deleting the target.
     public let reference: ReferenceSchema?
 
     /// Whether there is nothing to read in a row without the attribute.

@@ -3,7 +3,7 @@
 /// `Employee.ID` is `EntityID<Employee>`, so that ids of different entities can't be mixed up.
 /// `ID()` makes a new UUID of version 7, which sorts by time; `ID("name")` takes any record name.
 public struct EntityID<Model>: Hashable, Sendable {
-    /// Where the record stands in its store.
+    /// The record's key in its store.
     public let key: RecordKey
 
     /// The id of the record with this name in the store's own zone.

@@ -30,7 +30,7 @@ public enum ModificationResult: Hashable, Sendable {
 
 /// What became of one record of a lookup.
 public enum LookupResult: Hashable, Sendable {
-    /// The record as it stands.
+    /// The record as it is now.
     case found(ServiceRecord)
     /// There is no record of that name.
     case notFound

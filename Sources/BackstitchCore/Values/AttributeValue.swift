@@ -33,7 +33,7 @@ extension AttributeValue {
     public static var referencedEntity: String? { nil }
     /// Nil: only enums have few values.
     public static var allowedValues: [RecordValue]? { nil }
-    /// Throws: a plain attribute has no value to stand in for one that is missing.
+    /// Throws: a non-optional attribute has no value to replace a missing one.
     public static func absent(at index: Int) throws -> Self {
         throw FieldError(.missing, index: index)
     }

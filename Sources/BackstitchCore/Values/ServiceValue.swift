@@ -164,7 +164,7 @@ public struct ServiceAsset: Hashable, Sendable {
     public var wrappingKey: String?
     /// Proves an upload; in requests only.
     public var receipt: String?
-    /// In replies only; `${f}` in it stands for a file name of the reader's choice.
+    /// In replies only. Replace `${f}` in it by a file name of your choice.
     public var downloadURL: String?
 
     /// A file by what is known of it.

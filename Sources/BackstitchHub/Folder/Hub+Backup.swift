@@ -19,12 +19,12 @@ extension Hub {
         try FolderCopy(source: directory, target: target, progress: progress).run { _ in }
     }
 
-    /// Makes a hub's folder of a backup, which stays as it is.
+    /// Makes a hub's folder from a backup, without changing the backup.
     ///
-    /// Change tokens that were given out before count no longer in it, so that devices fetch everything
-    /// anew, and send what the backup lacks. Sessions and credentials go on.
+    /// Earlier change tokens are not valid in it: devices fetch everything again, and send what the
+    /// backup lacks. Sessions and credentials stay valid.
     ///
-    /// - Parameter directory: The path of the hub's folder: nothing may be there.
+    /// - Parameter directory: The path of the hub's folder. Nothing may exist there.
     /// - Throws: A failure that says what to do; nothing is at the path then.
     public static func restore(
         _ backup: String, to directory: String,

@@ -18,8 +18,8 @@ public final class HubServer: Sendable {
         /// Whether others of this machine may be served without encryption, as behind a proxy.
         public var allowsPlainHTTP = false
         /// The addresses of proxies, or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` is
-        /// believed. Whoever fails to sign in too often is told to wait by address, and behind a proxy
-        /// that is not named here all clients share one.
+        /// believed. Clients that fail to sign in too often have to wait, by address; clients of a
+        /// proxy that is not named here all share its address.
         public var trustedProxies: [String] = []
         /// What is taken from clients.
         public var limits = HTTPLimits()

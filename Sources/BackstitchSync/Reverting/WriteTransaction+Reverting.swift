@@ -3,16 +3,17 @@ import BackstitchLog
 public import BackstitchStore
 
 extension WriteTransaction {
-    /// Gives up a record's edits that the service does not have: it becomes what the service is known
-    /// to have, and one that was never synced vanishes. Nothing of it is left to push, and what is
-    /// lost is in the conflict journal.
+    /// Gives up a record's unsynced edits: it becomes the version that the service is known to
+    /// have, and a record that was never synced is removed. Nothing of it is left to push, and the
+    /// lost values are in the conflict journal.
     ///
-    /// What is on its way to the service at this moment arrives there, and comes back with the reply
-    /// or the next pull. Records that refer to one that vanishes keep its id.
+    /// A push that is under way still arrives at the service, and comes back with the reply or the
+    /// next pull. Records that refer to a removed one keep its id.
     ///
     /// - Returns: whether there were such edits.
     /// - Throws: `unknownEntity`; `invalidName` if another record took the name of a deleted one
-    ///   meanwhile; `busy` if the service lost the record's zone and has to get it anew first.
+    ///   meanwhile; `busy` if the service lost the record's zone and the record must be pushed
+    ///   again first.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
         try log.revert(

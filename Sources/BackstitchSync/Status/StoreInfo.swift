@@ -28,7 +28,7 @@ public struct StoreInfo: Hashable, Sendable {
         public let hasToken: Bool
         /// Whether the service has changes that were not pulled yet.
         public let needsPull: Bool
-        /// Whether everything is being fetched anew.
+        /// Whether everything is being fetched again.
         public let isFullFetch: Bool
         /// Why nothing is exchanged; nil if it is.
         public let suspension: String?
@@ -46,7 +46,7 @@ public struct StoreInfo: Hashable, Sendable {
         public let isComplete: Bool
         /// The number of entries.
         public let entries: Int
-        /// Why it stands still; nil if it does not.
+        /// Why the view has stopped; nil if it has not.
         public let failure: ProjectionFailure?
     }
 

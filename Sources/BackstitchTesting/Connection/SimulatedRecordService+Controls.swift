@@ -39,8 +39,8 @@ extension SimulatedRecordService {
         state.withLock { $0.plan.scripted.append(fault) }
     }
 
-    /// Makes the next request of a kind go wrong; of any kind that the fault applies to where none
-    /// is given.
+    /// Makes the next request of a kind fail, or the next one of any kind that the fault applies to
+    /// if none is given.
     public func failNext(_ request: RequestKind? = nil, with kind: FaultKind) {
         inject(ScriptedFault(kind, on: request))
     }

@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-/// The ways in which a connection or the server behind it can misbehave.
+/// The ways in which a connection or its server can misbehave.
 ///
 /// The kinds named `error.<code>` fail a whole request, which is not applied; those named
 /// `record.<code>` fail one record of it.

@@ -22,7 +22,7 @@ public final class ManualClock: Sendable {
 
     private let state: Locked<State>
 
-    /// A clock that stands at a time in milliseconds since 1970.
+    /// A clock that shows a fixed time in milliseconds since 1970.
     public init(milliseconds: Int64 = 1_700_000_000_000) {
         state = Locked(State(nowMilliseconds: milliseconds))
     }
