@@ -4,9 +4,9 @@ public import BackstitchHubCore
 public struct HubBound: Sendable {
     /// The name, as options and the table have it.
     public let name: String
-    /// What it bounds, with the unit.
+    /// A description of the bounded quantity, with the unit.
     public let meaning: String
-    /// What a client is told who goes beyond it, or what happens then.
+    /// The answer to a client that exceeds the bound, or the consequence.
     public let answer: String
     private let read: @Sendable (HubLimits, HTTPLimits) -> Int
     private let write: @Sendable (inout HubLimits, inout HTTPLimits, Int) -> Void

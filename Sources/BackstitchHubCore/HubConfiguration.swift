@@ -23,7 +23,7 @@ public struct HubClock: Sendable {
 
 /// How a hub works.
 public struct HubConfiguration: Sendable {
-    /// What requests and records may be like.
+    /// The limits of requests and records.
     public var limits = HubLimits()
     /// The time and chance that it uses.
     public var clock: HubClock

@@ -1,6 +1,6 @@
 /// Why a hub can't go on with its data.
 package struct HubFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What happened and what to do.
+    /// A message that says what happened and what to do.
     package let message: String
 
     package init(_ message: String) { self.message = message }

@@ -1,4 +1,4 @@
-/// What requests and records may be like.
+/// The limits of requests and records.
 public struct HubLimits: Hashable, Sendable {
     /// The most operations or records that a request names.
     public var operationsPerRequest = 200

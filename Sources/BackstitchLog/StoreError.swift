@@ -76,9 +76,9 @@ public struct StoreError: Error, Hashable, Sendable {
         public static let io = Code("io")
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public let code: Code
-    /// What went wrong and what to do, for a developer; without user data.
+    /// A message for developers that says what went wrong and what to do; without user data.
     public let message: String
 
     /// A failure by its parts.

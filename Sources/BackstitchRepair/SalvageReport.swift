@@ -1,4 +1,4 @@
-/// What a repair keeps of a damaged store, and what it can't.
+/// The parts of a damaged store that a repair keeps, and those that are lost.
 public struct SalvageReport: Hashable, Sendable, Codable {
     /// The most records and ranges of sequences that are named in each list.
     public static let namedMax = 1_000

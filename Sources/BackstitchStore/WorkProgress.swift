@@ -1,4 +1,4 @@
-/// How far a long piece of work has come.
+/// The progress of a long operation.
 public struct WorkProgress: Hashable, Sendable {
     /// The operations that are done; for work on an answer its records.
     public let done: Int

@@ -14,7 +14,7 @@ public struct WriteTransaction: RecordReading, ~Copyable {
         self.types = types
     }
 
-    /// What is read from; for this library's own use.
+    /// The snapshot that is read; for this library's own use.
     public var _source: _ReadSource { _ReadSource(reader: context.log.reader, types: types) }
     package var reader: TableReader { context.log.reader }
 

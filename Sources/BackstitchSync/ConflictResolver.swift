@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-/// What becomes of a record that was changed on both sides.
+/// The application's answer to a conflict.
 public enum ConflictResolution: Hashable, Sendable {
     /// The service's version wins.
     case server

@@ -11,7 +11,7 @@ public protocol RecordService: Sendable {
     /// The database that the calls go to. It stays the same for the life of the object.
     var scope: DatabaseScope { get }
 
-    /// What one request may carry.
+    /// The limits of one request.
     var limits: ServiceLimits { get async }
 
     /// Applies operations to the records of one zone, in order, and answers each in its place.

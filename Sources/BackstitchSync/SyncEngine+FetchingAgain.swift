@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchStore
 
 extension SyncEngine {
-    /// Takes evicted records back from the service, once no round is under way.
+    /// Fetches evicted records from the service again, when no round is under way.
     ///
     /// Records that are here, or that were never here, are left to pulls.
     /// - Returns: the number of records that came back. One that the service has no more does not.

@@ -18,7 +18,7 @@ extension SyncEngine {
         return true
     }
 
-    /// Takes what the system says of the network.
+    /// Tells the engine whether the network is reachable.
     ///
     /// Without a network nothing is tried and ``status`` is `offline`; what is saved stays pending.
     /// When it is back, a round begins at once, unless the service had asked for time.

@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 import BackstitchStore
 
-/// What becomes of the records here when the zone that held them is gone.
+/// Decides what happens to local records when their zone is gone from the service.
 public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
     /// The zone is made again, and everything here is uploaded to it.
     case reupload

@@ -79,7 +79,7 @@ public actor SyncEngine {
             ? configuration.subscriptionID : SyncConfiguration.subscriptionID(of: zoneName)
     }
 
-    /// What the engine is doing.
+    /// The current activity of the engine.
     public nonisolated var status: SyncStatus { shownStatus.withLock { $0 } }
 
     /// The events from now on; each call gives a stream of its own.

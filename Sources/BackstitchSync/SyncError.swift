@@ -33,11 +33,11 @@ public struct SyncError: Error, Hashable, Sendable {
         public static let stopped = Code("stopped")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What went wrong and what to do.
+    /// A message that says what went wrong and what to do.
     public let message: String
-    /// What the service said, if it did.
+    /// The service's error, if there is one.
     public let serviceError: ServiceError?
     /// When the engine tries again, in milliseconds since 1970; nil if it does not by itself.
     public let retryMilliseconds: Int64?
@@ -58,7 +58,7 @@ extension SyncError: CustomStringConvertible {
     public var description: String { "\(code): \(message)" }
 }
 
-/// What a sync engine is doing.
+/// The activity of a sync engine.
 public enum SyncStatus: Hashable, Sendable {
     /// Nothing; the last round ended well, or none was asked for yet.
     case idle

@@ -3,7 +3,7 @@ public import BackstitchLog
 import BackstitchStore
 import Threading
 
-/// What a sync engine reports while it works.
+/// A report of a sync engine at work.
 public enum SyncEngineEvent: Sendable {
     /// A round began.
     case started(SyncTrigger)
@@ -28,16 +28,16 @@ public enum SyncEngineEvent: Sendable {
     case zoneLost(ServiceError.Code)
 }
 
-/// What a round did.
+/// The result of a round.
 public struct SyncReport: Sendable {
-    /// What led to the round.
+    /// The trigger of the round.
     public internal(set) var trigger: SyncTrigger
     /// The records that the round changed here, by entity.
     public internal(set) var changes: ChangeSet
     /// The records that were delivered by the service.
     public internal(set) var pulledRecords = 0
-    /// Those of them whose version was here already: as a rule what this device pushed, which comes back
-    /// with the next changes.
+    /// How many of them had a version that this device knew already: usually its own pushes, which
+    /// come back with the next changes.
     public internal(set) var echoedRecords = 0
     /// The records whose changes the service took.
     public internal(set) var pushedRecords = 0

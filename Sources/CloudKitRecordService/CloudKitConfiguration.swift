@@ -27,7 +27,7 @@ public struct CloudKitConfiguration: Sendable {
     /// Context spells it; nil for none, and what is no such header is not sent. It is asked for each
     /// request, in the task that makes it. A hub has the trace in its access log.
     public var traceParent: (@Sendable () -> String?)?
-    /// What one request may carry; the defaults are those of the protocol.
+    /// The limits of one request; by default those of the protocol.
     public var limits = ServiceLimits()
 
     /// A configuration for the private database of a user, unless told otherwise.

@@ -42,7 +42,7 @@ public final class CloudKitRecordService: RecordService {
     /// The database that the configuration names.
     public var scope: DatabaseScope { connection.configuration.scope }
 
-    /// What one request may carry; pages of a hub may have more records.
+    /// The limits of one request; pages of a hub may have more records.
     public var limits: ServiceLimits {
         get async { currentLimits }
     }

@@ -1,4 +1,4 @@
-/// Who wins when a record was changed here and on the service since they last agreed.
+/// Decides a conflict: a record was changed here and on the service since they last agreed.
 ///
 /// The result of each is a function of the version that both sides started from, the local
 /// operations with their clocks, and the service's version; never of the order of arrival.

@@ -1,4 +1,4 @@
-/// What an operation does to its record.
+/// The effect of an operation on its record.
 ///
 /// The raw values are part of the stored format and never change.
 public enum OperationKind: UInt8, Hashable, Sendable, CaseIterable {

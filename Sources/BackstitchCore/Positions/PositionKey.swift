@@ -107,7 +107,7 @@ public enum PositionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The first key sorts after the second.
     case order(String, String)
 
-    /// What is wrong, and what to do.
+    /// A message that says what is wrong and what to do.
     public var description: String {
         switch self {
         case .invalid(let text):

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a store must know of a stored attribute.
+/// The description of a stored attribute.
 public struct AttributeSchema: Hashable, Sendable, Codable {
     /// The attribute's name, that of the Swift property.
     public let name: String

@@ -23,9 +23,9 @@ public struct QueryError: Error, Hashable, Sendable {
         case damagedRow
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public let code: Code
-    /// What is wrong and what to do, for a developer.
+    /// A message for developers that says what is wrong and what to do.
     public let message: String
 
     /// A failure by its parts.

@@ -1,5 +1,4 @@
-/// What a service answers when it does not do what it was asked to: for a whole request, or for one
-/// record of it.
+/// A failure that a service reports: of a whole request, or of one record in it.
 public struct ServiceError: Error, Hashable, Sendable {
     /// The kinds of failure, each with its own reaction in a sync round.
     ///
@@ -53,7 +52,7 @@ public struct ServiceError: Error, Hashable, Sendable {
         case incompatibleVersion
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public var code: Code
     /// The service's own words, without user data.
     public var reason: String

@@ -25,7 +25,7 @@ public enum ServiceFieldName: Hashable, Sendable {
     case system(ServiceSystemField)
 }
 
-/// What the service keeps about a record.
+/// Data that the service keeps about a record.
 public enum ServiceSystemField: String, Hashable, Sendable, CaseIterable {
     /// The name.
     case recordName

@@ -96,7 +96,7 @@ public enum ServiceFieldType: String, Hashable, Sendable, CaseIterable {
 
 /// A reference from one record to another.
 public struct ServiceReference: Hashable, Sendable {
-    /// What the service does when the target is deleted.
+    /// The service's action when the target is deleted.
     public enum Action: Hashable, Sendable {
         /// Nothing.
         case none
@@ -112,7 +112,7 @@ public struct ServiceReference: Hashable, Sendable {
 
     /// The name of the record referred to, in the same zone.
     public var recordName: String
-    /// What the service does when the target is deleted.
+    /// The service's action when the target is deleted.
     public var action: Action
     /// The zone of the record referred to, if the reference names it.
     public var zone: ZoneID?

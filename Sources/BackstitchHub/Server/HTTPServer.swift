@@ -8,7 +8,7 @@ protocol HTTPServer: Sendable {
     var connectionCount: Int { get }
     /// Takes no more connections, answers what is under way, and ends.
     func stop() async
-    /// Gives new connections another certificate; those that are open keep theirs.
+    /// Uses another certificate for new connections; open ones keep theirs.
     func replace(_ tls: MicroHTTPDServer.TLS) throws(HubFailure)
     /// Whether a new connection is taken up, and what it sends is reacted to, in a time.
     func isResponsive(within milliseconds: Int) async -> Bool
@@ -44,7 +44,7 @@ struct HTTPHandler: Sendable {
     var refuseWork: @Sendable () -> Void
 }
 
-/// What an engine takes from its clients.
+/// The bounds of what the HTTP server takes from its clients.
 public struct HTTPLimits: Hashable, Sendable {
     /// The most connections. If there are more, the address with the most of them loses those that
     /// wait for nothing, the oldest first.

@@ -21,7 +21,7 @@ public final class HubServer: Sendable {
         /// believed. Clients that fail to sign in too often have to wait, by address; clients of a
         /// proxy that is not named here all share its address.
         public var trustedProxies: [String] = []
-        /// What is taken from clients.
+        /// The bounds of what is taken from clients.
         public var limits = HTTPLimits()
         /// The name or address of a second socket, without encryption, for `/healthz`, `/ready` and
         /// `/metrics`. If there is one, the first one has only `/healthz` of these.
@@ -143,13 +143,13 @@ public final class HubServer: Sendable {
         return (tls, try TrustedProxies(configuration.trustedProxies))
     }
 
-    /// Takes no more connections, answers what is under way, and ends. The hub stays open.
+    /// Stops taking connections, answers the current requests, and ends. The hub stays open.
     public func stop() async {
         await server.stop()
         await operators?.stop()
     }
 
-    /// Gives new connections another certificate; those that are open keep theirs.
+    /// Uses another certificate for new connections; open ones keep theirs.
     ///
     /// - Throws: A failure if the certificate and its key can't be used, or if the server has no
     ///   encryption. Then all stays as it was.

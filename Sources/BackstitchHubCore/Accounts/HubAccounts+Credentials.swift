@@ -4,7 +4,7 @@ import WireCrypto
 extension HubAccounts {
     /// A session, API token or server key, as far as the hub knows it.
     public struct Credential: Hashable, Sendable {
-        /// What a credential is.
+        /// The kind of a credential.
         public enum Kind: String, Hashable, Sendable, CaseIterable {
             /// A user's, who is signed in.
             case session
@@ -14,13 +14,13 @@ extension HubAccounts {
             case serverKey
         }
 
-        /// What it is.
+        /// The kind of credential.
         public var kind: Kind
-        /// Tells it from others and opens nothing: 16 hexadecimal digits.
+        /// Identifies the credential without granting access: 16 hexadecimal digits.
         public var id: String
         /// Where it counts.
         public var realm: Realm
-        /// What it is for; empty of a session.
+        /// Its purpose, as the operator named it; empty for a session.
         public var label = ""
         /// The name in records of the user whom it is of; nil of an API token.
         public var userRecordName: String?

@@ -33,7 +33,7 @@ extension HubAccounts {
         }
     }
 
-    /// What is to be changed of a user; nil of what stays.
+    /// The changes of a user; nil for a property that stays.
     public struct UserChange: Hashable, Sendable {
         /// The name that whoever runs the hub knows the user by.
         public var name: String?
@@ -46,7 +46,7 @@ extension HubAccounts {
         public init() {}
     }
 
-    /// What was erased with a user.
+    /// The data that was erased with a user.
     public struct Erasure: Hashable, Sendable {
         /// The name in records.
         public var userRecordName = ""

@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-/// What one commit changed, or several when a reader could not keep up.
+/// The changes of one commit, or of several if a reader could not keep up.
 public struct ChangeSet: Hashable, Sendable {
     /// The ids of an entity's records that changed.
     public struct Records: Hashable, Sendable {
@@ -10,9 +10,9 @@ public struct ChangeSet: Hashable, Sendable {
         public internal(set) var updated: Set<RecordKey> = []
         /// Records that are gone.
         public internal(set) var deleted: Set<RecordKey> = []
-        /// Those of the inserted and updated records whose values don't fit the Swift type, so that
-        /// no query gives them. After the schema changed, records that ceased to fit are among the
-        /// updated ones and here; those that fit again are among the updated ones only.
+        /// The inserted and updated records whose values don't fit the Swift type, so that queries
+        /// leave them out. After a change of the schema, records that no longer fit are here and
+        /// among the updated ones; records that fit again are only among the updated ones.
         public internal(set) var unreadable: Set<RecordKey> = []
 
         /// The number of records that changed.
@@ -26,7 +26,7 @@ public struct ChangeSet: Hashable, Sendable {
     public internal(set) var sequences: Range<UInt64> = 0..<0
     /// The author of the writes; of the last one if several were joined.
     public internal(set) var author: String
-    /// What the writes were for; of the last one if several were joined. Empty if it did not say.
+    /// The context of the write, or of the last one if several were joined; empty if it gave none.
     public internal(set) var context: String
     /// Where the changes come from.
     public internal(set) var origins: Set<OperationOrigin> = []

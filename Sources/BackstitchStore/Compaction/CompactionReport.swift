@@ -1,7 +1,7 @@
 import BackstitchLog
 import LMDB
 
-/// What a compaction did.
+/// The result of a compaction.
 public struct CompactionReport: Hashable, Sendable {
     /// The number of operations in the log before it.
     public let operationsBefore: Int

@@ -21,7 +21,7 @@ public struct HistoryEntry: Sendable {
         self.types = types
     }
 
-    /// What the operation has: its sequence, date, author, changes and so on.
+    /// The properties of the operation: its sequence, date, author, changes and so on.
     public subscript<Part>(dynamicMember path: KeyPath<LoggedOperation, Part>) -> Part {
         operation[keyPath: path]
     }

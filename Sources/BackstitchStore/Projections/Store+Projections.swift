@@ -3,7 +3,7 @@ import BackstitchLog
 import LMDB
 
 extension Store {
-    /// How far the views are that are stored, in the order of their names.
+    /// The status of all stored views, in the order of their names.
     ///
     /// - Throws: `closed`; `damaged` if a state can't be read.
     public func projections() throws -> [ProjectionStatus] {
@@ -70,7 +70,7 @@ extension Store {
         if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
     }
 
-    /// Takes the view of a projection that the program does not have any more out of the store.
+    /// Removes the view of a projection that the program no longer has.
     ///
     /// - Throws: `unknownProjection` if none of that name is stored; `invalidProjection` if this
     ///   store was opened with it, because it would be built again.

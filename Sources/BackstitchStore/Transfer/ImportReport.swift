@@ -16,11 +16,11 @@ public struct ImportOptions: Hashable, Sendable {
 public struct ImportProblem: Hashable, Sendable {
     /// The number of the line, from 1 on.
     public let line: Int
-    /// What is wrong with it.
+    /// Why the line was refused.
     public let reason: String
 }
 
-/// What an import did so far.
+/// The result of an import so far.
 public struct ImportReport: Hashable, Sendable {
     /// The lines that were read, empty ones included.
     public internal(set) var lines = 0

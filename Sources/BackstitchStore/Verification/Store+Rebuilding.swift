@@ -3,7 +3,7 @@ package import BackstitchLog
 import LMDB
 import XXHash
 
-/// What a rebuild found.
+/// The result of a rebuild.
 public struct RebuildReport: Hashable, Sendable {
     /// The number of operations that were applied.
     public let operations: Int

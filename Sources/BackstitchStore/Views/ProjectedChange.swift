@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 public import Foundation
 
-/// What one operation did to one record, for a projection. Valid inside `apply` only.
+/// The effect of one operation on one record, for a projection. Valid only inside `apply`.
 ///
 /// Local saves, what the service delivered, merges, undos, imports: every operation that changes a
 /// record is one change. A transaction that has several operations on a record gives several.

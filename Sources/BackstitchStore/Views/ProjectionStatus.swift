@@ -1,8 +1,8 @@
 import BackstitchLog
 
-/// How far a projection's view is.
+/// The state of a projection's view, and its last operation.
 public struct ProjectionStatus: Hashable, Sendable {
-    /// What state a view is in.
+    /// The state of a view.
     public enum State: Hashable, Sendable {
         /// It has every operation.
         case ready
@@ -26,7 +26,7 @@ public struct ProjectionStatus: Hashable, Sendable {
     public let checkpoint: UInt64
     /// The sequence of the last operation of the store.
     public let lastSequence: UInt64
-    /// What state it is in.
+    /// The state of the view.
     public let state: State
 }
 
@@ -34,7 +34,7 @@ public struct ProjectionStatus: Hashable, Sendable {
 public struct ProjectionFailure: Hashable, Sendable {
     /// The operation that it could not take in.
     public let sequence: UInt64
-    /// What `apply` threw.
+    /// The error that `apply` threw, as text.
     public let reason: String
 
     /// The most bytes of a reason that are kept.

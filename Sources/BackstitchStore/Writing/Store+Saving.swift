@@ -2,7 +2,7 @@ public import BackstitchCore
 
 /// The result of a write of one record, and its place in the log.
 public struct WriteResult<Value: Sendable>: Sendable {
-    /// What was done.
+    /// What the write returned, such as the ``SaveOutcome`` of a save.
     public let value: Value
     /// The transaction, to undo it by; nil if nothing changed.
     public let transaction: UInt64?

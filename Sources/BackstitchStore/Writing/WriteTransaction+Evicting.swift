@@ -1,7 +1,7 @@
 public import BackstitchCore
 
 extension WriteTransaction {
-    /// Takes a record off this device and leaves it on the service.
+    /// Removes a record from this device and leaves it on the service.
     ///
     /// Pulls don't bring it back until the service has a newer version of it; a sync engine's
     /// `fetchAgain` does at once. References to it stay, and read as nil meanwhile. Delete rules are

@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 
-/// What a save did.
+/// The effect of a save.
 public enum SaveOutcome: Hashable, Sendable {
     /// The record is new.
     case inserted

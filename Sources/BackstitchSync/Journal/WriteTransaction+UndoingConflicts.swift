@@ -13,8 +13,8 @@ public enum ConflictSide: String, Hashable, Sendable, CaseIterable, Codable {
 }
 
 extension WriteTransaction {
-    /// Gives a record back what it lost in a conflict, as an ordinary local edit that is synced like
-    /// any other.
+    /// Restores the values that a record lost in a conflict, by an ordinary local edit that is
+    /// synced like any other.
     ///
     /// Only the attributes change in which the side differs from what came of the conflict; edits of
     /// others since then stay. If the side had no record, the record is deleted, with its delete

@@ -1,7 +1,7 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// What became of an operation on its way to the service.
+/// The state of an operation on its way to the service.
 public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
     /// The service does not have it yet.
     case pending

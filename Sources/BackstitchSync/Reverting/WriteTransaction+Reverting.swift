@@ -26,7 +26,7 @@ extension WriteTransaction {
         try log.revert(RecordPlace(entity: try reader.table(named: entity).number, key: key))
     }
 
-    /// Gives up all edits that the service does not have; see ``revert(_:)``.
+    /// Gives up all unsynced edits; see ``revert(_:)``.
     ///
     /// A store that was never synced is empty afterwards.
     /// - Returns: the number of records that had such edits.
@@ -36,15 +36,14 @@ extension WriteTransaction {
 }
 
 extension Store {
-    /// Gives up a record's edits that the service does not have, in a write of its own; see
+    /// Gives up a record's unsynced edits, in a write of its own; see
     /// ``WriteTransaction/revert(_:)``.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) async throws -> Bool {
         try await write { try $0.revert(id) }
     }
 
-    /// Gives up all edits that the service does not have, in a write of its own; see
-    /// ``WriteTransaction/revertAll()``.
+    /// Gives up all unsynced edits, in a write of its own; see ``WriteTransaction/revertAll()``.
     @discardableResult
     public func revertAll() async throws -> Int {
         try await write { try $0.revertAll() }

@@ -8,7 +8,7 @@ public struct ScriptedFault: Hashable, Sendable {
         case untilCleared
     }
 
-    /// What goes wrong.
+    /// The kind of fault.
     public var kind: FaultKind
     /// The requests that meet it; nil is all that it applies to.
     public var request: RequestKind?

@@ -14,7 +14,7 @@ public import BackstitchStore
 /// A change of a record costs an entry for each word that comes, goes, or occurs more or less often;
 /// others cost nothing. Words beyond 200 bytes are known by these.
 public struct TextIndex: RecordProjection {
-    /// What the view is called in the store.
+    /// The name of the view in the store.
     public let name: String
     /// The version; change it with the sources.
     public let version: Int

@@ -4,7 +4,7 @@ public import BackstitchStore
 
 /// The totals of one group.
 public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendable {
-    /// What the records have in common.
+    /// The value that the records of the group share.
     public let group: Group
     /// The number of records.
     public let count: Int

@@ -22,7 +22,7 @@ import XXHash
 public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: SummableValue>:
     RecordProjection
 {
-    /// What the view is called in the store.
+    /// The name of the view in the store.
     public let name: String
     /// The version; change it when group or number mean something else.
     public let version: Int
