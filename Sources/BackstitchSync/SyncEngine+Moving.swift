@@ -6,18 +6,16 @@ import Threading
 extension SyncEngine {
     /// Moves the store to another zone: all records are uploaded there, with their unsynced edits.
     ///
-    /// The old zone is not changed, and what other devices still write to it does not arrive here
-    /// any more. So synchronise before, and move the other devices too. Deletes that were not
-    /// pushed yet do not reach the old zone; they reach the new one if it has the record. If the
-    /// new zone has records already, they are pulled; if both have a record, the local values win,
-    /// and the lost values are in ``conflicts(matching:limit:)``. Nothing is deleted here. Evicted
-    /// records are fetched from the old zone first, because this store does not have them. Parked
-    /// records are tried again.
+    /// The old zone is not changed, and later writes of other devices to it do not arrive here. So
+    /// synchronise before, and move the other devices too. Unsynced deletes do not reach the old
+    /// zone; they reach the new one if it has the record. Records of the new zone are pulled; if
+    /// both have a record, the local values win, and the lost ones are in
+    /// ``conflicts(matching:limit:)``. Nothing is deleted here. Evicted records are fetched from
+    /// the old zone first. Parked records are tried again.
     ///
     /// The store is then bound to the new zone, and this engine continues with it. Give the new
-    /// name to later engines: with the old one they refuse to exchange. If an earlier version
-    /// synchronised the store with several zones, this call chooses one of them, and the store
-    /// exchanges again.
+    /// name to later engines: with the old one they refuse to exchange. If an earlier version used
+    /// several zones, this call chooses one of them.
     ///
     /// The intention is stored before anything is changed. After a crash, the next round of an
     /// engine with the new name finishes the move, or another call does. Other writers wait for

@@ -20,7 +20,7 @@ extension SyncEngine {
 
     /// Tells the engine whether the network is reachable.
     ///
-    /// Without a network nothing is tried and ``status`` is `offline`; what is saved stays pending.
-    /// When it is back, a round begins at once, unless the service had asked for time.
+    /// Without a network nothing is tried and ``status`` is `offline`; saves stay pending. When the
+    /// network is back, a round begins at once, unless the service had asked the engine to wait.
     public func connectivityChanged(isReachable: Bool) { hand(.reachable(isReachable)) }
 }

@@ -124,7 +124,7 @@ public actor SyncEngine {
     /// A request that is under way is told to end, and what it did is found out when it has ended, or
     /// by the next round; until then no other request begins. The round then ends early, unless the
     /// engine was started and would run it anyway.
-    /// - Returns: what the round did.
+    /// - Returns: a report of the round.
     /// - Throws: ``SyncError`` if it ended early; what was not exchanged stays pending. `offline`
     ///   while the application says that there is no network, `standby` while another engine
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.

@@ -9,8 +9,8 @@ public enum SyncEngineEvent: Sendable {
     case started(SyncTrigger)
     /// A page was pulled or a batch pushed.
     ///
-    /// `pushTotal` is how many records the round has pushed and has still to push; nil while the round
-    /// has not come to that. How much is to be pulled no service tells.
+    /// `pushTotal` is the number of records that the round has pushed and has still to push; nil
+    /// before the push begins. There is no pull total: services do not report one.
     case progress(pulledRecords: Int, pushedRecords: Int, pushTotal: Int?)
     /// A move to another zone prepared some of the store's records; their upload follows.
     case moving(records: Int, total: Int)
@@ -22,7 +22,7 @@ public enum SyncEngineEvent: Sendable {
     case conflict(RecordConflict)
     /// A record can't be pushed as it is.
     case parked(ParkedRecord)
-    /// Something the service delivered can't be stored.
+    /// A record that the service delivered can't be stored.
     case rejected(recordName: String, reason: String)
     /// The service lost the zone, or its user deleted it.
     case zoneLost(ServiceError.Code)

@@ -19,6 +19,36 @@ import Testing
         #expect(count > 10)
     }
 
+    @Test func `every link into a document leads to a heading`() {
+        let headings = Dictionary(
+            uniqueKeysWithValues: Repository.documents.map { ($0.path, Self.anchors(in: $0.text)) })
+        var count = 0
+        for document in Repository.documents {
+            let folder = (document.path as NSString).deletingLastPathComponent
+            for target in Self.links(in: document.text) where !target.contains(":") {
+                let parts = target.split(separator: "#", omittingEmptySubsequences: false)
+                guard parts.count == 2 else { continue }
+                count += 1
+                // Only absolute paths lose their dots.
+                let path = ("/\(folder)/\(parts[0])" as NSString).standardizingPath.dropFirst()
+                let known = headings[parts[0].isEmpty ? document.path : String(path)] ?? []
+                #expect(known.contains(String(parts[1])), "\(document.path) leads to \(target)")
+            }
+        }
+        #expect(count > 5)
+    }
+
+    /// What links to headings are called: small letters, blanks as hyphens, no punctuation.
+    private static func anchors(in text: String) -> Set<String> {
+        let headings = text.split(separator: "\n").filter { $0.hasPrefix("#") }
+        return Set(
+            headings.map { heading in
+                heading.drop { $0 == "#" }.dropFirst().lowercased()
+                    .filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }
+                    .replacingOccurrences(of: " ", with: "-")
+            })
+    }
+
     /// The targets of `[text](target)`, outside of code.
     private static func links(in text: String) -> [String] {
         text.split(separator: "](").dropFirst().compactMap { part in

@@ -7,7 +7,7 @@ public struct LoggedOperation: Hashable, Sendable {
     public struct Change: Hashable, Sendable {
         /// The attribute's name.
         public let attribute: String
-        /// The value before the operation; nil if there was none.
+        /// The value before the operation, or nil if the field had none.
         public let before: RecordValue?
         /// The value after the operation, or nil if the field has none.
         public let after: RecordValue?

@@ -51,7 +51,7 @@ extension WriteTransaction {
     /// The view of a projection, as this transaction left it; as
     /// ``ReadTransaction/view(of:allowsBehind:)``.
     ///
-    /// That of an `inline` projection has what the transaction wrote.
+    /// The view of an `inline` projection contains the transaction's own changes.
     public func view<Source: RecordProjection>(
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {

@@ -43,7 +43,7 @@ extension RecordReading where Self: ~Copyable {
         return QueryPage(rows: rows, next: next)
     }
 
-    /// A page of the records that a query by names asks for, in its order.
+    /// A page of the records that a query by names matches, in its order.
     ///
     /// Everything is as for typed queries.
     public func page(

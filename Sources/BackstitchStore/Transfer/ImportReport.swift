@@ -1,4 +1,4 @@
-/// How an import is done.
+/// Options of an import.
 public struct ImportOptions: Hashable, Sendable {
     /// Whether the first bad line ends the import, and nothing of its transaction is kept.
     public var isStrict: Bool
@@ -30,7 +30,7 @@ public struct ImportReport: Hashable, Sendable {
     public internal(set) var inserted = 0
     /// The records that were updated.
     public internal(set) var updated = 0
-    /// The records that were the same already.
+    /// The records that did not differ from the line.
     public internal(set) var unchanged = 0
     /// The lines that were not imported because they are bad.
     public internal(set) var failed = 0

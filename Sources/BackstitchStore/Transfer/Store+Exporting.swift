@@ -66,8 +66,7 @@ extension Store {
 }
 
 extension RecordID {
-    /// The record in a line of an export (without the line's end), or nil if the line is not a
-    /// valid record.
+    /// The record in a line of an export, without the line's end; nil if the line is invalid.
     ///
     /// The last whole line of an interrupted export tells where to continue.
     public init?(exportLine line: [UInt8]) {

@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-/// Which conflicts of the journal are meant; those that all of it is true of.
+/// Selects conflicts of the journal that match all of its properties.
 public struct ConflictFilter: Hashable, Sendable {
     /// Only those of an entity; nil for all.
     public var entity: String?
@@ -8,11 +8,11 @@ public struct ConflictFilter: Hashable, Sendable {
     public var record: RecordKey?
     /// Only those that a policy decided; nil for all.
     public var policy: ConflictPolicy?
-    /// Only those that were settled before an operation: with the sequence of the last one that was
-    /// read, the next page. Nil for all.
+    /// Only those that were settled before an operation; nil for all. Pass the sequence of the last
+    /// conflict that you read to get the next page.
     public var beforeSequence: UInt64?
 
-    /// A filter; without arguments one that lets everything through.
+    /// A filter; without arguments it matches every conflict.
     public init(
         entity: String? = nil, record: RecordKey? = nil, policy: ConflictPolicy? = nil,
         beforeSequence: UInt64? = nil

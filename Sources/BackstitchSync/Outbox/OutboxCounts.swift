@@ -1,7 +1,7 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// How many records and operations wait, by what keeps them.
+/// The number of records and operations that wait, by reason.
 public struct OutboxCounts: Hashable, Sendable {
     /// Records with operations that are to be pushed.
     public internal(set) var pendingRecords = 0
