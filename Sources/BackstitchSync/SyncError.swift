@@ -2,7 +2,7 @@ public import BackstitchCore
 
 /// Why a round ended early.
 public struct SyncError: Error, Hashable, Sendable {
-    /// The kinds of failure; new ones may join.
+    /// The kinds of failure. Later versions may add some.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The name of the code.
         public let description: String

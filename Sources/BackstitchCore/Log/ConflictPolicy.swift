@@ -14,16 +14,17 @@ public indirect enum ConflictPolicy: Hashable, Sendable {
     case lastWriterWins
     /// The service's version keeps the record; the local one becomes a new record, which the
     /// journal names. Its references are those of the local version; records that refer to the
-    /// original go on doing so. If the service deleted the record, the local version lives on as
-    /// the new record; if it was deleted here, the service's version comes back. Entities with
-    /// unique attributes can't have copies: for them it is ``serverWins``.
+    /// original still do. If the service deleted the record, the local version becomes the new
+    /// record; if it was deleted here, the service's version comes back. Entities with unique
+    /// attributes can't have copies: for them it is ``serverWins``.
     case keepBoth
     /// The application decides: ``SyncConfiguration/conflictResolver`` is asked. Without a
     /// resolver, the record is parked.
     case resolver
-    /// Field by field: what was changed on one side only is taken from that side, and nothing is
+    /// Field by field: a field that only one side changed is taken from that side, and nothing is
     /// lost. If both sides changed a field to different values, the entity's rule for that field
-    /// decides, and otherwise the given policy; so it does if one side deleted the record.
+    /// decides, or else the given policy. The given policy also decides if one side deleted the
+    /// record.
     case merge(otherwise: ConflictPolicy)
 
     /// The policy for what a merge can't settle; itself for the others. A merge within a merge

@@ -2,7 +2,7 @@
 public enum DeletePolicy: String, Hashable, Sendable, CaseIterable, Codable {
     /// What the conflict policy says.
     case followPolicy
-    /// The record is deleted, whoever did it.
+    /// The delete wins, on whichever side it was made.
     case deleteWins
     /// The edited record stays, or comes back.
     case editWins
@@ -27,7 +27,7 @@ public struct EntityConflictRules: Hashable, Sendable {
     /// The policies of fields, by attribute name, if the policy is a merge.
     public var fields: [String: FieldConflictPolicy]
 
-    /// Rules that differ from the store's if they say something.
+    /// Rules of one entity; what is not given follows the store's rules.
     public init(
         policy: ConflictPolicy? = nil, deletePolicy: DeletePolicy? = nil,
         fields: [String: FieldConflictPolicy] = [:]
