@@ -1,6 +1,6 @@
 public import BackstitchHubCore
 
-/// A bound of what a hub does for its clients, by a name: what BOUNDS.md has a table of.
+/// A named bound of what a hub does for its clients. BOUNDS.md has the table of them.
 public struct HubBound: Sendable {
     /// The name, as options and the table have it.
     public let name: String
@@ -32,7 +32,7 @@ public struct HubBound: Sendable {
     /// The value unless another one is given.
     public var standard: Int { read(HubLimits(), HTTPLimits()) }
 
-    /// Gives the bound a value of at least 1.
+    /// Sets the bound to a value of at least 1.
     public func set(_ value: Int, in hub: inout HubLimits, _ http: inout HTTPLimits) {
         write(&hub, &http, max(1, value))
     }
@@ -40,7 +40,7 @@ public struct HubBound: Sendable {
     /// The bound of a name.
     public static func named(_ name: String) -> HubBound? { all.first { $0.name == name } }
 
-    /// All of them, in the order of the table.
+    /// All bounds, in the order of the table.
     public static let all: [HubBound] = [
         // Connections
         HubBound(

@@ -30,7 +30,7 @@ public struct HubConfiguration: Sendable {
     /// The address that clients reach the hub at, for the addresses in its replies: scheme, host and
     /// port, without a slash at the end. Without one, the server's own address is used.
     public var publicURL: String?
-    /// Takes a line of JSON for each failure of the hub itself. It holds no credentials and no data.
+    /// Receives a line of JSON for each failure of the hub itself, without credentials and data.
     public var log: @Sendable (_ line: String) -> Void = { _ in }
 
     /// The defaults, with a clock.

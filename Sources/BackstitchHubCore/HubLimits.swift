@@ -28,10 +28,10 @@ public struct HubLimits: Hashable, Sendable {
     /// How long a file is kept after the last record, receipt and address of it ended, in
     /// milliseconds.
     public var unusedAssetMilliseconds: Int64 = 60 * 60 * 1_000
-    /// How long the holder of a session that ended is told so; from then on its token is one that was
-    /// never given, in milliseconds.
+    /// How long the holder of an ended session is told so, in milliseconds; afterwards its token is
+    /// unknown.
     public var endedSessionMilliseconds: Int64 = 30 * 24 * 3_600 * 1_000
-    /// How long the answer to a named request is kept for the case that it comes again, in
+    /// How long the answer to a named request is kept in case the request is repeated, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000
     /// The most bytes of all answers of a database that are kept for the case that signed requests come
@@ -51,7 +51,7 @@ public struct HubLimits: Hashable, Sendable {
 
     // MARK: Time and turns
 
-    /// The threads that read what requests ask for; half of them at most look through all records.
+    /// The threads that read for requests; at most half of them scan all records.
     public var readThreads = 4
     /// How long reading for a request may take, in milliseconds; then it is told to come back later.
     public var readMilliseconds = 5_000
@@ -61,7 +61,7 @@ public struct HubLimits: Hashable, Sendable {
     public var requestMilliseconds = 30_000
     /// The most requests that wait for a thread.
     public var waitingReads = 4_096
-    /// The most of them that are of one user, or of one address if nobody is signed in.
+    /// The most of them of one user, or of one address without a signed-in user.
     public var waitingReadsPerClient = 256
     /// The most requests of one user that are under way.
     public var requestsPerUser = 64
@@ -70,7 +70,7 @@ public struct HubLimits: Hashable, Sendable {
 
     /// The most bytes of the body of a call other than `records/modify`.
     public var callBodyBytes = 1 << 20
-    /// The most bytes of a body if nobody is signed in.
+    /// The most bytes of a body without a signed-in user.
     public var anonymousBodyBytes = 256 << 10
     /// The most values in the JSON of a body, those of lists included.
     public var valuesPerBody = 1_000_000

@@ -4,7 +4,7 @@ public struct RepairReport: Hashable, Sendable {
     public let diagnosis: StoreDiagnosis
     /// What was salvaged; nil if nothing had to be done, or if opening the store was enough.
     public let salvage: SalvageReport?
-    /// Where the damaged files are, as they were; nil if nothing had to be done. Beside them are
+    /// The folder with the unchanged damaged files; nil if nothing had to be done. Beside them are
     /// `report.json` and `set-aside.jsonl`, a line for each operation that could not be used.
     public let keptAt: String?
 

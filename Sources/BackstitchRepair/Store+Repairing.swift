@@ -3,13 +3,13 @@ import Foundation
 import LMDB
 
 extension Store {
-    /// Finds out what is wrong with the files of a store, and what a repair would make of them.
+    /// Diagnoses the files of a store, and what a repair would save.
     ///
-    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash the
-    /// process: the structure of the file, then the checksums of operations and rows. If nothing is
-    /// wrong with these, the store is opened and verified as ``verify(progress:)`` does. If
-    /// something is, a repair is made in a temporary place, to tell what it keeps. Nothing of the
-    /// store is changed.
+    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash
+    /// the process: the structure of the file, then the checksums of operations and rows. If
+    /// nothing is wrong with these, the store is opened and verified as ``verify(progress:)`` does.
+    /// Otherwise a repair is made in a temporary place, to tell what it would keep. The store is
+    /// not changed.
     ///
     /// - Parameters:
     ///   - directory: The path of the store's folder.

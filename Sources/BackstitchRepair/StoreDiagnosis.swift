@@ -28,7 +28,7 @@ public struct StoreDiagnosis: Hashable, Sendable {
         case backup
     }
 
-    /// One thing that is wrong.
+    /// One finding.
     public struct Finding: Hashable, Sendable {
         /// Where it is.
         public let part: Part

@@ -4,8 +4,8 @@ import CloudKitWire
 
 /// A service that speaks CloudKit Web Services over HTTPS: Apple's, or a hub.
 ///
-/// Requests go through libcurl, which keeps connections and compresses replies. What a hub does beyond
-/// CloudKit is used if the hub announces it.
+/// Requests go through libcurl, which keeps connections and compresses replies. Extensions of a hub
+/// are used if the hub announces them.
 ///
 /// ```swift
 /// let token = WebAuthToken(saved) { save($0) }

@@ -5,7 +5,7 @@ extension Hub {
     /// Copies a hub's folder with its files as of one moment, while a hub may serve it, and verifies the
     /// copy.
     ///
-    /// What was answered before this was called is in it. Uploads that are not finished are not. The
+    /// It contains every change that was answered before this call, and no unfinished uploads. The
     /// copy appears when it is complete, verified and on disk; memory does not grow with the hub.
     ///
     /// - Parameters:

@@ -6,8 +6,8 @@ import Glibc
 public final class HubServer: Sendable {
     /// How a server works.
     public struct Configuration: Sendable {
-        /// The name or address to listen at. Others than those of this machine's own loopback need a
-        /// certificate, or ``allowsPlainHTTP``.
+        /// The name or address to listen at. Addresses other than loopback need a certificate, or
+        /// ``allowsPlainHTTP``.
         public var host = "127.0.0.1"
         /// The port; 0 for one that is free.
         public var port: UInt16 = 0
@@ -15,7 +15,8 @@ public final class HubServer: Sendable {
         public var certificatePEM: String?
         /// The certificate's key in PEM.
         public var keyPEM: String?
-        /// Whether others of this machine may be served without encryption, as behind a proxy.
+        /// Whether to serve addresses other than loopback without encryption, for example to a
+        /// proxy.
         public var allowsPlainHTTP = false
         /// The addresses of proxies, or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` is
         /// believed. Clients that fail to sign in too often have to wait, by address; clients of a
@@ -30,9 +31,9 @@ public final class HubServer: Sendable {
         public var metricsPort: UInt16 = 0
         /// The folder of the hub, for the figures of its disk; nil if it has none.
         public var folder: String?
-        /// Takes a line of JSON for each request. It holds no credentials and no data.
+        /// Receives a line of JSON for each request, without credentials and data.
         public var accessLog: (@Sendable (_ line: String) -> Void)?
-        /// Takes a line of JSON for each failed sign-in, and each request that was denied.
+        /// Receives a line of JSON for each failed sign-in and each denied request.
         public var auditLog: (@Sendable (_ line: String) -> Void)?
 
         /// The defaults: loopback, any port.
@@ -122,8 +123,8 @@ public final class HubServer: Sendable {
 
     /// Checks a configuration without listening.
     ///
-    /// - Throws: The failure that a server with it would begin with, as far as that can be told: whether
-    ///   the address is free is not.
+    /// - Throws: The failure that a server with this configuration would throw. It does not check
+    ///   whether the address is free.
     public static func check(_ configuration: Configuration) throws {
         if let tls = try checked(configuration).tls { try MicroHTTPDServer.check(tls) }
     }
@@ -157,16 +158,16 @@ public final class HubServer: Sendable {
         try server.replace(MicroHTTPDServer.TLS(certificate: pem, key: keyPEM))
     }
 
-    /// Whether what accepts connections and reads requests still does.
+    /// Whether the server still accepts connections and reads requests.
     ///
-    /// It is asked by a connection as clients make them, and answers it itself.
+    /// It makes a connection like a client's, and answers it itself.
     ///
     /// - Parameter milliseconds: How long it may take.
     public func isResponsive(within milliseconds: Int) async -> Bool {
         await server.isResponsive(within: milliseconds)
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     public var connectionCount: Int { server.connectionCount }
 
     private static func tls(

@@ -24,7 +24,7 @@ extension HubAccounts {
         public var label = ""
         /// The name in records of the user whom it is of; nil of an API token.
         public var userRecordName: String?
-        /// The name that whoever runs the hub knows that user by.
+        /// The operator's name for that user.
         public var userName: String?
         /// When the user signed in, in milliseconds since 1970; nil of others, and of a session that an
         /// older version began.
@@ -129,7 +129,7 @@ extension HubAccounts {
         return nil
     }
 
-    /// Says what an API token or a server key is for.
+    /// Labels an API token or a server key.
     ///
     /// - Returns: The credential with its new label; nil if no credential has that id.
     public func relabel(

@@ -5,7 +5,7 @@ import WireCrypto
 extension HubAccounts {
     /// A user and the token that the user signs in with.
     public struct SignedInUser: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
+        /// The operator's name for the user.
         public var name: String
         /// The name in records: an underscore and 32 hexadecimal digits.
         public var userRecordName: String
@@ -15,11 +15,11 @@ extension HubAccounts {
 
     /// A user.
     public struct User: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
+        /// The operator's name for the user.
         public var name: String
         /// The name in records: an underscore and 32 hexadecimal digits.
         public var userRecordName: String
-        /// By what others find the user who is discoverable.
+        /// The e-mail address by which others find the user, if discoverable.
         public var emailAddress: String?
         /// Whether others get the user's name and find the user by the address.
         public var isDiscoverable: Bool
@@ -35,9 +35,9 @@ extension HubAccounts {
 
     /// The changes of a user; nil for a property that stays.
     public struct UserChange: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
+        /// The operator's name for the user.
         public var name: String?
-        /// By what others find the user; empty for none.
+        /// The e-mail address by which others find the user; empty for none.
         public var emailAddress: String?
         /// Whether others get the user's name and find the user by the address.
         public var isDiscoverable: Bool?

@@ -6,7 +6,7 @@ import WireCrypto
 /// The operator's side of a hub: containers, users and credentials. Secrets are told once, when
 /// they are made; the hub keeps their SHA-256.
 ///
-/// Other processes may do this beside the one that serves, which takes notice at once.
+/// Other processes may do this while one serves; the serving one notices at once.
 public struct HubAccounts: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage

@@ -1,7 +1,7 @@
 import BackstitchHubCore
 import CPostgreSQL
 
-/// Where a hub's database is: what libpq calls a connection string, and a password apart from it.
+/// The address of a hub's database: a connection string of libpq, and separately a password.
 public struct PostgreSQLAddress: Sendable {
     let text: String
     let password: String?

@@ -41,7 +41,7 @@ public protocol RecordProjection: Sendable {
     var version: Int { get }
     /// The entities whose changes it gets; other operations cost it nothing.
     var entities: ProjectedEntities { get }
-    /// When the view follows a write.
+    /// Whether the view is updated within each write, or catches up afterwards.
     var mode: ProjectionMode { get }
     /// Whether it can't be built from baselines.
     var needsWholeLog: Bool { get }

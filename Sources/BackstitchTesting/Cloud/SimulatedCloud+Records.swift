@@ -75,7 +75,7 @@ extension SimulatedCloud {
         return record
     }
 
-    /// Deletes a record as another client, and what refers to it with DELETE_SELF.
+    /// Deletes a record as another client, with all records that refer to it with DELETE_SELF.
     ///
     /// Pokes every device that has subscribed to the zone.
     ///

@@ -18,8 +18,8 @@ public struct TextMatch: Hashable, Sendable {
     public let entity: String
     /// The record's zone and name.
     public let record: RecordKey
-    /// How well it fits: twice the occurrences of the words asked for, and once those of words that
-    /// only begin so.
+    /// The score: two for each occurrence of a searched word, one for each of a word that only
+    /// begins with it.
     public let score: Int
 }
 
@@ -58,7 +58,7 @@ extension ProjectionView where Source == TextIndex {
     /// The records of an entity that have all words of a text, the best first; as
     /// ``matches(_:of:prefixes:limit:)``.
     ///
-    /// If the index is `catchingUp`, records that ended since it was brought up are left out.
+    /// If the index is `catchingUp`, records that were deleted since its last update are left out.
     ///
     /// - Throws: `unknownEntity` if the schema lacks the type; `unreadable`.
     public func records<Model: Entity>(
