@@ -37,9 +37,9 @@ public struct HubLimits: Hashable, Sendable {
     /// The most bytes of all answers of a database that are kept for the case that signed requests come
     /// again. Beyond that signed requests that write have to wait: what was signed must not act twice.
     public var ledgerBytes = 64 << 20
-    /// How many days a session goes on that is not used. One that is used gets later tokens.
+    /// How many days an unused session lasts. A used one gets later tokens.
     public var sessionDays = 14
-    /// How many days a session goes on at most, however much it is used.
+    /// How many days a session lasts at most, even if it is used.
     public var sessionDaysMax = 365
     /// The most devices of a user that are told of changes; the oldest is forgotten for a new one.
     public var devicesPerUser = 32

@@ -45,8 +45,8 @@ extension SyncEngine {
     /// Runs a round, and waits until one that began after this call has ended well. Then everything
     /// that the service had at the time of the call is in the store.
     ///
-    /// A started engine goes on trying after a failure, and this waits with it; cancel the task to give
-    /// up.
+    /// A started engine keeps trying after a failure, and this call waits with it; cancel the task
+    /// to give up.
     /// - Throws: ``SyncError`` if the round fails and the engine was not started; `stopped`;
     ///   `CancellationError`.
     public func waitUntilCaughtUp() async throws {

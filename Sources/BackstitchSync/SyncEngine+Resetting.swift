@@ -4,8 +4,8 @@ import BackstitchStore
 
 /// Whose version wins when everything is compared again.
 public enum ResyncSource: String, Hashable, Sendable, CaseIterable {
-    /// Everything is fetched again. Records without unsynced edits become what the service has, or end
-    /// if it has none; for edited ones the conflict policy decides as ever.
+    /// Everything is fetched again. Records without unsynced edits become what the service has, or
+    /// are deleted if it has none; for edited ones the conflict policy decides as usual.
     case server
     /// All local records are uploaded again and win; the lost values are in the conflict journal.
     /// Records that only the service has are pulled; nothing is deleted.

@@ -29,8 +29,8 @@ extension HubAccounts {
         /// When the user signed in, in milliseconds since 1970; nil of others, and of a session that an
         /// older version began.
         public var created: Int64?
-        /// When a session that goes on was used last, to about a day, in milliseconds since 1970; nil if
-        /// it was only used in the days after it began.
+        /// When a session was last used, to about a day, in milliseconds since 1970; nil if it was
+        /// not used after its first days.
         public var used: Int64?
         /// When a session ends unless it is used, in milliseconds since 1970; nil of others.
         public var ends: Int64?

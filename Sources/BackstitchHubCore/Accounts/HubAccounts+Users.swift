@@ -23,7 +23,7 @@ extension HubAccounts {
         public var emailAddress: String?
         /// Whether others get the user's name and find the user by the address.
         public var isDiscoverable: Bool
-        /// Whether everything of the user is being erased; `removeUser` goes on with it.
+        /// Whether everything of the user is being erased; `removeUser` continues that.
         public var isErased: Bool
 
         fileprivate init(_ row: UserRow) {
@@ -72,8 +72,8 @@ extension HubAccounts {
 
     /// Makes a user, or finds the one of that name, and signs the user in.
     ///
-    /// - Parameter lifetimeMilliseconds: How long the session goes on, used or not. Unless it is given,
-    ///   the session goes on for as long as it is used, within the bounds of the hub.
+    /// - Parameter lifetimeMilliseconds: How long the session lasts, used or not; nil for as long
+    ///   as it is used, within the bounds of the hub.
     public func signIn(
         _ name: String, container: String, environment: String, emailAddress: String? = nil,
         lifetimeMilliseconds: Int64? = nil
@@ -179,7 +179,7 @@ extension HubAccounts {
     /// database and its files. What the user wrote to the public database stays there, and names the
     /// user by the name in records.
     ///
-    /// If it is cut, the user can't sign in, and it goes on when it is called again; a database whose
+    /// If it is interrupted, the user can't sign in; call it again to continue; a database whose
     /// name was taken away goes with later writes of the hub too.
     ///
     /// - Complexity: O(*n*) in the entries of the user and in the sessions and users of the hub.
@@ -215,7 +215,7 @@ extension HubAccounts {
     /// Removes an environment of a container with all that it has: users, credentials, databases and
     /// files.
     ///
-    /// If it is cut, it goes on when it is called again.
+    /// If it is interrupted, call it again to continue.
     public func removeContainer(_ realm: Realm) async throws -> Erasure {
         var erasure = Erasure()
         for user in try await users(realm.container, environment: realm.environment) {

@@ -2,7 +2,7 @@ public import BackstitchCore
 package import BackstitchLog
 
 extension RecordReading where Self: ~Copyable {
-    /// Reads a record without its Swift type; nil if there is none.
+    /// Reads a record without its Swift type, or returns nil if it does not exist.
     ///
     /// - Parameter includesDeleted: Whether to include a record that was deleted here if its delete
     ///   is not pushed yet.
@@ -16,7 +16,8 @@ extension RecordReading where Self: ~Copyable {
         return try DynamicRecord(row, key: id.key, table: table)
     }
 
-    /// Reads a record of the store's own zone without its Swift type; nil if there is none.
+    /// Reads a record of the store's own zone without its Swift type, or returns nil if it does not
+    /// exist.
     ///
     /// - Parameters:
     ///   - name: The record's name as the service spells it; a UUID in upper case.

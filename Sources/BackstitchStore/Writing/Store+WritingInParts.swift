@@ -2,8 +2,8 @@ public import BackstitchCore
 import BackstitchLog
 
 extension Store {
-    /// Changes each record that a query asks for, in parts: each part is a transaction of its own, and
-    /// other writes come in between.
+    /// Changes each record that a query matches, in parts: each part is a transaction of its own,
+    /// and other writes come in between.
     ///
     /// One transaction for all records would make all other writes wait until its end. The records
     /// are selected once, at the beginning; each is changed once, in the order of the answer. A
@@ -39,11 +39,11 @@ extension Store {
         }
     }
 
-    /// Deletes each record that a query asks for, in parts: each part is a transaction of its own, and
-    /// other writes come in between.
+    /// Deletes each record that a query matches, in parts: each part is a transaction of its own,
+    /// and other writes come in between.
     ///
-    /// Everything is as in the update in parts, and each delete does to the records that refer to it
-    /// what their delete rules say. One record with all that its rules delete is never divided.
+    /// Everything is as in the update in parts, and each delete applies the delete rules of records
+    /// that refer to it. A record is deleted in one part with all that its rules delete.
     ///
     /// - Parameters:
     ///   - recordsMax: The most records of a part; at 40 µs a record, 1,000 of them keep other writes

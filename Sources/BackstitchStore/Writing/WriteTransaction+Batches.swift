@@ -51,7 +51,7 @@ extension WriteTransaction {
         return try update(model)
     }
 
-    /// Sets an attribute of each record that a query asks for.
+    /// Sets an attribute of each record that a query matches.
     ///
     /// Everything is as in the update with a closure.
     ///

@@ -9,7 +9,8 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
     case lostReply
     /// The request never arrives; `network` is thrown.
     case lostRequest
-    /// `network` is thrown; the request is applied later, around a later request of anybody.
+    /// `network` is thrown; the request is applied later, together with a later request of any
+    /// device.
     case lateExecution
     /// The request is applied twice; the second reply is returned.
     case duplicateExecution

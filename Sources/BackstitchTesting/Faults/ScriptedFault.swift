@@ -1,6 +1,6 @@
-/// A fault that a test asks for.
+/// A fault that a test plans.
 public struct ScriptedFault: Hashable, Sendable {
-    /// How long a fault goes on.
+    /// How long a fault lasts.
     public enum Duration: Hashable, Sendable {
         /// For a number of requests.
         case requests(Int)
@@ -14,7 +14,7 @@ public struct ScriptedFault: Hashable, Sendable {
     public var request: RequestKind?
     /// How many such requests go well before.
     public var skip: Int
-    /// How long it goes on.
+    /// How long the fault lasts.
     public var duration: Duration
     /// The seconds to wait, for errors that tell them.
     public var retryAfterSeconds: Double?
