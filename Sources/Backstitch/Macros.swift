@@ -32,16 +32,16 @@
 public macro Entity(_ name: String? = nil) =
     #externalMacro(module: "BackstitchMacros", type: "EntityMacro")
 
-/// Says more of an attribute than its type does.
+/// Sets options of an attribute, such as an index or a former name.
 ///
 /// ```swift
 /// @Attribute(.unique, originalName: "mail") var email: String
 /// ```
 ///
-/// It is read by `@Entity`, and means nothing elsewhere.
+/// `@Entity` reads it; elsewhere it has no effect.
 ///
 /// - Parameters:
-///   - options: What ``AttributeOption`` has.
+///   - options: The options, see ``AttributeOption``.
 ///   - originalName: The attribute's first name, if the property was renamed. The field on the
 ///     service and in stores keeps that name, so that older versions of the app and other devices
 ///     go on. It stays the first name through later renames.
@@ -68,13 +68,13 @@ public macro Relationship<Target: Entity, Reference: RecordReference>(
     inverse: KeyPath<Target, Reference>
 ) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
-/// Says what happens to the record when the record that it refers to is deleted.
+/// Sets what happens to this record when the record that it refers to is deleted.
 ///
 /// ```swift
 /// @Relationship(onDelete: .cascade) var department: Department.ID?
 /// ```
 ///
-/// Without it the reference becomes nil, so one that is not optional needs a rule.
+/// Without a rule the reference becomes nil, so a reference that is not optional needs one.
 @attached(peer)
 public macro Relationship(onDelete rule: DeleteRule) =
     #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
@@ -90,9 +90,9 @@ public macro Relationship<Target, Reference>(
     deleteRule rule: DeleteRule = .nullify, inverse: KeyPath<Target, Reference>
 ) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
-/// Computes a to-many property; `@Entity` puts it where `@Relationship(inverse:)` stands.
+/// Computes a to-many property; `@Entity` expands `@Relationship(inverse:)` to it.
 ///
-/// Write `@Relationship(inverse:)`: this one checks nothing.
+/// Write `@Relationship(inverse:)` instead: this macro checks nothing.
 @attached(accessor)
 public macro _Inverse(_ inverse: String) =
     #externalMacro(module: "BackstitchMacros", type: "InverseMacro")

@@ -1,12 +1,12 @@
 public import BackstitchHubCore
 
-/// A bound of what a hub does for its clients, by a name: what BOUNDS.md has a table of.
+/// A named bound of what a hub does for its clients. BOUNDS.md has the table of them.
 public struct HubBound: Sendable {
     /// The name, as options and the table have it.
     public let name: String
-    /// What it bounds, with the unit.
+    /// A description of the bounded quantity, with the unit.
     public let meaning: String
-    /// What a client is told who goes beyond it, or what happens then.
+    /// The answer to a client that exceeds the bound, or the consequence.
     public let answer: String
     private let read: @Sendable (HubLimits, HTTPLimits) -> Int
     private let write: @Sendable (inout HubLimits, inout HTTPLimits, Int) -> Void
@@ -32,7 +32,7 @@ public struct HubBound: Sendable {
     /// The value unless another one is given.
     public var standard: Int { read(HubLimits(), HTTPLimits()) }
 
-    /// Gives the bound a value of at least 1.
+    /// Sets the bound to a value of at least 1.
     public func set(_ value: Int, in hub: inout HubLimits, _ http: inout HTTPLimits) {
         write(&hub, &http, max(1, value))
     }
@@ -40,7 +40,7 @@ public struct HubBound: Sendable {
     /// The bound of a name.
     public static func named(_ name: String) -> HubBound? { all.first { $0.name == name } }
 
-    /// All of them, in the order of the table.
+    /// All bounds, in the order of the table.
     public static let all: [HubBound] = [
         // Connections
         HubBound(

@@ -1,4 +1,4 @@
-/// What requests and records may be like.
+/// The limits of requests and records.
 public struct HubLimits: Hashable, Sendable {
     /// The most operations or records that a request names.
     public var operationsPerRequest = 200
@@ -28,18 +28,18 @@ public struct HubLimits: Hashable, Sendable {
     /// How long a file is kept after the last record, receipt and address of it ended, in
     /// milliseconds.
     public var unusedAssetMilliseconds: Int64 = 60 * 60 * 1_000
-    /// How long the holder of a session that ended is told so; from then on its token is one that was
-    /// never given, in milliseconds.
+    /// How long the holder of an ended session is told so, in milliseconds; afterwards its token is
+    /// unknown.
     public var endedSessionMilliseconds: Int64 = 30 * 24 * 3_600 * 1_000
-    /// How long the answer to a named request is kept for the case that it comes again, in
+    /// How long the answer to a named request is kept in case the request is repeated, in
     /// milliseconds.
     public var ledgerMilliseconds: Int64 = 10 * 60 * 1_000
     /// The most bytes of all answers of a database that are kept for the case that signed requests come
     /// again. Beyond that signed requests that write have to wait: what was signed must not act twice.
     public var ledgerBytes = 64 << 20
-    /// How many days a session goes on that is not used. One that is used gets later tokens.
+    /// How many days an unused session lasts. A used one gets later tokens.
     public var sessionDays = 14
-    /// How many days a session goes on at most, however much it is used.
+    /// How many days a session lasts at most, even if it is used.
     public var sessionDaysMax = 365
     /// The most devices of a user that are told of changes; the oldest is forgotten for a new one.
     public var devicesPerUser = 32
@@ -51,7 +51,7 @@ public struct HubLimits: Hashable, Sendable {
 
     // MARK: Time and turns
 
-    /// The threads that read what requests ask for; half of them at most look through all records.
+    /// The threads that read for requests; at most half of them scan all records.
     public var readThreads = 4
     /// How long reading for a request may take, in milliseconds; then it is told to come back later.
     public var readMilliseconds = 5_000
@@ -61,7 +61,7 @@ public struct HubLimits: Hashable, Sendable {
     public var requestMilliseconds = 30_000
     /// The most requests that wait for a thread.
     public var waitingReads = 4_096
-    /// The most of them that are of one user, or of one address if nobody is signed in.
+    /// The most of them of one user, or of one address without a signed-in user.
     public var waitingReadsPerClient = 256
     /// The most requests of one user that are under way.
     public var requestsPerUser = 64
@@ -70,7 +70,7 @@ public struct HubLimits: Hashable, Sendable {
 
     /// The most bytes of the body of a call other than `records/modify`.
     public var callBodyBytes = 1 << 20
-    /// The most bytes of a body if nobody is signed in.
+    /// The most bytes of a body without a signed-in user.
     public var anonymousBodyBytes = 256 << 10
     /// The most values in the JSON of a body, those of lists included.
     public var valuesPerBody = 1_000_000
@@ -119,7 +119,8 @@ public struct HubLimits: Hashable, Sendable {
     public var subscriptionsPerUser = 500
     /// The most bytes of a subscription.
     public var subscriptionBytes = 16 << 10
-    /// The most requests of which devices are still to be told; further ones tell nobody.
+    /// The most requests whose changes devices are still to be told of; changes of further requests
+    /// are not announced.
     public var waitingNotifications = 1_000
     /// The most pairs of a change and a subscription that are looked at for a request.
     public var notifiedPairs = 1_000_000

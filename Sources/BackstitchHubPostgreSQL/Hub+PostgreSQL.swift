@@ -4,12 +4,12 @@ import Foundation
 extension Hub {
     /// Opens a hub whose records are in a PostgreSQL database, which other hubs may share.
     ///
-    /// Connecting takes up to some seconds where the server is away.
+    /// If the server is away, this takes some seconds.
     ///
     /// - Parameters:
     ///   - database: Where it is; see ``PostgreSQLAddress/migrate()``.
-    ///   - folder: Where the files of records are, which is made if it does not exist. Hubs that share the
-    ///     database share this folder too.
+    ///   - folder: The folder of the records' files, which is made if it does not exist. Hubs that
+    ///     share the database share this folder too.
     /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
     public convenience init(
         storage database: PostgreSQLAddress, files folder: String,

@@ -66,7 +66,7 @@ package enum LiveValues {
 }
 
 extension EntityID {
-    /// A new id, a UUID of version 7: later ones sort behind earlier ones of the same process.
+    /// A new id, a UUID of version 7: later ids of a process sort after its earlier ones.
     public init() {
         self.init(key: RecordKey(.uuid(LiveValues.nextID())))
     }

@@ -1,7 +1,7 @@
 public import BackstitchCore
 package import LMDB
 
-/// Why a store did not do what it was asked to.
+/// An error of a store.
 ///
 /// Nothing was changed when a call throws, unless the code is `outcomeUnknown`.
 public struct StoreError: BackstitchError {
@@ -22,7 +22,7 @@ public struct StoreError: BackstitchError {
         public static let inaccessible = Code("inaccessible")
         /// The store is open in this process with other options or another schema.
         public static let openOtherwise = Code("openOtherwise")
-        /// The store is in use in a way that keeps this call from going on.
+        /// The store is in use in a way that prevents this call.
         public static let busy = Code("busy")
         /// The store was closed.
         public static let closed = Code("closed")
@@ -32,7 +32,7 @@ public struct StoreError: BackstitchError {
         public static let unknownEntity = Code("unknownEntity")
         /// There is no record of that id.
         public static let notFound = Code("notFound")
-        /// The operation or transaction is not in the log: it was compacted, or never was there.
+        /// The operation or transaction is not in the log: it was compacted, or never existed.
         public static let notInLog = Code("notInLog")
         /// There is a record of that id already.
         public static let alreadyExists = Code("alreadyExists")
@@ -60,25 +60,25 @@ public struct StoreError: BackstitchError {
         public static let unknownProjection = Code("unknownProjection")
         /// The view of a projection can't be read yet.
         public static let projectionNotReady = Code("projectionNotReady")
-        /// The view of a projection stands still, because it could not take in an operation.
+        /// The view of a projection has stopped, because it could not apply an operation.
         public static let projectionFailed = Code("projectionFailed")
-        /// A projection is not possible as it is, or does what it can't.
+        /// A projection is declared or behaves in a way that is not allowed.
         public static let invalidProjection = Code("invalidProjection")
         /// A write was begun inside a write or a read, or a read inside a write.
         public static let nestedWrite = Code("nestedWrite")
-        /// The disk or the store's largest size is used up. With durability `full`, writes that only
-        /// delete and compactions still have a megabyte then; other writes fail until the disk has
-        /// that much free again.
+        /// The disk is full, or the store has its largest size. With durability `full`, a reserve
+        /// of a megabyte remains for compactions and writes that only delete; other writes fail
+        /// until the disk has that much free again.
         public static let full = Code("full")
-        /// A commit failed in a way that leaves open whether it is on disk.
+        /// A commit failed, and it is not known whether it is on disk.
         public static let outcomeUnknown = Code("outcomeUnknown")
         /// The operating system failed.
         public static let io = Code("io")
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public let code: Code
-    /// What went wrong and what to do, for a developer; without user data.
+    /// A message for developers that says what went wrong and what to do; without user data.
     public let message: String
     /// What the system, a query or another layer said, if the failure comes from there.
     public let cause: (any Error)?

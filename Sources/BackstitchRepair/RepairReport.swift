@@ -2,11 +2,11 @@ public import Foundation
 
 /// What a repair did.
 public struct RepairReport: Hashable, Sendable {
-    /// What was wrong.
+    /// The diagnosis before the repair.
     public let diagnosis: StoreDiagnosis
-    /// What was kept; nil if nothing had to be done, or opening the store was all.
+    /// What was salvaged; nil if nothing had to be done, or if opening the store was enough.
     public let salvage: SalvageReport?
-    /// Where the damaged files are, as they were; nil if nothing had to be done. Beside them are
+    /// The folder with the unchanged damaged files; nil if nothing had to be done. Beside them are
     /// `report.json` and `set-aside.jsonl`, a line for each operation that could not be used.
     public let keptAt: URL?
 

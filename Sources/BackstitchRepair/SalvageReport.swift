@@ -1,4 +1,4 @@
-/// What a repair keeps of a damaged store, and what it can't.
+/// The parts of a damaged store that a repair keeps, and those that are lost.
 public struct SalvageReport: Hashable, Sendable, Codable {
     /// The most records and ranges of sequences that are named in each list.
     public static let namedMax = 1_000
@@ -34,7 +34,7 @@ public struct SalvageReport: Hashable, Sendable, Codable {
     public internal(set) var recordsLost = Records()
     /// Records with unsynced changes that are lost, or that are pushed with the whole record.
     public internal(set) var editsLost = Records()
-    /// Entries of the meta database that were damaged and are made anew.
+    /// Damaged entries of the meta database, which are made again.
     public internal(set) var metaDropped: [String] = []
     /// Whether the next sync fetches everything from the service.
     public internal(set) var fetchesAll = false

@@ -3,13 +3,13 @@ public import Foundation
 import LMDB
 
 extension Store {
-    /// Finds out what is wrong with the files of a store, and what a repair would make of them.
+    /// Diagnoses the files of a store, and what a repair would save.
     ///
-    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash the
-    /// process: the structure of the file, then the checksums of operations and rows. If nothing is
-    /// wrong with these, the store is opened and verified as ``verify(progress:)`` does. If
-    /// something is, a repair is made in a temporary place, to tell what it keeps. Nothing of the
-    /// store is changed.
+    /// Every page is read and checked by ordinary reads of the file, so that no damage can crash
+    /// the process: the structure of the file, then the checksums of operations and rows. If
+    /// nothing is wrong with these, the store is opened and verified as ``verify(progress:)`` does.
+    /// Otherwise a repair is made in a temporary place, to tell what it would keep. The store is
+    /// not changed.
     ///
     /// - Parameters:
     ///   - directory: The store's folder.
@@ -52,13 +52,12 @@ extension Store {
 }
 
 extension Store {
-    /// Puts a store in order whose files are damaged, and keeps the damaged ones.
+    /// Repairs a store whose files are damaged, and keeps the damaged files.
     ///
-    /// A new data file is made from what is intact, verified, and put in the place of the damaged one
-    /// at once; if anything fails, nothing is changed. If only tables are damaged, nothing is lost.
-    /// If operations are damaged, rows stand in for them; unsynced edits that survive stay unsynced,
-    /// and the next sync fetches everything from the service. A store that is in order is left as it
-    /// is.
+    /// Makes a new data file from the intact parts, verifies it, and replaces the damaged file in
+    /// one step. If anything fails, nothing is changed. If only tables are damaged, nothing is
+    /// lost. If operations are damaged, rows replace them; surviving unsynced edits stay unsynced,
+    /// and the next sync fetches everything from the service. An intact store is not changed.
     ///
     /// No process may have the store open, and none can open it meanwhile.
     ///

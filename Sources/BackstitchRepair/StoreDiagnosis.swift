@@ -1,4 +1,4 @@
-/// What is wrong with the files of a store, and what a repair would do.
+/// The damage of a store's files, and what a repair would do.
 public struct StoreDiagnosis: Hashable, Sendable {
     /// The parts of a store that can be damaged each by itself.
     public enum Part: String, Hashable, Sendable, CaseIterable {
@@ -14,7 +14,7 @@ public struct StoreDiagnosis: Hashable, Sendable {
         case redo
     }
 
-    /// What helps.
+    /// The remedy.
     public enum Remedy: String, Hashable, Sendable, CaseIterable {
         /// Nothing is wrong.
         case none
@@ -28,32 +28,32 @@ public struct StoreDiagnosis: Hashable, Sendable {
         case backup
     }
 
-    /// One thing that is wrong.
+    /// One finding.
     public struct Finding: Hashable, Sendable {
         /// Where it is.
         public let part: Part
-        /// What it is, as a sentence; without values of records.
+        /// A sentence that describes the damage, without values of records.
         public let message: String
     }
 
     /// The most findings that are listed.
     public static let findingsMax = 100
 
-    /// What is wrong; at most ``findingsMax``.
+    /// The findings; at most ``findingsMax``.
     public internal(set) var findings: [Finding] = []
     /// How many findings there are, listed or not.
     public internal(set) var findingCount = 0
-    /// What helps.
+    /// The remedy.
     public internal(set) var remedy = Remedy.none
     /// The number of operations that were checked.
     public internal(set) var operations = 0
     /// The number of rows that were checked.
     public internal(set) var rows = 0
-    /// What a repair keeps and what it can't; nil if none helps.
+    /// The parts that a repair keeps, and those that are lost; nil if no repair helps.
     public internal(set) var salvage: SalvageReport?
-    /// The process that is stopped in the middle of a write, as by SIGSTOP or a debugger; nil if
-    /// there is none, and where this process has the store open. All writes to the store wait until it
-    /// goes on or ends; reads don't. The files are not damaged by that.
+    /// The process that is stopped in the middle of a write, for example by SIGSTOP or a debugger;
+    /// nil if no process is, or if this process has the store open. All writes to the store wait
+    /// until that process continues or ends; reads don't. The files are not damaged.
     public internal(set) var stoppedWriter: Int32?
 
     /// Whether nothing is wrong.

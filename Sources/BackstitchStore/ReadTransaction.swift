@@ -1,9 +1,9 @@
 public import BackstitchCore
 public import BackstitchLog
 
-/// One moment of a store, to read from. Valid inside the closure of `read` only.
+/// A snapshot of a store. Valid only inside the closure of `read`.
 public struct ReadTransaction: RecordReading, ~Copyable {
-    /// What is read from; for this library's own use.
+    /// The snapshot that is read; for this library's own use.
     public let _source: _ReadSource
 
     init(reader: TableReader, types: TypeTable) {

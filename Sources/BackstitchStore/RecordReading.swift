@@ -5,11 +5,11 @@ import BackstitchLog
 /// ``ReadTransaction`` and ``WriteTransaction`` conform to it. A function that reads takes
 /// `borrowing some RecordReading & ~Copyable`, and then works in both.
 public protocol RecordReading: ~Copyable {
-    /// What is read from; for this library's own use.
+    /// The snapshot that is read; for this library's own use.
     var _source: _ReadSource { get }
 }
 
-/// What a transaction reads from; for this library's own use.
+/// The snapshot that a transaction reads; for this library's own use.
 public struct _ReadSource {
     @usableFromInline package let reader: TableReader
     @usableFromInline let types: TypeTable

@@ -50,14 +50,14 @@ public final class Store: Sendable {
 
     package var catalogSnapshot: CatalogSnapshot { shared.catalog.snapshot }
 
-    /// The folder of the store; for an in-memory store one that is gone already.
+    /// The folder of the store; for an in-memory store the path of a folder that no longer exists.
     public var directory: URL { URL(filePath: environment.directory, directoryHint: .isDirectory) }
 
     /// Closes the store: waits for reads and writes that are under way, ends change streams, and
     /// makes every later call throw `closed`. A store that is released closes itself soon.
     ///
-    /// Inside a read of the store it does not wait, for it would wait for that read: the files are
-    /// closed soon after the read.
+    /// Inside a read of the store it does not wait, because it would wait for that read; the files
+    /// are closed soon after the read.
     public func close() {
         schemaWork.withLock { $0?.cancel() }
         projectionWork.withLock { $0?.cancel() }
@@ -108,8 +108,8 @@ public final class Store: Sendable {
     ///
     /// - Parameters:
     ///   - author: What the operations carry as their author; nil takes the configuration's.
-    ///   - context: What the write is for, such as a request's id or a reason, in at most 4 KiB. It is
-    ///     kept once for the transaction, and read back from the log and from change sets.
+    ///   - context: The purpose of the write, such as a request's id or a reason, in at most 4 KiB.
+    ///     It is stored once for the transaction; the log and change sets give it back.
     ///   - isLocalOnly: Whether what the write saves and deletes stays on this device. It is no
     ///     edit to be pushed, and stays until the service has a newer version of the record. A record that the
     ///     service has and that is deleted so is evicted; one that begins so is pushed as a whole
@@ -231,7 +231,7 @@ public final class Store: Sendable {
 
     // MARK: Changes
 
-    /// The changes of every commit from now on, in commit order; of a closed store none.
+    /// The changes of every commit from now on, in commit order; a closed store gives none.
     ///
     /// Writes of other `Store` objects on the same files are among them, those of other processes
     /// too: they arrive some milliseconds after their commit.

@@ -21,9 +21,9 @@ public struct StoreConfiguration: Sendable {
     public static let contextBytesMax = OperationEncoder.contextByteCountMax
     /// The most bytes that the store may grow to; its file grows only as needed.
     public var bytesMax: Int
-    /// The most operations of one write: 100,000. All other writes wait for the end of one, which may
-    /// take seconds with so many. A write with more throws `tooLarge` and leaves nothing. What sync
-    /// does is not bounded by it.
+    /// The most operations of one write: 100,000. All other writes wait for the end of one, which
+    /// may take seconds with so many. A write with more throws `tooLarge` and leaves nothing.
+    /// Sync's own writes are not bounded by it.
     public var operationsPerWriteMax: Int
     /// The most bytes of the operations of one write, with the values before and after: 256 MiB. A
     /// write with more throws `tooLarge` and leaves nothing.
@@ -33,7 +33,7 @@ public struct StoreConfiguration: Sendable {
     /// Which operations the log keeps. Commits compact the rest in passing; see
     /// ``Store/compact(_:progress:)``.
     public var retention: RetentionPolicy
-    /// Views of your own that the store keeps up; see ``RecordProjection``.
+    /// Views of your own that the store keeps up to date; see ``RecordProjection``.
     public var projections: [any RecordProjection]
     /// The time for the clocks of operations; also that of a sync engine which is given no other.
     public var clock: any StoreClock

@@ -1,8 +1,8 @@
-/// How far a long piece of work has come.
+/// The progress of a long operation.
 public struct WorkProgress: Hashable, Sendable {
     /// The operations that are done; for work on an answer its records.
     public let done: Int
-    /// The operations or records that there are to do, each pass over the log counted.
+    /// The total of operations or records; each pass over the log counts.
     public let total: Int
 
     /// After how many operations progress is told.

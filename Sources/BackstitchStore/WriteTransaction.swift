@@ -1,9 +1,9 @@
 import BackstitchCore
 import BackstitchLog
 
-/// A transaction that reads and writes. Valid inside the closure of `write` only.
+/// A transaction that reads and writes. Valid only inside the closure of `write`.
 ///
-/// It reads what it wrote. Everything it writes is kept together, or nothing of it.
+/// It reads its own writes. All of its writes are kept, or none.
 public struct WriteTransaction: RecordReading, ~Copyable {
     package let context: WriteContext
     package var log: LogWriter { context.log }
@@ -14,7 +14,7 @@ public struct WriteTransaction: RecordReading, ~Copyable {
         self.types = types
     }
 
-    /// What is read from; for this library's own use.
+    /// The snapshot that is read; for this library's own use.
     public var _source: _ReadSource { _ReadSource(reader: context.log.reader, types: types) }
     package var reader: TableReader { context.log.reader }
 

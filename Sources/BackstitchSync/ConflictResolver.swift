@@ -1,25 +1,25 @@
 public import BackstitchCore
 
-/// What becomes of a record that was changed on both sides.
+/// The application's answer to a conflict.
 public enum ConflictResolution: Hashable, Sendable {
-    /// The service's version stands.
+    /// The service's version wins.
     case server
-    /// The local version stands.
+    /// The local version wins.
     case client
-    /// These values stand, by attribute name, `null` for none. The rest is the service's version,
-    /// or the local one if the service deleted the record.
+    /// These values win, by attribute name; `null` clears an attribute. Other attributes keep the
+    /// service's values, or the local ones if the service deleted the record.
     case fields([String: RecordValue])
-    /// Both stand: see ``ConflictPolicy/keepBoth``.
+    /// Both versions are kept, see ``ConflictPolicy/keepBoth``.
     case keepBoth
-    /// The record stays as it is here and is not pushed until somebody edits, retries or discards
-    /// it; see ``SyncEngine/parked()``.
+    /// The record stays as it is here and is not pushed until it is edited, retried or discarded;
+    /// see ``SyncEngine/parked()``.
     case park(reason: String)
 }
 
 /// Decides about records that were changed on both sides.
 ///
-/// It is called outside of transactions and may take its time, but the round waits for it. One
-/// that throws, or takes longer than ``SyncConfiguration/resolverTimeout``, parks the record,
-/// and everything else goes on. It may be asked again about a record that changed meanwhile, and
+/// It is called outside of transactions and may take its time, but the round waits for it. If it
+/// throws, or takes longer than ``SyncConfiguration/resolverMilliseconds``, the record is parked,
+/// and all others are exchanged. It may be asked again about a record that changed meanwhile, and
 /// is called for several records at once.
 public typealias ConflictResolver = @Sendable (RecordConflict) async throws -> ConflictResolution

@@ -2,16 +2,16 @@ public import BackstitchCore
 
 /// A CloudKit-shaped service: zones of records with change tags and a change feed.
 ///
-/// A call that throws says nothing of what the service did: the request may have taken effect
-/// (`network`) or not. Each operation is safe to send again, because it carries a change tag.
-/// Implementations are called by one sync engine at a time, from any task, and by each with one request
-/// at a time. A request whose task is cancelled should end soon, with `network`: nobody waits for it. If
-/// it does not, the engine stays with it until it ends, and another engine may call meanwhile.
+/// A call that throws does not tell what the service did: after `network` the request may have
+/// taken effect or not. Each operation is safe to send again, because it carries a change tag.
+/// Implementations are called by one sync engine at a time, from any task, and by each with one
+/// request at a time. A request whose task is cancelled should end soon, with `network`, because no
+/// call waits for it. Until it ends, the engine sends nothing else, but another engine may call.
 public protocol RecordService: Sendable {
     /// The database that the calls go to. It stays the same for the life of the object.
     var scope: DatabaseScope { get }
 
-    /// What one request may carry.
+    /// The limits of one request.
     var limits: ServiceLimits { get async }
 
     /// Applies operations to the records of one zone, in order, and answers each in its place.

@@ -16,9 +16,9 @@ public struct SyncConfiguration: Sendable {
         set { givenSubscriptionID = newValue }
     }
     private var givenSubscriptionID: String?
-    /// Who wins when a record was changed on both sides, for the store, entities and fields.
+    /// The rules for records that were changed on both sides: for the store, entities and fields.
     public var conflictRules: ConflictRules
-    /// Who wins if an entity has no rule of its own; part of ``conflictRules``.
+    /// The policy for entities without a rule of their own; part of ``conflictRules``.
     public var conflictPolicy: ConflictPolicy {
         get { conflictRules.policy }
         set { conflictRules.policy = newValue }

@@ -2,8 +2,8 @@ import BackstitchCore
 import BackstitchStore
 
 extension SyncEngine {
-    /// Gives up what can't be pushed: each record becomes what the service is known to have of it,
-    /// or ends where the service never had it. What is lost stays in ``conflicts()``.
+    /// Gives up parked changes: each record becomes the version that the service is known to have,
+    /// or is deleted if the service never had it. The lost values stay in ``conflicts()``.
     ///
     /// - Parameter records: Some of ``parked()``.
     /// - Returns: the number of records that were parked.

@@ -2,10 +2,10 @@ public import BackstitchCore
 import BackstitchStore
 
 extension SyncEngine {
-    /// Takes evicted records back from the service, once no round is under way.
+    /// Fetches evicted records from the service again, when no round is under way.
     ///
-    /// Records that are here, or that were never here, are left to pulls.
-    /// - Returns: the number of records that came back. One that the service has no more does not.
+    /// Skips records that are in the store or never were: pulls bring them.
+    /// - Returns: the number of records that came back; the service may have lost some.
     /// - Throws: `stopped`; `invalidConfiguration` if the store belongs to another zone; `standby`
     ///   while another engine synchronises the store; `offline`; `unreachable` if the service did
     ///   not answer for all of them, what came before it stays; `CancellationError`; `StoreError` if

@@ -3,8 +3,8 @@ import BackstitchStore
 import Threading
 
 extension SyncEngine {
-    /// The records that are to be pushed, in the order of their first unsynced operations, and which
-    /// of them are on their way. ``parked()`` has the others that the service lacks.
+    /// The records that are to be pushed, in the order of their first unsynced operations; each
+    /// tells whether its push is under way. ``parked()`` has the other unsynced records.
     ///
     /// Reads the log from the oldest unsynced operation on, up to the limit.
     /// - Parameter limit: The most records to list.
@@ -26,8 +26,8 @@ extension SyncEngine {
 
     /// Waits until an operation is settled or parked.
     ///
-    /// Starts nothing: a started engine, or somebody's ``sync()``, brings it to the service. Waits for
-    /// as long as that takes; cancel the task to give up.
+    /// Starts nothing: a started engine, or another call of ``sync()``, pushes the operation. Waits
+    /// for as long as that takes; cancel the task to give up.
     /// - Parameter operation: The sequence of an operation, such as `lastSequence` after a write.
     /// - Returns: `settled` or `parked`.
     /// - Throws: `StoreError.Code.notInLog` for a sequence that the store has not reached;
@@ -42,11 +42,11 @@ extension SyncEngine {
         return ended
     }
 
-    /// Runs a round, and waits until one that began after this call has ended well: what the service
-    /// had at the time of the call is here.
+    /// Runs a round, and waits until one that began after this call has ended well. Then everything
+    /// that the service had at the time of the call is in the store.
     ///
-    /// A started engine goes on trying after a failure, and this waits with it; cancel the task to give
-    /// up.
+    /// A started engine keeps trying after a failure, and this call waits with it; cancel the task
+    /// to give up.
     /// - Throws: ``SyncError`` if the round fails and the engine was not started; `stopped`;
     ///   `CancellationError`.
     public func waitUntilCaughtUp() async throws {

@@ -2,10 +2,10 @@ import BackstitchCore
 import BackstitchStore
 
 extension SyncEngine {
-    /// Takes a push notification: if it speaks of the engine's zone, a round begins at once, or
-    /// another one behind the round that is under way.
+    /// Handles a push notification. If it is about the engine's zone, a round begins at once, or
+    /// after the current round.
     ///
-    /// After a failure the round begins when that has been waited for.
+    /// After a failure the round begins when the wait is over.
     /// - Returns: whether the notification was for this engine.
     @discardableResult
     public func handle(notification: SyncNotification) -> Bool {
@@ -18,9 +18,9 @@ extension SyncEngine {
         return true
     }
 
-    /// Takes what the system says of the network.
+    /// Tells the engine whether the network is reachable.
     ///
-    /// Without a network nothing is tried and ``status`` is `offline`; what is saved stays pending.
-    /// When it is back, a round begins at once, unless the service had asked for time.
+    /// Without a network nothing is tried and ``status`` is `offline`; saves stay pending. When the
+    /// network is back, a round begins at once, unless the service had asked the engine to wait.
     public func connectivityChanged(isReachable: Bool) { hand(.reachable(isReachable)) }
 }

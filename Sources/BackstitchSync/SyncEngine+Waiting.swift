@@ -2,22 +2,22 @@ public import BackstitchCore
 import BackstitchLog
 import BackstitchStore
 
-/// What becomes of the records here when the zone that held them is gone.
+/// Decides what happens to local records when their zone is gone from the service.
 public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
-    /// The zone is made again, and everything here is uploaded to it.
+    /// The zone is made again, and all local records are uploaded to it.
     case reupload
-    /// Everything here is deleted, unsynced changes too, and the zone begins empty. What is lost of
-    /// those stays in ``SyncEngine/conflicts(limit:)``.
+    /// All local records are deleted, with their unsynced changes, and the zone begins empty. The
+    /// unsynced values stay in ``SyncEngine/conflicts(limit:)``.
     case erase
 }
 
 extension SyncEngine {
-    /// How many records and operations wait, by what keeps them.
+    /// The number of records and operations that wait, by reason.
     ///
-    /// Costs the same whatever waits: each commit keeps the counts up. Of entities that the
-    /// configuration's selection narrows by a predicate, ``OutboxCounts/examinedMax`` operations are
-    /// looked at. If another version of the program wrote last, which does not count, all
-    /// records are read until the commits of this one, a thousand records each, have counted again.
+    /// The cost does not depend on how much waits, because each commit updates the counts. For
+    /// entities that the configuration's selection narrows by a predicate,
+    /// ``OutboxCounts/examinedMax`` operations are examined. If a program that does not count wrote
+    /// last, all records are read until later commits, a thousand records each, have counted again.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
         try store.read { transaction in
@@ -68,8 +68,8 @@ extension SyncEngine {
         }
     }
 
-    /// Goes on after the zone was deleted by its user or by ``destroyZone()``, or purged; the next
-    /// round makes it again.
+    /// Continues after the zone was purged, or deleted by its user or by ``destroyZone()``; the
+    /// next round makes it again.
     ///
     /// Does nothing if the engine is not suspended.
     /// - Returns: whether it was suspended.

@@ -9,12 +9,12 @@ import Threading
 /// write: an operation stays in the store's outbox until the service has it, a conflict policy has
 /// decided against it (then the journal keeps its values), or it is parked with a reason.
 ///
-/// One engine per store exchanges at a time, whoever made it, also among processes: the first that runs
-/// a round has its turn until it is stopped or released, its store is closed, or its process ends. The
-/// others stand by, and what is saved there is synchronised by the one that has it. After ``stop()``
-/// another engine on the same `Store` object goes on at once, and one in another process once the
-/// request that was under way has ended; what is answered to that request then is not stored any more.
-/// Rounds run one after another; a trigger during a round leads to another round.
+/// One engine per store exchanges at a time, across all processes: the first that runs a round
+/// keeps its turn until it is stopped or released, its store is closed, or its process ends. The
+/// others stand by; the engine that has the turn synchronises what is saved in their processes too.
+/// After ``stop()`` another engine on the same `Store` object continues at once, and one in another
+/// process after the current request has ended. The reply to that request is not stored. Rounds run
+/// one after another; a trigger during a round leads to another round.
 public actor SyncEngine {
     /// The store whose records are exchanged.
     public nonisolated let store: Store
@@ -82,7 +82,7 @@ public actor SyncEngine {
             ? configuration.subscriptionID : SyncConfiguration.subscriptionID(of: zoneName)
     }
 
-    /// What the engine is doing.
+    /// The current activity of the engine.
     public nonisolated var status: SyncStatus { shownStatus.withLock { $0 } }
 
     /// The events from now on; each call gives a stream of its own.
@@ -93,14 +93,14 @@ public actor SyncEngine {
     /// Runs a first round, then follows its triggers and retries until ``stop()``: local writes, the
     /// timer, ``handle(notification:)`` and ``connectivityChanged(isReachable:)``.
     ///
-    /// A service that can't be reached and a full disk are no errors: the engine goes on trying, and
-    /// ``events`` tells. Nor is another engine that synchronises the store: this one takes over when
-    /// that ends. After a failure of an earlier run that is still to be waited for, the first round begins behind that.
-    /// An engine whose store is closed ends, as by ``stop()``.
+    /// This does not throw if the service can't be reached, the disk is full, or another engine
+    /// synchronises the store: the engine keeps trying and reports by ``events``, and takes over
+    /// when the other engine ends. If the wait after an earlier run's failure is not over, the
+    /// first round begins after it. An engine whose store is closed ends, as by ``stop()``.
     /// - Throws: `invalidConfiguration` if the configuration can't work with the store, which no
-    ///   later try changes; `store` if the store failed; `stopped` after ``stop()``, and where the
-    ///   store was closed; `CancellationError` if the task is cancelled, and the engine goes on by
-    ///   itself.
+    ///   later try changes; `store` if the store failed; `stopped` after ``stop()``, and if the
+    ///   store was closed; `CancellationError` if the task is cancelled: the engine then continues
+    ///   by itself.
     public func start() async throws {
         try checkGoesOn()
         do {
@@ -127,7 +127,7 @@ public actor SyncEngine {
     /// A request that is under way is told to end, and what it did is found out when it has ended, or
     /// by the next round; until then no other request begins. The round then ends early, unless the
     /// engine was started and would run it anyway.
-    /// - Returns: what the round did.
+    /// - Returns: a report of the round.
     /// - Throws: ``SyncError`` if it ended early; what was not exchanged stays pending. `offline`
     ///   while the application says that there is no network, `standby` while another engine
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.

@@ -20,8 +20,8 @@ public struct SyncError: BackstitchError {
         public static let invalidConfiguration = Code("invalidConfiguration")
         /// The store failed.
         public static let store = Code("store")
-        /// The disk, or the store's largest size, is used up; the engine tries again, and goes on when
-        /// there is space. What was exchanged before is kept.
+        /// The disk is full, or the store has its largest size. The engine tries again and
+        /// continues when there is space; what was exchanged before is kept.
         public static let storeFull = Code("storeFull")
         /// Another engine synchronises the store, here or in another process; this one takes over when
         /// that ends.
@@ -34,9 +34,9 @@ public struct SyncError: BackstitchError {
         public static let stopped = Code("stopped")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What went wrong and what to do.
+    /// A message that says what went wrong and what to do.
     public let message: String
     /// What the service or the store said, if the failure comes from there.
     public let cause: (any Error)?
@@ -59,15 +59,15 @@ public struct SyncError: BackstitchError {
     public var serviceError: ServiceError? { cause as? ServiceError }
 }
 
-/// What a sync engine is doing.
+/// The activity of a sync engine.
 public enum SyncStatus: Hashable, Sendable {
-    /// Nothing; the last round ended well, or none was asked for yet.
+    /// Not active; the last round ended well, or none was requested yet.
     case idle
-    /// It reads what the service has.
+    /// Pulling from the service.
     case pulling
-    /// It sends what the service lacks.
+    /// Pushing to the service.
     case pushing
-    /// It waits before the next attempt.
+    /// Waiting for the next attempt, until a time in milliseconds since 1970.
     case backingOff(until: Date)
     /// Nothing can be exchanged until something changes outside. The next trigger tries again, and
     /// a started engine does so by itself after ``SyncConfiguration/blockedRetry``.
@@ -79,6 +79,6 @@ public enum SyncStatus: Hashable, Sendable {
     case standby
     /// The application said that there is no network; nothing is tried until it says otherwise.
     case offline
-    /// It was stopped, or its store was closed.
+    /// The engine was stopped, or its store was closed.
     case stopped
 }

@@ -4,14 +4,14 @@ import BackstitchStore
 import Foundation
 import Threading
 
-/// What a sync engine reports while it works.
+/// A report of a sync engine at work.
 public enum SyncEngineEvent: Sendable {
     /// A round began.
     case started(SyncTrigger)
     /// A page was pulled or a batch pushed.
     ///
-    /// `pushTotal` is how many records the round has pushed and has still to push; nil while the round
-    /// has not come to that. How much is to be pulled no service tells.
+    /// `pushTotal` is the number of records that the round has pushed and has still to push; nil
+    /// before the push begins. There is no pull total: services do not report one.
     case progress(pulledRecords: Int, pushedRecords: Int, pushTotal: Int?)
     /// A move to another zone prepared some of the store's records; their upload follows.
     case moving(records: Int, total: Int)
@@ -23,22 +23,22 @@ public enum SyncEngineEvent: Sendable {
     case conflict(RecordConflict)
     /// A record can't be pushed as it is.
     case parked(ParkedRecord)
-    /// Something the service delivered can't be stored.
+    /// A record that the service delivered can't be stored.
     case rejected(recordName: String, reason: String)
     /// The service lost the zone, or its user deleted it.
     case zoneLost(ServiceError.Code)
 }
 
-/// What a round did.
+/// The result of a round.
 public struct SyncReport: Sendable {
-    /// What led to the round.
+    /// The trigger of the round.
     public internal(set) var trigger: SyncTrigger
     /// The records that the round changed here, by entity.
     public internal(set) var changes: ChangeSet
     /// The records that were delivered by the service.
     public internal(set) var pulledRecords = 0
-    /// Those of them whose version was here already: as a rule what this device pushed, which comes back
-    /// with the next changes.
+    /// How many of them had a version that this device knew already: usually its own pushes, which
+    /// come back with the next changes.
     public internal(set) var echoedRecords = 0
     /// The records whose changes the service took.
     public internal(set) var pushedRecords = 0
@@ -51,7 +51,7 @@ public struct SyncReport: Sendable {
 /// Events in the order in which they happened.
 ///
 /// A reader that falls more than ``pendingMax`` events behind loses progress events first, then the
-/// oldest others; ``SyncEngine/status`` and the store always tell the truth.
+/// oldest other events; ``SyncEngine/status`` and the store are always current.
 public struct SyncEventStream: AsyncSequence, Sendable {
     /// An event of the engine.
     public typealias Element = SyncEngineEvent

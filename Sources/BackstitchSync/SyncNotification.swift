@@ -18,7 +18,7 @@ public struct SyncNotification: Hashable, Sendable {
     /// The zone, if the notification names it.
     public let zone: ZoneID?
 
-    /// A notification from its JSON text; nil if it is none of a service in CloudKit's shape.
+    /// A notification from its JSON text, or nil if it does not have CloudKit's shape.
     public init?(json: Data) {
         guard let object = try? JSONSerialization.jsonObject(with: json) as? [String: Any] else {
             return nil
@@ -26,8 +26,8 @@ public struct SyncNotification: Hashable, Sendable {
         self.init(userInfo: object)
     }
 
-    /// A notification from its payload, as the system hands it to an application; nil if it is none
-    /// of a service in CloudKit's shape.
+    /// A notification from its payload, as the system hands it to an application, or nil if it does
+    /// not have CloudKit's shape.
     public init?(userInfo: [AnyHashable: Any]) {
         guard let payload = userInfo["ck"] as? [String: Any] else { return nil }
         containerID = payload["cid"] as? String

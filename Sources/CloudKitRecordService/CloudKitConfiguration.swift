@@ -1,7 +1,7 @@
 public import BackstitchCore
 import Foundation
 
-/// Which service and which database a client speaks to.
+/// The service and the database that a client uses.
 public struct CloudKitConfiguration: Sendable {
     /// Apple's service.
     public static let appleURL = "https://api.apple-cloudkit.com"
@@ -14,12 +14,12 @@ public struct CloudKitConfiguration: Sendable {
     public var environment: String
     /// The database.
     public var scope: DatabaseScope
-    /// How the client proves who it is.
+    /// The credentials of the client.
     public var credentials: CloudKitCredentials
     /// A file of certificate authorities in PEM that are trusted instead of the system's.
     public var certificateFile: String?
-    /// Whether tokens may go to other machines without encryption, if anybody on the way reads them.
-    /// Those of this machine's loopback may always be reached by `http`.
+    /// Whether tokens may be sent to other machines without encryption, so that everyone on the way
+    /// can read them. Loopback addresses can always be reached by `http`.
     public var allowsPlainHTTP = false
     /// How long a request may take, in milliseconds.
     public var timeoutMilliseconds = 60_000
@@ -27,7 +27,7 @@ public struct CloudKitConfiguration: Sendable {
     /// Context spells it; nil for none, and what is no such header is not sent. It is asked for each
     /// request, in the task that makes it. A hub has the trace in its access log.
     public var traceParent: (@Sendable () -> String?)?
-    /// What one request may carry; the defaults are those of the protocol.
+    /// The limits of one request; by default those of the protocol.
     public var limits = ServiceLimits()
 
     /// A configuration for the private database of a user, unless told otherwise.

@@ -1,9 +1,9 @@
 import Threading
 import WireCrypto
 
-/// How a client proves who it is.
+/// The credentials of a client.
 public enum CloudKitCredentials: Sendable {
-    /// An API token alone, which opens what everybody may read.
+    /// An API token alone. It opens the public database for reading.
     case apiToken(String)
     /// An API token, and the token of a user who is signed in.
     case user(apiToken: String, webAuthToken: WebAuthToken)
@@ -26,7 +26,7 @@ public final class WebAuthToken: Sendable {
         self.persist = persist
     }
 
-    /// The token as it is now.
+    /// The current token.
     public var value: String { token.withLock { $0 } }
 
     /// Takes the token that replaces this one.

@@ -9,13 +9,13 @@ extension CloudKitRecordService {
     /// the service. The next one then waits as after a failure.
     private static let pollMillisecondsMin: Int64 = 5_000
 
-    /// Tells of changes that other devices made, as the service tells them: by long polls, a moment
-    /// after each change, without asking again and again.
+    /// Calls a closure a moment after each change that another device made. It uses long polls, not
+    /// repeated queries.
     ///
-    /// Calls are hints, which may be lost, repeated or about nothing: synchronise at each. The first
-    /// comes when the service began to listen, because changes before that are not told. Changes of
-    /// this client are left out where the service can tell them. Goes on after failures, and ends
-    /// when its task is cancelled.
+    /// Calls are hints, which may be lost, repeated or needless: synchronise at each. The first
+    /// call comes when listening begins, because earlier changes are not announced. Changes of this
+    /// client are left out if the service can tell them. Continues after failures, and ends when
+    /// its task is cancelled.
     ///
     /// - Parameters:
     ///   - sleep: Waits for milliseconds after a failure.

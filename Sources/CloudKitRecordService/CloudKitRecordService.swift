@@ -4,8 +4,8 @@ import CloudKitWire
 
 /// A service that speaks CloudKit Web Services over HTTPS: Apple's, or a hub.
 ///
-/// Requests go through libcurl, which keeps connections and compresses replies. What a hub does beyond
-/// CloudKit is used if the hub announces it.
+/// Requests go through libcurl, which keeps connections and compresses replies. Extensions of a hub
+/// are used if the hub announces them.
 ///
 /// ```swift
 /// let token = WebAuthToken(saved) { save($0) }
@@ -42,7 +42,7 @@ public final class CloudKitRecordService: RecordService {
     /// The database that the configuration names.
     public var scope: DatabaseScope { connection.configuration.scope }
 
-    /// What one request may carry; pages of a hub may have more records.
+    /// The limits of one request; pages of a hub may have more records.
     public var limits: ServiceLimits {
         get async { currentLimits }
     }

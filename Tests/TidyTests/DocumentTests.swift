@@ -19,6 +19,36 @@ import Testing
         #expect(count > 10)
     }
 
+    @Test func `every link into a document leads to a heading`() {
+        let headings = Dictionary(
+            uniqueKeysWithValues: Repository.documents.map { ($0.path, Self.anchors(in: $0.text)) })
+        var count = 0
+        for document in Repository.documents {
+            let folder = (document.path as NSString).deletingLastPathComponent
+            for target in Self.links(in: document.text) where !target.contains(":") {
+                let parts = target.split(separator: "#", omittingEmptySubsequences: false)
+                guard parts.count == 2 else { continue }
+                count += 1
+                // Only absolute paths lose their dots.
+                let path = ("/\(folder)/\(parts[0])" as NSString).standardizingPath.dropFirst()
+                let known = headings[parts[0].isEmpty ? document.path : String(path)] ?? []
+                #expect(known.contains(String(parts[1])), "\(document.path) leads to \(target)")
+            }
+        }
+        #expect(count > 5)
+    }
+
+    /// What links to headings are called: small letters, blanks as hyphens, no punctuation.
+    private static func anchors(in text: String) -> Set<String> {
+        let headings = text.split(separator: "\n").filter { $0.hasPrefix("#") }
+        return Set(
+            headings.map { heading in
+                heading.drop { $0 == "#" }.dropFirst().lowercased()
+                    .filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }
+                    .replacingOccurrences(of: " ", with: "-")
+            })
+    }
+
     /// The targets of `[text](target)`, outside of code.
     private static func links(in text: String) -> [String] {
         text.split(separator: "](").dropFirst().compactMap { part in
@@ -26,42 +56,57 @@ import Testing
         }.filter { !$0.contains(" ") && !$0.contains("\\") }
     }
 
-    /// What ARCHITECTURE.md has in backticks.
-    private static func names() throws -> [Substring] {
-        let document = try #require(SourceFile(path: "ARCHITECTURE.md"))
-        let names = document.text.split(separator: "`", omittingEmptySubsequences: false)
-            .enumerated().filter { $0.offset % 2 == 1 && !$0.element.contains("\n") }.map(\.element)
-        #expect(names.count > 400)
-        return names
+    /// The documents that tell how the code works, for those who change it.
+    private static let aboutCode = Repository.documents.filter { document in
+        ["ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md"].contains(document.path)
+            || document.path.hasPrefix("Documentation/internals/")
+                && !document.path.hasSuffix("/scale.md")
+    }
+
+    /// What these documents have in backticks, and in which of them; blocks of code are left out.
+    private static func names() -> [(name: Substring, document: String)] {
+        aboutCode.flatMap { document in
+            document.text.split(separator: "`", omittingEmptySubsequences: false)
+                .enumerated().filter { $0.offset % 2 == 1 && !$0.element.contains("\n") }
+                .map { ($0.element, document.path) }
+        }
+    }
+
+    @Test func `the documents that tell how the code works are looked at`() {
+        #expect(Self.aboutCode.count > 15)
+        #expect(Self.names().count > 700)
     }
 
     /// Types, members, commands, settings and words of a protocol.
-    @Test func `every name in ARCHITECTURE.md is in the code`() throws {
+    @Test func `every name in these documents is in the code`() {
         let files = ["Sources", "Tests"].flatMap(Repository.paths)
         let code = files.filter { $0.hasSuffix(".swift") || $0.hasSuffix(".c") }
             .compactMap(SourceFile.init)
         var words = Set(code.flatMap { $0.code.flatMap { Self.words(of: $0.line) } })
         words.formUnion(files.flatMap { Self.words(of: $0[...]) })
-        let missing = Set(try Self.names()).filter { name in
+        for script in ["Package.swift", "dev"].compactMap(SourceFile.init) {
+            words.formUnion(Self.words(of: script.text[...]))
+        }
+        let missing = Self.names().filter { name, _ in
             !Self.foreign.contains(name)
                 && !Self.words(of: name).allSatisfy {
                     words.contains($0) || $0.first?.isNumber == true
                 }
         }
-        #expect(missing.sorted() == [])
+        #expect(missing.map { "\($0.document): \($0.name)" } == [])
     }
 
     /// A path may leave out the folders before it.
-    @Test func `every path in ARCHITECTURE.md is there`() throws {
+    @Test func `every path in these documents is there`() {
         let files =
             ["Sources", "Tests", "Documentation"].flatMap(Repository.paths) + ["Benchmarks"]
         let paths = Set(files.map { "/" + $0 })
-        let missing = Set(try Self.names()).filter { name in
+        let missing = Self.names().filter { name, _ in
             guard name.contains("/"), name.first?.isUppercase == true else { return false }
             let path = "/" + (name.hasSuffix("/") ? name.dropLast() : name)
             return !paths.contains { $0.hasSuffix(path) }
         }
-        #expect(missing.sorted() == [])
+        #expect(missing.map { "\($0.document): \($0.name)" } == [])
     }
 
     private static func words(of text: Substring) -> [Substring] {

@@ -11,11 +11,12 @@ enum Repository {
     }
 
     /// The documents.
-    static let documents: [SourceFile] =
-        (["README.md", "ARCHITECTURE.md", "FORMAT.md", "CHANGELOG.md"]
-        + ["Sources", "Tests", "Benchmarks", "Documentation"].flatMap { folder in
-            paths(in: folder).filter { $0.hasSuffix(".md") && !$0.contains("/.build/") }
-        }).compactMap(SourceFile.init)
+    static let documents: [SourceFile] = {
+        let top = try? FileManager.default.contentsOfDirectory(atPath: root).sorted()
+        let below = ["Sources", "Tests", "Benchmarks", "Documentation"].flatMap(paths)
+        return ((top ?? []) + below).filter { $0.hasSuffix(".md") && !$0.contains("/.build/") }
+            .compactMap(SourceFile.init)
+    }()
 
     static func paths(in folder: String) -> [String] {
         let found = FileManager.default.enumerator(atPath: root + "/" + folder)

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a reference holds: the name and the zone of a record. Which entity it is of, the attribute says.
+/// The key of a record in a store: the slot of its zone and its name.
 ///
 /// Stored form: zone slot (1 byte), kind (1 byte: 0 UUID, 1 text), then 16 bytes of UUID, or a
 /// length byte and the UTF-8 text.

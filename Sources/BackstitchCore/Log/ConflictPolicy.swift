@@ -1,29 +1,30 @@
-/// Who wins when a record was changed here and on the service since they last agreed.
+/// Decides a conflict: a record was changed here and on the service since they last agreed.
 ///
 /// The result of each is a function of the version that both sides started from, the local
 /// operations with their clocks, and the service's version; never of the order of arrival.
 public indirect enum ConflictPolicy: Hashable, Sendable {
-    /// The service's version stands, deletes included; what is lost is kept in the conflict journal.
+    /// The service's version wins, deletes included; lost values are kept in the conflict journal.
     case serverWins
-    /// The local version stands in all fields that this schema knows, deletes included; the fields
-    /// that it does not know keep the service's values.
+    /// The local version wins in all fields that this schema knows, deletes included; unknown
+    /// fields keep the service's values.
     case clientWins
-    /// The version that was made later stands: the time of the last local operation, by this
-    /// device's clock, against the time at which the service's version was saved. A tie is the
-    /// service's. The service does not say when a record was deleted; a local edit stands then.
+    /// The later version wins: the time of the last local operation, by this device's clock, is
+    /// compared with the time at which the service saved its version. The service wins a tie. It
+    /// does not say when a record was deleted, so a local edit wins against a delete.
     case lastWriterWins
     /// The service's version keeps the record; the local one becomes a new record, which the
     /// journal names. Its references are those of the local version; records that refer to the
-    /// original go on doing so. If the service deleted the record, the local version lives on as
-    /// the new record; if it was deleted here, the service's version comes back. Entities with
-    /// unique attributes can't have copies: for them it is ``serverWins``.
+    /// original still do. If the service deleted the record, the local version becomes the new
+    /// record; if it was deleted here, the service's version comes back. Entities with unique
+    /// attributes can't have copies: for them it is ``serverWins``.
     case keepBoth
-    /// The application decides: ``SyncConfiguration/conflictResolver`` is asked. If there is
-    /// none, the record is parked.
+    /// The application decides: ``SyncConfiguration/conflictResolver`` is asked. Without a
+    /// resolver, the record is parked.
     case resolver
-    /// Field by field: what was changed on one side only is taken from that side, and nothing is
+    /// Field by field: a field that only one side changed is taken from that side, and nothing is
     /// lost. If both sides changed a field to different values, the entity's rule for that field
-    /// decides, and otherwise the given policy; so it does if one side deleted the record.
+    /// decides, or else the given policy. The given policy also decides if one side deleted the
+    /// record.
     case merge(otherwise: ConflictPolicy)
 
     /// The policy for what a merge can't settle; itself for the others. A merge within a merge
@@ -55,7 +56,7 @@ extension ConflictPolicy: LosslessStringConvertible {
         }
     }
 
-    /// The policy of a description; nil if there is none.
+    /// The policy with a description, or nil if no policy has it.
     public init?(_ description: String) {
         guard let policy = Self.allCases.first(where: { $0.description == description }) else {
             return nil

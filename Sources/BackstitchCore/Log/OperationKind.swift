@@ -1,4 +1,4 @@
-/// What an operation does to its record.
+/// The effect of an operation on its record.
 ///
 /// The raw values are part of the stored format and never change.
 public enum OperationKind: UInt8, Hashable, Sendable, CaseIterable {
@@ -14,7 +14,7 @@ public enum OperationKind: UInt8, Hashable, Sendable, CaseIterable {
     case park = 5
     /// Parked operations are to be tried again.
     case release = 6
-    /// The service lost the zone: what it knew of the record does not count any more.
+    /// The service lost the zone, and with it its version of the record.
     case forget = 7
     /// The record as it was at a moment, in place of its operations up to then, which compaction
     /// took out of the log.
@@ -38,6 +38,6 @@ public enum OperationOrigin: UInt8, Hashable, Sendable, CaseIterable {
     case localOnly = 2
     /// The service: a pulled change, an acknowledgement, a refusal.
     case remote = 3
-    /// What is left of local operations after a conflict, on top of the service's version.
+    /// The local operations that remain after a conflict, applied to the service's version.
     case rebase = 4
 }

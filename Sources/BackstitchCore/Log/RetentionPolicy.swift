@@ -1,8 +1,8 @@
-/// Which operations a store's log keeps.
+/// Selects the operations that a store's log keeps.
 ///
-/// What goes is replaced by baselines: records, their sync state and the conflict journal stay as
-/// they are, and the tables still follow from the log. What is lost is the history of a record
-/// before its baseline. Operations that the service does not have are always kept.
+/// Removed operations are replaced by baselines: records, their sync state and the conflict journal
+/// are not changed, and the tables still follow from the log. Only the history of a record before
+/// its baseline is lost. Operations that the service does not have are always kept.
 public enum RetentionPolicy: Hashable, Sendable {
     /// All operations.
     case keepAll

@@ -1,14 +1,14 @@
-/// Who wins when one side edited a record that the other one deleted.
+/// Decides a conflict in which one side edited a record and the other deleted it.
 public enum DeletePolicy: String, Hashable, Sendable, CaseIterable, Codable {
     /// What the conflict policy says.
     case followPolicy
-    /// The record is deleted, whoever did it.
+    /// The delete wins, on whichever side it was made.
     case deleteWins
     /// The edited record stays, or comes back.
     case editWins
 }
 
-/// Who wins if both sides changed one field to different values.
+/// Decides a field that both sides changed to different values.
 public enum FieldConflictPolicy: String, Hashable, Sendable, CaseIterable, Codable {
     /// The service's value.
     case serverWins
@@ -18,16 +18,16 @@ public enum FieldConflictPolicy: String, Hashable, Sendable, CaseIterable, Codab
     case lastWriterWins
 }
 
-/// What holds for one entity.
+/// The conflict rules of one entity.
 public struct EntityConflictRules: Hashable, Sendable {
-    /// Who wins; nil for what holds for the store.
+    /// The policy; nil for the store's.
     public var policy: ConflictPolicy?
-    /// Who wins between a delete and an edit; nil for what holds for the store.
+    /// The policy for deletes against edits; nil for the store's.
     public var deletePolicy: DeletePolicy?
-    /// Who wins in a field, by attribute name, if the policy is a merge.
+    /// The policies of fields, by attribute name, if the policy is a merge.
     public var fields: [String: FieldConflictPolicy]
 
-    /// Rules that differ from the store's if they say something.
+    /// Rules of one entity; what is not given follows the store's rules.
     public init(
         policy: ConflictPolicy? = nil, deletePolicy: DeletePolicy? = nil,
         fields: [String: FieldConflictPolicy] = [:]
@@ -38,13 +38,13 @@ public struct EntityConflictRules: Hashable, Sendable {
     }
 }
 
-/// Who wins, for a whole store.
+/// The conflict rules of a store.
 public struct ConflictRules: Hashable, Sendable {
-    /// Who wins if the entity has no rule of its own.
+    /// The policy of entities without a rule of their own.
     public var policy: ConflictPolicy
-    /// Who wins between a delete and an edit if the entity has no rule of its own.
+    /// The policy for deletes against edits, of entities without a rule of their own.
     public var deletePolicy: DeletePolicy
-    /// What differs, by the name of the entity.
+    /// The rules of single entities, by name.
     public var entities: [String: EntityConflictRules]
 
     /// Rules for all entities, and what differs for some.

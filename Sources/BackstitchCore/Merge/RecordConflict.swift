@@ -25,10 +25,10 @@ public struct RecordConflict: Hashable, Sendable {
     public let date: Date?
     /// The policy that decided; nil while a resolver is asked.
     public let policy: ConflictPolicy?
-    /// What both sides agreed on; nil if the record ended, and while a resolver is asked.
+    /// The outcome; nil if the record was deleted, and while a resolver is asked.
     public let outcome: [String: RecordValue]?
-    /// The record that has the local version: a new one if both were kept, or the one that this one
-    /// became one with, because a unique attribute had the same value.
+    /// The record that has the local version: a new one if both were kept, or the record that
+    /// remains if this one was a duplicate with the same unique value.
     public let copy: RecordID?
 
     /// The attributes that differ between the base and the local version.

@@ -63,7 +63,7 @@ package struct RecordFold: Equatable, Sendable {
     /// The bytes that the values take in memory, roughly.
     package var byteCount: Int { base.byteCount + changed.byteCount }
 
-    /// What has to be done on the service.
+    /// The kind of change that the service will get.
     package enum Push: Equatable, Sendable {
         /// Nothing: the ends are the same.
         case nothing

@@ -1,8 +1,8 @@
-/// Keys that put records in an order of the user's, as a text attribute that queries sort by.
+/// Keys for an order that the user chooses, as a text attribute that queries sort by.
 ///
-/// There is a key between any two, so that a record is moved by an edit of that record alone, and
-/// moves of different records on different devices merge. Records that are put at one place at the
-/// same time both stay, beside each other: the jitter makes their keys differ.
+/// There is a key between any two, so moving a record edits only that record, and moves of
+/// different records on different devices merge. If two records are put at one place at the same
+/// time, both stay, beside each other: the jitter makes their keys differ.
 ///
 /// A key is a whole number and a fraction, in digits `0-9A-Za-z` that sort as ASCII. The first
 /// character tells how many digits the number has (`a` one, `b` two, `Z` one below zero, `Y` two), so

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Which records of an entity to fetch, count or observe, and in which order.
+/// Selects the records of an entity to fetch, count or observe, and their order.
 ///
 /// A query is a value: each method returns another query, and nothing is read until it is run.
 ///

@@ -59,7 +59,7 @@ extension QueryAggregate {
         Self(.minimum, keyPath) { try Result(value: $0) }
     }
 
-    /// The value of an optional attribute that sorts first; nil if there is none.
+    /// The value of an optional attribute that sorts first, or nil if no record has a value.
     public static func minimum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute?> & Sendable
     ) -> Self where Result == Attribute? {
@@ -73,7 +73,7 @@ extension QueryAggregate {
         Self(.maximum, keyPath) { try Result(value: $0) }
     }
 
-    /// The value of an optional attribute that sorts last; nil if there is none.
+    /// The value of an optional attribute that sorts last, or nil if no record has a value.
     public static func maximum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute?> & Sendable
     ) -> Self where Result == Attribute? {

@@ -1,6 +1,6 @@
 /// Something calculated from the records of an answer, by attribute names.
 public struct RecordAggregate: Hashable, Sendable {
-    /// What is calculated.
+    /// The function to calculate.
     public enum Function: String, Hashable, Sendable, CaseIterable {
         /// The number of records, or of those that have a value.
         case count
@@ -14,7 +14,7 @@ public struct RecordAggregate: Hashable, Sendable {
         case average
     }
 
-    /// What is calculated.
+    /// The function to calculate.
     public let function: Function
     /// The attribute; nil if records are counted.
     public let attribute: String?
@@ -47,6 +47,6 @@ public struct RecordAggregate: Hashable, Sendable {
 public struct RecordGroup: Hashable, Sendable {
     /// The values that the records have in common, in the order of the attributes asked for.
     public let keys: [RecordValue]
-    /// What was calculated, in the order of the aggregates.
+    /// The results, in the order of the aggregates.
     public let values: [RecordValue]
 }

@@ -62,12 +62,12 @@ public struct RecordCondition: Hashable, Sendable {
         Self(.membership(.recordKey, keys.map { .reference($0) }))
     }
 
-    /// Holds where all of the conditions do.
+    /// Matches records that match all of the conditions.
     public static func all(_ conditions: [RecordCondition]) -> Self {
         Self(.all(conditions.map(\.condition)))
     }
 
-    /// Holds where one of the conditions does.
+    /// Matches records that match at least one of the conditions.
     public static func any(_ conditions: [RecordCondition]) -> Self {
         Self(.any(conditions.map(\.condition)))
     }

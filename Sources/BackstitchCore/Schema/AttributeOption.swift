@@ -1,4 +1,4 @@
-/// What `@Attribute` can say of an attribute.
+/// An option of `@Attribute`.
 public enum AttributeOption: Hashable, Sendable {
     /// Keeps an index, so that queries by the attribute and sorts by it need not read every row.
     case indexed

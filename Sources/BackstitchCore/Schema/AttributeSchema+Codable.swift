@@ -26,7 +26,8 @@ extension AttributeSchema {
         )
     }
 
-    /// Writes an attribute to a catalog; what few attributes have is left out where they have not.
+    /// Writes an attribute to a catalog. Rare properties are written only if the attribute has
+    /// them.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(name, forKey: .name)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a store must know of a stored attribute.
+/// The description of a stored attribute.
 public struct AttributeSchema: Hashable, Sendable, Codable {
     /// The attribute's name, that of the Swift property.
     public let name: String
@@ -28,7 +28,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let allowedValues: [RecordValue]?
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
     public let isLossless: Bool
-    /// For to-one relationships: where it points and what a delete of the target does.
+    /// For to-one relationships: the target entity, and the effect of deleting the target.
     public let reference: ReferenceSchema?
 
     /// Whether there is nothing to read in a row without the attribute.

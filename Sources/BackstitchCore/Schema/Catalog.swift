@@ -65,7 +65,7 @@ public struct CatalogAttribute: Hashable, Sendable, Codable {
     public let field: FieldID
     /// The name of its field on the service, which is the attribute's first name.
     public let name: String
-    /// What the schema that last declared it says; nil if none ever did.
+    /// Its description in the last schema that declared it; nil if none ever did.
     public internal(set) var schema: AttributeSchema?
     /// Whether the schema that last opened the store declares it.
     public internal(set) var isDeclared: Bool

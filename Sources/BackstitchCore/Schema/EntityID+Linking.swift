@@ -1,8 +1,9 @@
 import XXHash
 
 extension EntityID where Model: Entity {
-    /// The id of the record that links two others: always the same for the same two, so that devices
-    /// that add a link at the same time make one record, and a remove finds it.
+    /// The id of the record that links two others. It is always the same for the same two records:
+    /// if two devices add a link at the same time, they make one record, and a later delete finds
+    /// it.
     ///
     /// A many-to-many relationship is an entity with a reference to each side:
     ///
@@ -11,8 +12,8 @@ extension EntityID where Model: Entity {
     /// try transaction.delete(Membership.ID(linking: ada.id, to: team.id))
     /// ```
     ///
-    /// The name holds the entity's name and those of both ends, in their order; if that is more
-    /// than a record name may have, a hash of 128 bits stands for the ends.
+    /// The name holds the entity's name and those of both ends, in their order; if that is too long
+    /// for a record name, a hash of 128 bits replaces the names of the ends.
     public init<From: Entity, To: Entity>(linking from: EntityID<From>, to: EntityID<To>) {
         let first = from.key.name.description
         let ends = "\(first.utf8.count)-\(first)-\(to.key.name)"

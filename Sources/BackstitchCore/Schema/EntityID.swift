@@ -5,7 +5,7 @@ public import Foundation
 /// `Employee.ID` is `EntityID<Employee>`, so that ids of different entities can't be mixed up.
 /// `ID()` makes a new UUID of version 7, which sorts by time; `ID("name")` takes any record name.
 public struct EntityID<Model>: Hashable, Sendable {
-    /// Where the record stands in its store.
+    /// The record's key in its store.
     @usableFromInline
     package let key: RecordKey
 

@@ -1,4 +1,4 @@
-/// What a store must know of an entity: its name, its stored attributes and its to-many views.
+/// The description of an entity: its name, its stored attributes and its to-many views.
 public struct EntitySchema: Hashable, Sendable {
     /// The entity's name, and its record type on the service.
     public let name: String
@@ -19,7 +19,7 @@ public struct EntitySchema: Hashable, Sendable {
 public struct ReferenceSchema: Hashable, Sendable, Codable {
     /// The name of the entity that it points to.
     public let target: String
-    /// What a delete of the target does to the record that points to it.
+    /// The effect of deleting the target on the record that refers to it.
     public let onDelete: DeleteRule
 
     /// A reference to an entity by name.
@@ -29,7 +29,7 @@ public struct ReferenceSchema: Hashable, Sendable, Codable {
     }
 }
 
-/// What deleting a record does to the records that refer to it.
+/// The effect of deleting a record on the records that refer to it.
 public enum DeleteRule: String, Hashable, Sendable, Codable {
     /// They are deleted too; DELETE_SELF on the service.
     case cascade

@@ -28,9 +28,9 @@ public struct QueryError: BackstitchError {
         public static let damagedRow = Code("damagedRow")
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public let code: Code
-    /// What is wrong and what to do, for a developer.
+    /// A message for developers that says what is wrong and what to do.
     public let message: String
     /// Nil: a query has no layer below it.
     public var cause: (any Error)? { nil }

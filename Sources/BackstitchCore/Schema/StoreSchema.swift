@@ -2,7 +2,7 @@
 public struct StoreSchema: Sendable {
     /// The entities' Swift types, in the order given.
     public let types: [any Entity.Type]
-    /// What the store must know of each.
+    /// The description of each entity.
     public let entities: [EntitySchema]
     /// How values of attributes that changed their type are converted.
     public let upcasters: [Upcaster]

@@ -7,7 +7,8 @@ public struct Upcaster: Sendable {
     public let entity: String
     /// The attribute's name.
     public let attribute: String
-    /// The new value of an old one; null or nil if there is none. It must give the same each time.
+    /// Returns the new value for an old one; null or nil for no value. It must always return the
+    /// same.
     public let convert: @Sendable (RecordValue) -> RecordValue?
 
     /// An upcaster by names.

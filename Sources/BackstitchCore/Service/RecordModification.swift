@@ -18,7 +18,7 @@ public enum RecordModification: Hashable, Sendable {
     }
 }
 
-/// What became of one operation of a modify request.
+/// The result of one operation of a modify request.
 public enum ModificationResult: Hashable, Sendable {
     /// Saved; the tag and time are the record's new ones.
     case saved(changeTag: String, modifiedMilliseconds: Int64)
@@ -28,9 +28,9 @@ public enum ModificationResult: Hashable, Sendable {
     case failed(ServiceError)
 }
 
-/// What became of one record of a lookup.
+/// The result of a lookup for one record.
 public enum LookupResult: Hashable, Sendable {
-    /// The record as it stands.
+    /// The record as it is now.
     case found(ServiceRecord)
     /// There is no record of that name.
     case notFound
@@ -92,7 +92,7 @@ public struct DatabaseChangesPage: Hashable, Sendable {
     }
 }
 
-/// What one request to a service may carry.
+/// The limits of one request to a service.
 public struct ServiceLimits: Hashable, Sendable {
     /// The most operations of a modify request, and records of a lookup.
     public var operationsPerRequest: Int

@@ -1,5 +1,4 @@
-/// What a service answers when it does not do what it was asked to: for a whole request, or for one
-/// record of it.
+/// A failure that a service reports: of a whole request, or of one record in it.
 public struct ServiceError: BackstitchError {
     /// The kinds of failure, each with its own reaction in a sync round.
     ///
@@ -68,7 +67,7 @@ public struct ServiceError: BackstitchError {
         package init(_ kind: Kind) { self.kind = kind }
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public var code: Code
     /// The service's own words, without user data.
     public var message: String

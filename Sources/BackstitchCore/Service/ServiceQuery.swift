@@ -1,4 +1,4 @@
-/// Which records a service is asked for.
+/// A query to a service.
 public struct ServiceQuery: Hashable, Sendable {
     /// The type of the records.
     public var recordType: String
@@ -25,7 +25,7 @@ public enum ServiceFieldName: Hashable, Sendable {
     case system(ServiceSystemField)
 }
 
-/// What the service keeps about a record.
+/// Data that the service keeps about a record.
 public enum ServiceSystemField: String, Hashable, Sendable, CaseIterable {
     /// The name.
     case recordName
@@ -132,7 +132,7 @@ public struct ServiceSort: Hashable, Sendable {
     }
 }
 
-/// One page of the records that a query asks for.
+/// One page of the records that a query matches.
 public struct ServiceQueryPage: Hashable, Sendable {
     /// The records, in the order of the query.
     public var records: [ServiceRecord]

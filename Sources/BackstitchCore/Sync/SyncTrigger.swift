@@ -1,4 +1,4 @@
-/// What led to a round.
+/// The trigger of a round.
 public enum SyncTrigger: String, Hashable, Sendable, CaseIterable {
     /// Time went by.
     case timer

@@ -71,7 +71,7 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
         rawValue > Self.listOffset ? AttributeType(rawValue: rawValue - Self.listOffset) : nil
     }
 
-    /// The type of lists of this type; nil if there is none.
+    /// The type of lists of this type, or nil for a list.
     public var list: AttributeType? {
         rawValue < Self.listOffset ? AttributeType(rawValue: rawValue + Self.listOffset) : nil
     }

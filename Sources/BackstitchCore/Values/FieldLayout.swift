@@ -1,4 +1,4 @@
-/// Where the stored attributes of an entity's Swift type stand in a store's rows.
+/// Maps the attributes of an entity's Swift type to the fields of a store's rows.
 ///
 /// A macro-generated codec knows attributes by their position in the declaration; a row knows them
 /// by field id. The layout maps one to the other, for one store.

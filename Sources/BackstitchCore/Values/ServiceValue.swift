@@ -96,7 +96,7 @@ public enum ServiceFieldType: String, Hashable, Sendable, CaseIterable {
 
 /// A reference from one record to another.
 public struct ServiceReference: Hashable, Sendable {
-    /// What the service does when the target is deleted.
+    /// The service's action when the target is deleted.
     public enum Action: Hashable, Sendable {
         /// Nothing.
         case none
@@ -112,7 +112,7 @@ public struct ServiceReference: Hashable, Sendable {
 
     /// The name of the record referred to, in the same zone.
     public var recordName: String
-    /// What the service does when the target is deleted.
+    /// The service's action when the target is deleted.
     public var action: Action
     /// The zone of the record referred to, if the reference names it.
     public var zone: ZoneID?
@@ -164,7 +164,7 @@ public struct ServiceAsset: Hashable, Sendable {
     public var wrappingKey: String?
     /// Proves an upload; in requests only.
     public var receipt: String?
-    /// In replies only; `${f}` in it stands for a file name of the reader's choice.
+    /// In replies only. Replace `${f}` in it by a file name of your choice.
     public var downloadURL: String?
 
     /// A file by what is known of it.

@@ -2,10 +2,10 @@ import Foundation
 
 /// A value of a type of the service that this version does not know.
 ///
-/// It is kept as it came: through merges, compaction, rebuild, export and import, and it goes back so
-/// if the record has to be made on the service again. Nothing else can be done with it: it is in no
-/// order, has no index, and no Swift type reads it. Once a version knows the type, the value becomes
-/// one of an attribute when a schema declares that, without another fetch.
+/// It is kept unchanged through merges, compaction, rebuild, export and import, and goes back
+/// unchanged if the record has to be made on the service again. It can't be used otherwise: it has
+/// no order and no index, and no Swift type reads it. Once a version knows the type, the value
+/// becomes one of an attribute when a schema declares that, without another fetch.
 public struct UnknownValue: Hashable, Sendable, Codable {
     /// The service's name of the type, such as `DURATION`.
     public let typeName: String

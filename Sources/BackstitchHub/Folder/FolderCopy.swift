@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import LMDB
 
-/// What a backup of a hub holds, or what was restored from one.
+/// The contents of a hub's backup, or of what was restored from one.
 public struct HubCopyReport: Hashable, Sendable {
     /// Entries of the hub's data.
     public var rows = 0
@@ -11,7 +11,7 @@ public struct HubCopyReport: Hashable, Sendable {
     public var records = 0
     /// How many files were copied.
     public var files = 0
-    /// What data and files take up.
+    /// The bytes of data and files.
     public var bytes = 0
 }
 

@@ -65,10 +65,11 @@ struct FolderMigration {
 }
 
 extension Hub {
-    /// Brings a hub's folder from format 1, which this program does not serve, to format 2.
+    /// Migrates a hub's folder from format 1, which this program does not serve, to format 2.
     ///
-    /// Ended at any moment, the folder is as it was or migrated, and it can be run again. Tokens and
-    /// credentials stay good; addresses of files end, as they do after minutes.
+    /// If it is ended at any moment, the folder is either unchanged or migrated, and it can be run
+    /// again. Tokens and credentials stay valid; addresses of files end, as they do after minutes
+    /// anyway.
     ///
     /// - Parameter progress: Told how many entries are copied, of how many.
     /// - Returns: nil if the folder has format 2 already.

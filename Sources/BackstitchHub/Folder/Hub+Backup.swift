@@ -5,11 +5,11 @@ extension Hub {
     /// Copies a hub's folder with its files as of one moment, while a hub may serve it, and verifies the
     /// copy.
     ///
-    /// What was answered before this was called is in it. Uploads that are not finished are not. The
+    /// It contains every change that was answered before this call, and no unfinished uploads. The
     /// copy appears when it is complete, verified and on disk; memory does not grow with the hub.
     ///
     /// - Parameters:
-    ///   - target: The path of the copy: nothing may be there, and its parent must exist.
+    ///   - target: The path of the copy. Nothing may exist there, and its parent must exist.
     ///   - progress: Told how many files are copied, of how many.
     /// - Throws: A failure that says what to do; nothing is at the path then.
     public static func backUp(
@@ -19,12 +19,12 @@ extension Hub {
         try FolderCopy(source: directory, target: target, progress: progress).run { _ in }
     }
 
-    /// Makes a hub's folder of a backup, which stays as it is.
+    /// Makes a hub's folder from a backup, without changing the backup.
     ///
-    /// Change tokens that were given out before count no longer in it, so that devices fetch everything
-    /// anew, and send what the backup lacks. Sessions and credentials go on.
+    /// Earlier change tokens are not valid in it: devices fetch everything again, and send what the
+    /// backup lacks. Sessions and credentials stay valid.
     ///
-    /// - Parameter directory: The path of the hub's folder: nothing may be there.
+    /// - Parameter directory: The path of the hub's folder. Nothing may exist there.
     /// - Throws: A failure that says what to do; nothing is at the path then.
     public static func restore(
         _ backup: String, to directory: String,

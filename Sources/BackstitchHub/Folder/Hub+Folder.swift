@@ -33,8 +33,8 @@ extension Hub {
         LMDBHubStorage.isThere(in: directory)
     }
 
-    /// Looks at all pages and rows of a hub's folder, and changes nothing of what it holds. A hub may
-    /// serve it meanwhile.
+    /// Checks all pages and rows of a hub's folder, without changing them. A hub may serve it
+    /// meanwhile.
     ///
     /// - Throws: A failure if the folder can't be opened.
     public static func diagnose(at directory: String) throws -> HubDiagnosis {

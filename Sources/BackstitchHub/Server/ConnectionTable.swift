@@ -104,7 +104,7 @@ final class ConnectionTable: @unchecked Sendable {
     /// How many replies were begun and are not sent to their end.
     var replyingCount: Int { state.withLock { $0.replying } }
 
-    /// How many connections there are.
+    /// The number of connections.
     var count: Int { state.withLock { $0.entries.count } }
 
     /// Whether an address may have one more connection, beside some that are not here yet.

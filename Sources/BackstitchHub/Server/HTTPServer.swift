@@ -4,11 +4,11 @@ import BackstitchHubCore
 protocol HTTPServer: Sendable {
     /// The port that it listens at.
     var port: UInt16 { get }
-    /// How many connections there are.
+    /// The number of connections.
     var connectionCount: Int { get }
     /// Takes no more connections, answers what is under way, and ends.
     func stop() async
-    /// Gives new connections another certificate; those that are open keep theirs.
+    /// Uses another certificate for new connections; open ones keep theirs.
     func replace(_ tls: MicroHTTPDServer.TLS) throws(HubError)
     /// Whether a new connection is taken up, and what it sends is reacted to, in a time.
     func isResponsive(within milliseconds: Int) async -> Bool
@@ -44,7 +44,7 @@ struct HTTPHandler: Sendable {
     var refuseWork: @Sendable () -> Void
 }
 
-/// What an engine takes from its clients.
+/// The bounds of what the HTTP server takes from its clients.
 public struct HTTPLimits: Hashable, Sendable {
     /// The most connections. If there are more, the address with the most of them loses those that
     /// wait for nothing, the oldest first.
@@ -80,8 +80,8 @@ public struct HTTPLimits: Hashable, Sendable {
     public var stopSeconds = 20
     /// The threads that read and write.
     public var threads = 2
-    /// How long a request is answered for a client that has closed its side, in seconds: one that waits
-    /// for the answer all the same can't be told from one that has gone.
+    /// How long a request is answered for a client that has closed its side, in seconds: the server
+    /// can't tell whether such a client still waits for the answer.
     public var absenceSeconds = 1
 
     /// The defaults.
@@ -92,8 +92,8 @@ public struct HTTPLimits: Hashable, Sendable {
     /// Descriptors for all but connections: storage, queues, and what the runtime opens for itself.
     static let ownDescriptors = 64
 
-    /// The limits with as many connections as a process with so many descriptors can have, each with a
-    /// file that is sent or received, and as many again whose head has not come.
+    /// The limits, with the most connections that a number of descriptors allows: each connection
+    /// may also send or receive a file, and as many again may wait for their head.
     ///
     /// A process without descriptors can't even look at its own threads, and ends.
     public func fitting(descriptors: Int) -> HTTPLimits {

@@ -6,8 +6,8 @@ import Glibc
 public final class HubServer: Sendable {
     /// How a server works.
     public struct Configuration: Sendable {
-        /// The name or address to listen at. Others than those of this machine's own loopback need a
-        /// certificate, or ``allowsPlainHTTP``.
+        /// The name or address to listen at. Addresses other than loopback need a certificate, or
+        /// ``allowsPlainHTTP``.
         public var host = "127.0.0.1"
         /// The port; 0 for one that is free.
         public var port: UInt16 = 0
@@ -15,13 +15,14 @@ public final class HubServer: Sendable {
         public var certificatePEM: String?
         /// The certificate's key in PEM.
         public var keyPEM: String?
-        /// Whether others of this machine may be served without encryption, as behind a proxy.
+        /// Whether to serve addresses other than loopback without encryption, for example to a
+        /// proxy.
         public var allowsPlainHTTP = false
         /// The addresses of proxies, or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` is
-        /// believed. Whoever fails to sign in too often is told to wait by address, and behind a proxy
-        /// that is not named here all clients share one.
+        /// believed. Clients that fail to sign in too often have to wait, by address; clients of a
+        /// proxy that is not named here all share its address.
         public var trustedProxies: [String] = []
-        /// What is taken from clients.
+        /// The bounds of what is taken from clients.
         public var limits = HTTPLimits()
         /// The name or address of a second socket, without encryption, for `/healthz`, `/ready` and
         /// `/metrics`. If there is one, the first one has only `/healthz` of these.
@@ -30,9 +31,9 @@ public final class HubServer: Sendable {
         public var metricsPort: UInt16 = 0
         /// The folder of the hub, for the figures of its disk; nil if it has none.
         public var folder: String?
-        /// Takes a line of JSON for each request. It holds no credentials and no data.
+        /// Receives a line of JSON for each request, without credentials and data.
         public var accessLog: (@Sendable (_ line: String) -> Void)?
-        /// Takes a line of JSON for each failed sign-in, and each request that was denied.
+        /// Receives a line of JSON for each failed sign-in and each denied request.
         public var auditLog: (@Sendable (_ line: String) -> Void)?
 
         /// The defaults: loopback, any port.
@@ -122,8 +123,8 @@ public final class HubServer: Sendable {
 
     /// Checks a configuration without listening.
     ///
-    /// - Throws: The failure that a server with it would begin with, as far as that can be told: whether
-    ///   the address is free is not.
+    /// - Throws: The failure that a server with this configuration would throw. It does not check
+    ///   whether the address is free.
     public static func check(_ configuration: Configuration) throws {
         if let tls = try checked(configuration).tls { try MicroHTTPDServer.check(tls) }
     }
@@ -144,13 +145,13 @@ public final class HubServer: Sendable {
         return (tls, try TrustedProxies(configuration.trustedProxies))
     }
 
-    /// Takes no more connections, answers what is under way, and ends. The hub stays open.
+    /// Stops taking connections, answers the current requests, and ends. The hub stays open.
     public func stop() async {
         await server.stop()
         await operators?.stop()
     }
 
-    /// Gives new connections another certificate; those that are open keep theirs.
+    /// Uses another certificate for new connections; open ones keep theirs.
     ///
     /// - Throws: A failure if the certificate and its key can't be used, or if the server has no
     ///   encryption. Then all stays as it was.
@@ -158,16 +159,16 @@ public final class HubServer: Sendable {
         try server.replace(MicroHTTPDServer.TLS(certificate: pem, key: keyPEM))
     }
 
-    /// Whether what accepts connections and reads requests still does.
+    /// Whether the server still accepts connections and reads requests.
     ///
-    /// It is asked by a connection as clients make them, and answers it itself.
+    /// It makes a connection like a client's, and answers it itself.
     ///
     /// - Parameter milliseconds: How long it may take.
     public func isResponsive(within milliseconds: Int) async -> Bool {
         await server.isResponsive(within: milliseconds)
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     public var connectionCount: Int { server.connectionCount }
 
     private static func tls(

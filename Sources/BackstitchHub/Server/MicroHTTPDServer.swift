@@ -183,7 +183,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         MHD_stop_daemon(try start(nil, tls, HTTPLimits(), context: nil))
     }
 
-    /// Gives new connections another certificate; those that are open keep theirs.
+    /// Uses another certificate for new connections; open ones keep theirs.
     ///
     /// - Throws: A failure if the library does not take it; then all stays as it was.
     func replace(_ tls: TLS) throws(HubError) {

@@ -13,8 +13,8 @@ public enum ProcessDescriptors {
 
     /// Raises the limit as far as the process itself may.
     ///
-    /// Systems often begin with 1,024, for the sake of programs that call `select`, and let a process
-    /// have many more. Call it once, before threads begin.
+    /// Many systems start a process with 1,024, because of programs that call `select`, and allow
+    /// many more. Call it once, before threads begin.
     ///
     /// - Returns: The limit from now on.
     public static func raiseLimit() -> Int {

@@ -2,7 +2,7 @@ import CloudKitWire
 
 /// Who sends a request, as the credentials prove it.
 enum Principal: Hashable, Sendable {
-    /// Whoever has the container's API token.
+    /// Every client with the container's API token.
     case anonymous
     /// A user who is signed in.
     case user(String)
@@ -31,7 +31,8 @@ struct DatabaseAccess: Hashable, Sendable {
         case everybodys
         /// The private database of the user.
         case own(String)
-        /// The zones of others that the user takes part in. Sharing is not supported: there is none.
+        /// The zones of others that the user takes part in. Sharing is not supported, so no request
+        /// has this scope.
         case sharedWith(String)
 
         /// By what the database is known in a realm.

@@ -4,7 +4,7 @@ import WireCrypto
 extension HubAccounts {
     /// A session, API token or server key, as far as the hub knows it.
     public struct Credential: Hashable, Sendable {
-        /// What a credential is.
+        /// The kind of a credential.
         public enum Kind: String, Hashable, Sendable, CaseIterable {
             /// A user's, who is signed in.
             case session
@@ -14,23 +14,23 @@ extension HubAccounts {
             case serverKey
         }
 
-        /// What it is.
+        /// The kind of credential.
         public var kind: Kind
-        /// Tells it from others and opens nothing: 16 hexadecimal digits.
+        /// Identifies the credential without granting access: 16 hexadecimal digits.
         public var id: String
         /// Where it counts.
         public var realm: Realm
-        /// What it is for; empty of a session.
+        /// Its purpose, as the operator named it; empty for a session.
         public var label = ""
         /// The name in records of the user whom it is of; nil of an API token.
         public var userRecordName: String?
-        /// The name that whoever runs the hub knows that user by.
+        /// The operator's name for that user.
         public var userName: String?
         /// When the user signed in, in milliseconds since 1970; nil of others, and of a session that an
         /// older version began.
         public var created: Int64?
-        /// When a session that goes on was used last, to about a day, in milliseconds since 1970; nil if
-        /// it was only used in the days after it began.
+        /// When a session was last used, to about a day, in milliseconds since 1970; nil if it was
+        /// not used after its first days.
         public var used: Int64?
         /// When a session ends unless it is used, in milliseconds since 1970; nil of others.
         public var ends: Int64?
@@ -129,7 +129,7 @@ extension HubAccounts {
         return nil
     }
 
-    /// Says what an API token or a server key is for.
+    /// Labels an API token or a server key.
     ///
     /// - Returns: The credential with its new label; nil if no credential has that id.
     public func relabel(

@@ -5,7 +5,7 @@ import WireCrypto
 extension HubAccounts {
     /// A user and the token that the user signs in with.
     public struct SignedInUser: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
+        /// The operator's name for the user.
         public var name: String
         /// The name in records: an underscore and 32 hexadecimal digits.
         public var userRecordName: String
@@ -15,15 +15,15 @@ extension HubAccounts {
 
     /// A user.
     public struct User: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
+        /// The operator's name for the user.
         public var name: String
         /// The name in records: an underscore and 32 hexadecimal digits.
         public var userRecordName: String
-        /// By what others find the user who is discoverable.
+        /// The e-mail address by which others find the user, if discoverable.
         public var emailAddress: String?
         /// Whether others get the user's name and find the user by the address.
         public var isDiscoverable: Bool
-        /// Whether everything of the user is being erased; `removeUser` goes on with it.
+        /// Whether everything of the user is being erased; `removeUser` continues that.
         public var isErased: Bool
 
         fileprivate init(_ row: UserRow) {
@@ -33,11 +33,11 @@ extension HubAccounts {
         }
     }
 
-    /// What is to be changed of a user; nil of what stays.
+    /// The changes of a user; nil for a property that stays.
     public struct UserChange: Hashable, Sendable {
-        /// The name that whoever runs the hub knows the user by.
+        /// The operator's name for the user.
         public var name: String?
-        /// By what others find the user; empty for none.
+        /// The e-mail address by which others find the user; empty for none.
         public var emailAddress: String?
         /// Whether others get the user's name and find the user by the address.
         public var isDiscoverable: Bool?
@@ -46,7 +46,7 @@ extension HubAccounts {
         public init() {}
     }
 
-    /// What was erased with a user.
+    /// The data that was erased with a user.
     public struct Erasure: Hashable, Sendable {
         /// The name in records.
         public var userRecordName = ""
@@ -72,8 +72,8 @@ extension HubAccounts {
 
     /// Makes a user, or finds the one of that name, and signs the user in.
     ///
-    /// - Parameter lifetimeMilliseconds: How long the session goes on, used or not. Unless it is given,
-    ///   the session goes on for as long as it is used, within the bounds of the hub.
+    /// - Parameter lifetimeMilliseconds: How long the session lasts, used or not; nil for as long
+    ///   as it is used, within the bounds of the hub.
     public func signIn(
         _ name: String, container: String, environment: String, emailAddress: String? = nil,
         lifetimeMilliseconds: Int64? = nil
@@ -180,7 +180,7 @@ extension HubAccounts {
     /// database and its files. What the user wrote to the public database stays there, and names the
     /// user by the name in records.
     ///
-    /// If it is cut, the user can't sign in, and it goes on when it is called again; a database whose
+    /// If it is interrupted, the user can't sign in; call it again to continue; a database whose
     /// name was taken away goes with later writes of the hub too.
     ///
     /// - Complexity: O(*n*) in the entries of the user and in the sessions and users of the hub.
@@ -217,7 +217,7 @@ extension HubAccounts {
     /// Removes an environment of a container with all that it has: users, credentials, databases and
     /// files.
     ///
-    /// If it is cut, it goes on when it is called again.
+    /// If it is interrupted, call it again to continue.
     public func removeContainer(_ realm: Realm) async throws -> Erasure {
         var erasure = Erasure()
         for user in try await users(realm.container, environment: realm.environment) {

@@ -3,10 +3,10 @@ import CloudKitWire
 import Foundation
 import WireCrypto
 
-/// What whoever runs a hub does: containers, users and credentials. Secrets are told once, when they
-/// are made; the hub keeps their SHA-256.
+/// The operator's side of a hub: containers, users and credentials. Secrets are told once, when
+/// they are made; the hub keeps their SHA-256.
 ///
-/// Other processes may do this beside the one that serves, which takes notice at once.
+/// Other processes may do this while one serves; the serving one notices at once.
 public struct HubAccounts: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
@@ -79,7 +79,7 @@ public struct HubAccounts: Sendable {
         }
     }
 
-    /// Gives a container another name, which its clients have to use from then on.
+    /// Renames a container; its clients must use the new name from then on.
     public func renameContainer(_ realm: Realm, to container: String) async throws {
         let new = Realm(container, environment: realm.environment)
         try Self.check(new)
@@ -113,7 +113,7 @@ public struct HubAccounts: Sendable {
 
     // MARK: Server keys
 
-    /// Takes a public key whose owner signs requests.
+    /// Adds a public key whose owner signs requests.
     ///
     /// - Parameter publicPEM: The public key, ECDSA on P-256, in PEM.
     /// - Returns: The key's id: 64 hexadecimal digits.

@@ -144,8 +144,8 @@ public final class Hub: Sendable {
         }
     }
 
-    /// Makes all tokens invalid that the hub gave out, so that clients fetch everything again and
-    /// send what the hub lacks. Do this after the folder was restored from a backup.
+    /// Makes all change tokens of the hub invalid, so that clients fetch everything again and send
+    /// what the hub lacks. Do this after the folder was restored from a backup.
     public func beginEpoch() async throws {
         let secret = configuration.clock.secret
         try await storage.write(to: [.global]) { transaction in

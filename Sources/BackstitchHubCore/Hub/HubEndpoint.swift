@@ -7,11 +7,11 @@ import CloudKitWire
 struct HubEndpoint: Sendable {
     /// Who may make a call. It is checked before the body is read.
     enum Right: Sendable {
-        /// Whoever may use the database.
+        /// Everyone who may use the database.
         case any
-        /// Whoever may write.
+        /// Everyone who may write.
         case author
-        /// Whoever may use the database, if it has feeds.
+        /// Everyone who may use the database, if it has feeds.
         case feeds
         /// A user who is signed in.
         case user

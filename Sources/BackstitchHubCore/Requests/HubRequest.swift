@@ -17,7 +17,7 @@ public struct HubRequest: Sendable {
         }
     }
 
-    /// What came behind the head.
+    /// The body of the request.
     public enum Body: Hashable, Sendable {
         /// Bytes in memory.
         case bytes([UInt8])

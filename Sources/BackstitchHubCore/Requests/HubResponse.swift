@@ -1,8 +1,8 @@
 import CloudKitWire
 
-/// What a hub answers.
+/// The answer of a hub.
 public struct HubResponse: Sendable {
-    /// What is behind the head.
+    /// The body of the answer.
     public enum Body: Hashable, Sendable {
         /// Bytes in memory.
         case bytes([UInt8])

@@ -5,7 +5,7 @@ struct UserRow: HubRow, Hashable, Sendable {
     static let title = "a user"
 
     var userRecordName: String
-    /// The name that whoever runs the hub knows the user by.
+    /// The operator's name for the user.
     var name: String
     var firstName: String?
     var lastName: String?

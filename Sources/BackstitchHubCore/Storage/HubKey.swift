@@ -3,7 +3,7 @@ import XXHash
 
 /// A key: the number of its partition, the byte of its table, then parts that sort as bytes.
 package struct HubKey: Hashable, Comparable, Sendable {
-    /// The tables. FORMAT.md has their keys and values.
+    /// The tables. FORMAT-HUB.md has their keys and values.
     package enum Table: UInt8, Sendable {
         case state = 0x01
         case realm = 0x02

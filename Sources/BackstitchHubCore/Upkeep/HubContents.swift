@@ -20,7 +20,7 @@ extension HubReading {
 extension HubWriting {
     /// Makes all change tokens invalid that were given out until now.
     ///
-    /// - Parameter secret: Bytes that nobody can guess.
+    /// - Parameter secret: Returns bytes that can't be guessed.
     package func beginEpoch(_ secret: (_ count: Int) -> [UInt8]) throws {
         var state = try state()
         state.epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

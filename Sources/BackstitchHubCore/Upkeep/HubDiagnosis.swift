@@ -1,9 +1,9 @@
-/// What a look at a hub's folder found.
+/// The result of a diagnosis of a hub's folder.
 public struct HubDiagnosis: Hashable, Sendable {
     /// The most findings that are told.
     static let findingsMax = 100
 
-    /// What is wrong, the first ones.
+    /// The first findings.
     public var findings: [String] = []
     /// How many entries were read.
     public var rows = 0

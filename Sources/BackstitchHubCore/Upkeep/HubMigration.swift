@@ -403,7 +403,7 @@ package struct MigrationProgress: Hashable, Sendable {
     }
 }
 
-/// What a migration did.
+/// The result of a migration.
 public struct MigrationReport: Hashable, Sendable {
     /// The entries that were read.
     public var entries = 0

@@ -1,7 +1,7 @@
 import BackstitchHubCore
 import CPostgreSQL
 
-/// Where a hub's database is: what libpq calls a connection string, and a password apart from it.
+/// The address of a hub's database: a connection string of libpq, and separately a password.
 public struct PostgreSQLAddress: Sendable {
     let text: String
     let password: String?
@@ -11,9 +11,9 @@ public struct PostgreSQLAddress: Sendable {
     /// Reads an address.
     ///
     /// - Parameters:
-    ///   - text: A URI, such as `postgresql://hub@db.example.com/hub?sslmode=verify-full`, or keywords,
-    ///     such as `host=/run/postgresql dbname=hub`. What it leaves out libpq looks for where it always
-    ///     does, such as in `PGPASSFILE`.
+    ///   - text: A URI, such as `postgresql://hub@db.example.com/hub?sslmode=verify-full`, or
+    ///     keywords, such as `host=/run/postgresql dbname=hub`. libpq looks up missing parts as
+    ///     usual, for example in `PGPASSFILE`.
     ///   - password: The role's password, if it needs one and no file of libpq's has it.
     /// - Throws: A failure if libpq can't read it, or if it has a password: others would see it among
     ///   the arguments of the program.

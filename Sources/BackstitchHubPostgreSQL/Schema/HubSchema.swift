@@ -1,6 +1,6 @@
 import BackstitchHubCore
 
-/// The tables of a hub in a database. FORMAT.md has what their rows hold.
+/// The tables of a hub in a database. FORMAT-HUB.md has what their rows hold.
 enum HubSchema {
     /// The version of the tables that this program works with.
     static let version: Int64 = 1

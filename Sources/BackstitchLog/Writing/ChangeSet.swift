@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-/// What one commit changed, or several when a reader could not keep up.
+/// The changes of one commit, or of several if a reader could not keep up.
 public struct ChangeSet: Hashable, Sendable {
     /// The keys of an entity's records that changed.
     package struct Records: Hashable, Sendable {
@@ -26,7 +26,7 @@ public struct ChangeSet: Hashable, Sendable {
     public internal(set) var sequences: Range<UInt64> = 0..<0
     /// The author of the writes; of the last one if several were joined.
     public internal(set) var author: String
-    /// What the writes were for; of the last one if several were joined. Empty if it did not say.
+    /// The context of the write, or of the last one if several were joined; empty if it gave none.
     public internal(set) var context: String
     /// Where the changes come from.
     public internal(set) var origins: Set<OperationOrigin> = []

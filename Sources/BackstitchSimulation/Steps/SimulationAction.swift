@@ -131,7 +131,7 @@ public enum SimulatedReset: String, Hashable, Sendable, Codable, CaseIterable {
 
 /// A fault of a connection as a step asks for it, see ``ScriptedFault``.
 public struct InjectedFault: Hashable, Sendable, Codable {
-    /// What goes wrong.
+    /// The kind of fault.
     public var kind: FaultKind
     /// How many requests that could meet it go well before.
     public var skip: Int

@@ -1,6 +1,6 @@
 /// One thing that happens in a simulation, with everything that was chosen for it.
 public struct SimulationStep: Hashable, Sendable, Codable {
-    /// What it is.
+    /// The action of the step.
     public var action: SimulationAction
     /// The device that does it or that it happens to, from 0.
     public var device: Int

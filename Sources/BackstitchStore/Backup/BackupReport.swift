@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a backup holds.
+/// The contents of a backup.
 public struct BackupReport: Hashable, Sendable {
     /// The identity of the copy, which no other store has.
     public let storeID: UUID

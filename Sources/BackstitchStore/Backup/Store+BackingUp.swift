@@ -5,19 +5,19 @@ import LMDB
 import Threading
 
 extension Store {
-    /// Copies the store as of its last commit into a new folder, while reading and writing go on.
+    /// Copies the store as of its last commit into a new folder. Reads and writes continue.
     ///
     /// The folder appears when the copy is complete, on disk, and verified as ``verify(progress:)``
-    /// does it. It is a store: opening it is all that a restore takes. The copy has an identity of
-    /// its own and names the one of the original. What was synced stays synced in it, what was not
-    /// is still to be pushed, and it pulls on from where the original stood.
+    /// does it. The copy is a store: to restore it, open it. It has an identity of its own and
+    /// names the original's. Synced records stay synced in it, unsynced ones are still to be
+    /// pushed, and it continues to pull from the original's place.
     ///
-    /// Copying holds a snapshot, so that the space of what is deleted meanwhile is not used again
-    /// until the copy is written; verifying reads the copy. Memory does not grow with the store. A
-    /// crash leaves a hidden folder beside the target, which the next backup to it removes.
+    /// Copying holds a snapshot: space that is freed meanwhile is not reused until the copy is
+    /// written. Verifying reads the copy. Memory does not grow with the store. A crash leaves a
+    /// hidden folder beside the target, which the next backup to it removes.
     ///
     /// - Parameters:
-    ///   - directory: The folder of the copy: nothing may be there, and its parent must exist.
+    ///   - directory: The path of the copy. Nothing may exist there, and its parent must exist.
     ///   - progress: How far verifying has come, on another thread.
     /// - Throws: `invalidTarget` if something is at the path, its parent is no folder, or it is
     ///   inside the store; `full`, `inaccessible`, `closed` or `io`; `damaged` if the store is.

@@ -1,7 +1,7 @@
 import BackstitchLog
 import LMDB
 
-/// What a compaction did.
+/// The result of a compaction.
 public struct CompactionReport: Hashable, Sendable {
     /// The number of operations in the log before it.
     public let operationsBefore: Int
@@ -24,7 +24,8 @@ public struct CompactionReport: Hashable, Sendable {
     /// Whether the file system can take pages out of the middle of a file. If it can't, they are
     /// used again by later commits.
     public let returnsSpace: Bool
-    /// Whether it went on to the end; otherwise its task was cancelled, and the next one goes on.
+    /// Whether it ran to the end; otherwise its task was cancelled, and the next compaction
+    /// continues.
     public let isComplete: Bool
 }
 

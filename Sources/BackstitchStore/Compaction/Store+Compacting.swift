@@ -3,31 +3,31 @@ import BackstitchLog
 import LMDB
 
 extension Store {
-    /// Takes operations out of the log that the policy need not keep, and puts baselines there.
+    /// Replaces operations of the log that the policy need not keep by baselines.
     ///
     /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
     /// log. Operations that sync may need are kept whatever the policy says: a store that was never
     /// synced keeps all. So are those that a projection of this store has not taken in yet. Works in chunks of some twenty milliseconds, each a commit of its own:
     /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
     ///
-    /// Then half-empty pages of the log and the tables are packed, and free pages go back to the file
-    /// system, but for 64 that the next commits use, short runs, and those that a reader of any
-    /// process still needs. If many lie scattered, pages are moved so that they lie together. That
-    /// is done in such chunks too, also where the log may not shrink.
+    /// Then half-empty pages of the log and the tables are packed, and free pages go back to the
+    /// file system, except 64 for the next commits, short runs, and pages that a reader of any
+    /// process still needs. If many free pages are scattered, pages are moved to bring them
+    /// together. This also happens in chunks, and even if no operation may be removed.
     ///
     /// On a full disk the chunks get smaller until one fits into the pages that are free. If none
     /// does, it fails with `full`; free some MiB of the disk, and run it again. Pages that can't be packed
     /// or moved for lack of space stay, and the report says that it is not complete.
     ///
-    /// With ``StoreConfiguration/retention`` commits do the same in passing, so that this is for
-    /// stores that were not configured so, or to have it done at once.
+    /// With ``StoreConfiguration/retention``, commits do the same in passing. Call this for stores
+    /// without that setting, or to compact at once.
     ///
     /// - Parameters:
-    ///   - policy: What to keep. What was taken out before does not come back.
+    ///   - policy: What to keep. Operations that were removed earlier do not come back.
     ///   - progress: Called after each chunk, on another thread. Its total is an upper bound.
     /// - Returns: what was done. If the task is cancelled it stops between two chunks.
-    /// - Throws: `invalidValue` if the policy is impossible; `damaged` if the log is, which
-    ///   is then left as it was from that chunk on; `closed`, `full`, `io`.
+    /// - Throws: `invalidValue` if the policy is impossible; `damaged` if the log is; it is then
+    ///   unchanged from that chunk on; `closed`, `full`, `io`.
     /// - Complexity: O(*n*) in the operations since the last compaction, about five microseconds each.
     @discardableResult
     public func compact(

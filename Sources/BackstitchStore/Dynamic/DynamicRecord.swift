@@ -3,13 +3,13 @@ import BackstitchLog
 
 /// A record as its store holds it, without its Swift type.
 public struct DynamicRecord: Hashable, Sendable, Identifiable {
-    /// Where a record stands between this device and the service.
+    /// How far a record is synchronised.
     public enum State: String, Hashable, Sendable, CaseIterable, Codable {
         /// The service has everything.
         case synced
         /// Some operations were not pushed yet.
         case dirty
-        /// The service refused what was pushed; it waits until somebody changes or releases it.
+        /// The service refused the push. The record waits until it is edited or released.
         case parked
         /// What the service delivered does not fit the attributes that the schema declares.
         case unreadable

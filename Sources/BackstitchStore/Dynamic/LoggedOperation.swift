@@ -3,38 +3,39 @@ public import Foundation
 
 /// An operation of the log, decoded, without Swift types.
 public struct LoggedOperation: Hashable, Sendable {
-    /// What an operation did to one attribute.
+    /// The change of one attribute by an operation.
     public struct Change: Hashable, Sendable {
         /// The attribute's name.
         public let attribute: String
-        /// The value before the operation; nil if there was none.
+        /// The value before the operation, or nil if the field had none.
         public let before: RecordValue?
-        /// The value after it; nil if there is none.
+        /// The value after the operation, or nil if the field has none.
         public let after: RecordValue?
     }
 
     /// The operation's place in the log, from 1 on.
     public let sequence: UInt64
-    /// What it does to its record.
+    /// The effect on its record.
     public let kind: OperationKind
     /// Where it comes from.
     public let origin: OperationOrigin
-    /// Who wrote it, as the write named itself; empty if it did not.
+    /// The author that the write named; empty if it named none.
     public let author: String
-    /// What its transaction was for, as the write said; empty if it did not, or where compaction
-    /// took out the transaction's first operation, which carries it.
+    /// The context that the write gave; empty if it gave none, or if compaction removed the
+    /// transaction's first operation, which carries it.
     public let context: String
     /// The sequence of the first operation of the same transaction.
     public let transaction: UInt64
-    /// The time of the operation's clock, which is never behind that of the operation before.
+    /// The time of the operation's clock, which is never earlier than that of the previous
+    /// operation.
     public let date: Date
     /// The record.
     public let record: RecordID
     /// The sequence of the record's operation before this one that changed content; 0 for none. A
     /// baseline has none: what was before it was compacted.
     public let previous: UInt64
-    /// What changed, in the order of the catalog: all attributes of an insert, a baseline or a
-    /// delete, those with another value of an update.
+    /// The changes, in the order of the catalog: all attributes of an insert, a baseline or a
+    /// delete; the changed ones of an update.
     public let changes: [Change]
     /// The change tag that the service gave, for operations that come from it.
     public let changeTag: String?
@@ -42,7 +43,7 @@ public struct LoggedOperation: Hashable, Sendable {
     public let acknowledgedThrough: UInt64?
     /// Why the record was parked, for `park`.
     public let parkReason: String?
-    /// What conflict it settled.
+    /// The conflict that the operation settled; nil if it settled none.
     public let conflict: RecordConflict?
 }
 

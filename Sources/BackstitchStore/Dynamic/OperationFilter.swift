@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 
-/// Which operations to read; the default is all.
+/// Selects operations to read; by default all.
 public struct OperationFilter: Hashable, Sendable {
     let entity: String?
     let key: RecordKey?

@@ -24,7 +24,8 @@ extension RecordConflict {
         try model(base, type)
     }
 
-    /// What both sides agreed on, as its Swift type; nil if the record ended, or nothing was decided.
+    /// The outcome as its Swift type; nil if the record was deleted, or the conflict is not decided
+    /// yet.
     ///
     /// - Throws: as ``local(as:)``.
     public func outcome<Model: Entity>(as type: Model.Type) throws -> Model? {

@@ -9,8 +9,8 @@ extension RecordReading where Self: ~Copyable {
     ///   - first: The sequence to begin at.
     ///   - limit: The most operations to read. They are held in memory: read a long log in parts.
     ///   - filter: Which operations count.
-    /// - Throws: `damaged` if the first operation that was to be read is; otherwise the
-    ///   operations in front of a damaged one are returned. `unknownEntity`, `invalidName`.
+    /// - Throws: `damaged` if the first operation that was to be read is; otherwise the operations
+    ///   before a damaged one are returned. `unknownEntity`, `invalidName`.
     public func operations(
         from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
@@ -35,8 +35,8 @@ extension RecordReading where Self: ~Copyable {
 
     /// Reads the history of a record: the operations that changed its content, newest first.
     ///
-    /// Each names the one before, so that the cost is that of the operations themselves. Only for a
-    /// record that is gone from the store the log is searched for the last one.
+    /// Each operation names the previous one, so only these operations are read. For a record that
+    /// is gone from the store, the log is searched for the last one.
     ///
     /// - Throws: `unknownEntity`, `invalidName`; `damaged` if an operation can't be read.
     public func operations(

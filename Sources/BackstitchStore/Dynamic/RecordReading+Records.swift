@@ -2,10 +2,10 @@ public import BackstitchCore
 package import BackstitchLog
 
 extension RecordReading where Self: ~Copyable {
-    /// Reads a record without its Swift type; nil if there is none.
+    /// Reads a record without its Swift type, or returns nil if it does not exist.
     ///
-    /// - Parameter includesDeleted: Whether a record counts that was deleted here and whose delete
-    ///   was not pushed yet.
+    /// - Parameter includesDeleted: Whether to include a record that was deleted here if its delete
+    ///   is not pushed yet.
     /// - Throws: `unknownEntity`; `damaged` if the row can't be read.
     public func record(
         _ id: RecordID, includesDeleted: Bool = false
@@ -16,11 +16,12 @@ extension RecordReading where Self: ~Copyable {
         return try DynamicRecord(row, key: id.key, table: table)
     }
 
-    /// Reads a record of the store's own zone without its Swift type; nil if there is none.
+    /// Reads a record of the store's own zone without its Swift type, or returns nil if it does not
+    /// exist.
     ///
     /// - Parameters:
     ///   - name: The record's name as the service spells it; a UUID in upper case.
-    ///   - includesDeleted: Whether a record counts that was deleted here and whose delete was not
+    ///   - includesDeleted: Whether to include a record that was deleted here if its delete is not
     ///     pushed yet.
     /// - Throws: `unknownEntity`; `damaged` if the row can't be read.
     public func record(
@@ -33,10 +34,10 @@ extension RecordReading where Self: ~Copyable {
     ///
     /// - Parameters:
     ///   - entity: The entity's name.
-    ///   - start: Where to begin: the first record at or behind this key; nil for the first of all.
+    ///   - start: Where to begin: the first record at or after this key; nil for the first of all.
     ///   - limit: The most records to visit.
-    ///   - includesDeleted: Whether records count that were deleted here and whose deletes were not
-    ///     pushed yet.
+    ///   - includesDeleted: Whether to include records that were deleted here if their deletes are
+    ///     not pushed yet.
     ///   - body: Gets a record; returns whether to go on.
     /// - Throws: `unknownEntity`, `damaged`, or what the closure throws.
     public func forEachRecord(
@@ -60,10 +61,10 @@ extension RecordReading where Self: ~Copyable {
     ///
     /// - Parameters:
     ///   - entity: The entity's name.
-    ///   - start: Where to begin: the first record at or behind this key; nil for the first of all.
+    ///   - start: Where to begin: the first record at or after this key; nil for the first of all.
     ///   - limit: The most records to read.
-    ///   - includesDeleted: Whether records count that were deleted here and whose deletes were not
-    ///     pushed yet.
+    ///   - includesDeleted: Whether to include records that were deleted here if their deletes are
+    ///     not pushed yet.
     /// - Throws: `unknownEntity`; `damaged` if a row can't be read.
     public func records(
         of entity: String, from start: RecordKey? = nil, limit: Int,
@@ -79,11 +80,11 @@ extension RecordReading where Self: ~Copyable {
         return records
     }
 
-    /// The number of records of an entity, deleted ones aside.
+    /// The number of records of an entity, without deleted ones.
     ///
     /// - Throws: `unknownEntity`.
-    /// - Complexity: O(1), but O(*n*) in the entity's records for a past state, and where another version of
-    ///   the program wrote last.
+    /// - Complexity: O(1), but O(*n*) in the entity's records for a past state, and if another
+    ///   version of the program wrote last.
     public func count(of entity: String) throws -> Int {
         try reader.countRows(of: try reader.table(named: entity).number).live
     }

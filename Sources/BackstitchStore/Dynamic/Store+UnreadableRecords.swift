@@ -3,13 +3,13 @@ package import BackstitchLog
 import LMDB
 
 extension Store {
-    /// The numbers of records that no query gives, by entity; empty if there are none.
+    /// How many records of each entity no query returns; empty if queries return all.
     ///
-    /// Such a record is whole and stays in the store, but its values don't fit the Swift type: it came
-    /// from another version of the program, or the schema changed. It appears once a schema fits it.
-    /// Ask after opening a store with a changed schema: an app whose records seem to be gone can tell
-    /// why. `ReadTransaction.find` says of a record what does not fit, and
-    /// ``ChangeSet/Records/unreadable`` names those that come later.
+    /// Such a record is whole and stays in the store, but its values don't fit the Swift type: it
+    /// came from another version of the program, or the schema changed. It appears once a schema
+    /// fits it. Call this after you open a store with a changed schema, to explain records that
+    /// seem to be gone. `ReadTransaction.find` says what does not fit in a record, and
+    /// ``ChangeSet/Records/unreadable`` names records that arrive later.
     ///
     /// Opening does not look at records; those of a changed entity are marked in the background.
     ///

@@ -4,8 +4,8 @@ import Foundation
 import LMDB
 import Threading
 
-/// The entities and attributes that a store knows, without its records: what a new store is made from
-/// where the Swift types are not at hand.
+/// The entities and attributes of a store, without its records. A tool without the Swift types can
+/// make a new store from it.
 ///
 /// Its JSON is stable: `{"entities":[{"name":"Note","number":1,…}]}`, as a store keeps it itself.
 package struct StoredSchema: Hashable, Sendable, Codable {
@@ -17,12 +17,13 @@ extension Store {
     /// The entities and attributes of this moment.
     package var storedSchema: StoredSchema { StoredSchema(entities: catalog.entities) }
 
-    /// Makes a store from what another one knows of its entities.
+    /// Makes an empty store with the entities of another one.
     ///
     /// The new store has an identity of its own and no records. A program opens it with its Swift types
     /// like any other store.
     ///
-    /// - Parameter directory: A place where nothing is, or an empty folder. Its parent must exist.
+    /// - Parameter directory: A path where nothing exists, or an empty folder. Its parent must
+    ///   exist.
     /// - Throws: `invalidTarget` if there is something already; `invalidSchema` if the schema
     ///   contradicts itself; `inaccessible`, `full` or `io`.
     package static func create(

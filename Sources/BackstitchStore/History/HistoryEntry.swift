@@ -4,9 +4,9 @@ import BackstitchLog
 /// One step in the history of a record: the operation, and the record after it.
 @dynamicMemberLookup
 public struct HistoryEntry: Sendable {
-    /// The operation; what it has can be asked of the entry itself.
+    /// The operation; its properties are also properties of the entry.
     public let operation: LoggedOperation
-    /// The record's values after the operation by attribute name; nil if it ended.
+    /// The record's values after the operation by attribute name; nil if it was deleted.
     public let values: [String: RecordValue]?
     private let table: EntityTable
     private let types: TypeTable
@@ -21,7 +21,7 @@ public struct HistoryEntry: Sendable {
         self.types = types
     }
 
-    /// What the operation has: its sequence, date, author, changes and so on.
+    /// The properties of the operation: its sequence, date, author, changes and so on.
     public subscript<Part>(dynamicMember path: KeyPath<LoggedOperation, Part>) -> Part {
         operation[keyPath: path]
     }
@@ -29,7 +29,7 @@ public struct HistoryEntry: Sendable {
     /// Whether history begins here: the entry stands for everything before, which was compacted.
     public var isBaseline: Bool { operation.kind == .baseline }
 
-    /// The record after the operation as its Swift type; nil if it ended.
+    /// The record after the operation as its Swift type; nil if it was deleted.
     ///
     /// - Throws: `unknownEntity` if the store's schema lacks the type or the record is of another
     ///   one; `unreadable` if the values don't fit the type.

@@ -4,12 +4,12 @@ public import Foundation
 import LMDB
 
 extension Store {
-    /// Reads the store as it was after an operation: records, queries, history and conflicts of then.
+    /// Reads the store as it was after an operation: its records, queries, history and conflicts.
     ///
-    /// The records that changed since are put together from the log; everything else is read from the
-    /// tables, with their indexes. So the memory is that of the records that changed since. Before the
-    /// closure runs, the log is read: under a microsecond for each operation, and some microseconds
-    /// for each one of a record that changed since. Names and indexes are those of the present schema.
+    /// Records that changed since are assembled from the log, in memory; everything else is read
+    /// from the tables, with their indexes. Before the closure runs, the log is read: under a
+    /// microsecond for each operation, and some microseconds for each operation of a record that
+    /// changed since. Names and indexes are those of the present schema.
     ///
     /// - Parameter sequence: The last operation that counts; 0 for the empty store before the first.
     /// - Throws: `notInLog` if the log has no such operation yet, or was compacted beyond it: the

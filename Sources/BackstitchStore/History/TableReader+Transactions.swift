@@ -48,10 +48,10 @@ extension RecordReading where Self: ~Copyable {
     /// The last transactions that changed records on this device, newest first, as an undo menu lists
     /// them.
     ///
-    /// What came from the service or was compacted is not among them.
+    /// Transactions that came from the service, or were compacted, are not among them.
     /// - Parameters:
     ///   - limit: The most transactions.
-    ///   - author: Who wrote them; nil for anybody.
+    ///   - author: The author of the transactions; nil for any.
     /// - Throws: `damaged` if an operation can't be read.
     /// - Complexity: O(*n*) in the operations back to the last one that is listed.
     public func transactions(limit: Int, by author: String? = nil) throws -> [TransactionSummary] {

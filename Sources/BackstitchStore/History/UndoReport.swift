@@ -1,7 +1,7 @@
 public import BackstitchCore
 public import Foundation
 
-/// What an undo does if a record is not any more what the transaction left.
+/// Decides what an undo does with records that changed since the transaction.
 public enum UndoPolicy: Hashable, Sendable, CaseIterable {
     /// It throws and changes nothing.
     case allOrNothing
@@ -9,7 +9,7 @@ public enum UndoPolicy: Hashable, Sendable, CaseIterable {
     case skippingChanged
 }
 
-/// What an undo did.
+/// The result of an undo.
 public struct UndoReport: Hashable, Sendable {
     /// The transaction that the undo made, whose undo is the redo; nil if there was nothing to
     /// change.
@@ -25,9 +25,9 @@ public struct UndoReport: Hashable, Sendable {
 public struct TransactionSummary: Hashable, Sendable, Identifiable {
     /// The sequence of its first operation.
     public let id: UInt64
-    /// Who wrote it; empty if the write did not say.
+    /// The author of the write; empty if it named none.
     public let author: String
-    /// What it was for; empty if the write did not say.
+    /// The context of the write; empty if it gave none.
     public let context: String
     /// The time of its first operation.
     public let date: Date

@@ -10,7 +10,7 @@ extension WriteTransaction {
     ///
     /// - Parameters:
     ///   - id: The transaction: the sequence of its first operation.
-    ///   - policy: What is done if a record is not any more what the transaction left.
+    ///   - policy: Decides about records that changed since the transaction.
     /// - Throws: `changedSince` if there are such records, which are named; `notInLog`,
     ///   `deleteDenied`, `invalidName` if another record has the name by now.
     @discardableResult
@@ -37,9 +37,10 @@ extension Store {
         }
     }
 
-    /// Does again what an undo took back, by new operations; as an undo of what the undo did.
+    /// Redoes what an undo took back, by new operations, as an undo of the undo.
     ///
-    /// - Parameter undo: What the undo reported. One that changed nothing leaves nothing to redo.
+    /// - Parameter undo: The undo's report. After an undo that changed nothing there is nothing to
+    ///   redo.
     /// - Throws: as ``WriteTransaction/undo(transaction:_:)``.
     @discardableResult
     public func redo(

@@ -1,9 +1,9 @@
 public import BackstitchCore
 
-/// The results of a query: as they are now, and again whenever they change.
+/// The results of a query: the present ones, and again whenever they change.
 ///
-/// Results are of one moment each, in commit order. A reader that is slow skips results that were
-/// overtaken; it always gets the last one. The sequence ends when the store is closed, and throws
+/// Each result shows one moment; results come in commit order. A slow reader skips outdated
+/// results, and always gets the last one. The sequence ends when the store is closed, and throws
 /// what fetching throws.
 ///
 /// The query is run again only after a commit that can change its results: one that touched a record
@@ -11,7 +11,7 @@ public import BackstitchCore
 /// each record of the entity that it changed. The ids of the results are kept in memory, some 100
 /// bytes each.
 public struct QueryStream<Model: Entity>: AsyncSequence, Sendable {
-    /// The records that the query asks for.
+    /// The records that the query matches.
     public typealias Element = [Model]
 
     let store: Store

@@ -5,9 +5,9 @@ import Threading
 
 /// The changes of a store, in commit order.
 ///
-/// Each commit is one element while the reader keeps up. A reader that falls more than
-/// ``pendingMax`` commits behind gets the later ones joined, so that memory stays bounded and no
-/// writer ever waits. The sequence ends when the store is closed.
+/// Each commit is one element while the reader keeps up. If a reader falls more than ``pendingMax``
+/// commits behind, later commits are joined into one element, so that memory stays bounded and no
+/// writer waits. The sequence ends when the store is closed.
 public struct ChangeStream: AsyncSequence, Sendable {
     /// A change set for each commit.
     public typealias Element = ChangeSet

@@ -18,8 +18,7 @@ extension Store {
         }
     }
 
-    /// Waits until all indexes that the schema asks for are complete, and all records were asked
-    /// whether the schema can read them.
+    /// Waits until all indexes of the schema are complete, and all records are examined.
     ///
     /// There is no need to call it: a store does this in the background, in small commits between
     /// which others write, and continues after a crash. Call it to show progress.

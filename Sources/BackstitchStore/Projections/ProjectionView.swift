@@ -2,8 +2,7 @@ import BackstitchCore
 package import BackstitchLog
 import LMDB
 
-/// The view of a projection at one moment, to read from. Valid inside the closure of the read or
-/// write only.
+/// The view of a projection at one moment. Valid only inside the closure of the read or write.
 ///
 /// A projection's own ways to read its view are extensions of this:
 ///
@@ -28,14 +27,14 @@ public struct ProjectionView<Source: RecordProjection>: ~Copyable, ViewReading {
 extension ReadTransaction {
     /// The view of a projection, at the moment of this transaction.
     ///
-    /// That of an `inline` projection has every operation that the records have. If another process
-    /// wrote without keeping the view up, its operations are taken in here, in memory, on this thread:
-    /// up to 16,384 of them, with 16 MiB and 131,072 entries of the view, which takes about a second at
-    /// most. Soon after, the store has them in the stored view. That of a `catchingUp` projection has
+    /// The view of an `inline` projection is as current as the records. If another process wrote
+    /// without updating the view, this read applies the missing operations in memory, on this
+    /// thread: up to 16,384 of them, with 16 MiB and 131,072 entries of the view, about a second at
+    /// most. Soon after, the stored view has them too. The view of a `catchingUp` projection has
     /// the operations up to its ``ProjectionView/checkpoint``.
     ///
-    /// - Parameter allowsBehind: Whether a view is taken as it is that was complete once, and by now
-    ///   is behind though it is `inline`, or has failed.
+    /// - Parameter allowsBehind: Whether to accept an outdated view: one that was complete once,
+    ///   but has failed or, though it is `inline`, lacks operations.
     /// - Throws: `unknownProjection` if no such view is stored; `projectionNotReady` while it is
     ///   built, if it is `inline` and lacks more than a read takes in, or of another version;
     ///   `projectionFailed` with the reason; `invalidQuery` in a read of a past state, of which there
@@ -52,7 +51,7 @@ extension WriteTransaction {
     /// The view of a projection, as this transaction left it; as
     /// ``ReadTransaction/view(of:allowsBehind:)``.
     ///
-    /// That of an `inline` projection has what the transaction wrote.
+    /// The view of an `inline` projection contains the transaction's own changes.
     public func view<Source: RecordProjection>(
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {

@@ -3,7 +3,7 @@ import BackstitchLog
 import LMDB
 
 extension Store {
-    /// How far the views are that are stored, in the order of their names.
+    /// The status of all stored views, in the order of their names.
     ///
     /// - Throws: `closed`; `damaged` if a state can't be read.
     public func projections() throws -> [ProjectionStatus] {
@@ -46,10 +46,10 @@ extension Store {
         if let failed { throw failed }
     }
 
-    /// Empties the view of a projection of this store and builds it anew from the log.
+    /// Empties the view of a projection of this store and builds it again from the log.
     ///
-    /// Reads of the view throw `projectionNotReady` meanwhile. Where the log was compacted, it begins
-    /// with baselines; see ``RecordProjection``.
+    /// Reads of the view throw `projectionNotReady` meanwhile. If the log was compacted, the view
+    /// begins with baselines; see ``RecordProjection``.
     ///
     /// - Throws: `unknownProjection` if the store was opened without it; what
     ///   ``prepareProjections(progress:)`` throws.
@@ -70,7 +70,7 @@ extension Store {
         if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
     }
 
-    /// Takes the view of a projection that the program does not have any more out of the store.
+    /// Removes the view of a projection that the program no longer has.
     ///
     /// - Throws: `unknownProjection` if none of that name is stored; `invalidProjection` if this
     ///   store was opened with it, because it would be built again.

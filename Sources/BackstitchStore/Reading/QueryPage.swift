@@ -12,21 +12,21 @@ public struct QueryPage<Row: Sendable>: Sendable {
 extension QueryPage: Equatable where Row: Equatable {}
 
 extension RecordReading where Self: ~Copyable {
-    /// A page of the records that a query asks for, in its order.
+    /// A page of the records that a query matches, in its order.
     ///
-    /// For answers that are too large to hold, or to read in one transaction: each page may be read
-    /// in a transaction of its own. A record that is part of the answer all along, with the same
-    /// values in what the query sorts by, is given exactly once, whatever is written between the
-    /// pages. Records that come, go or move in the order meanwhile are given or not, as each page
-    /// finds them. Offset and limit of the query count over all pages.
+    /// Use it for answers that are too large to hold or to read in one transaction: each page may
+    /// be read in a transaction of its own. A record that matches all the time, with unchanged sort
+    /// values, is returned exactly once, whatever is written between the pages. Records that come,
+    /// go or move in the order meanwhile may be returned or not. Offset and limit of the query
+    /// count over all pages.
     ///
-    /// A page of a query that is sorted by the record key or by an index is found where the one
-    /// before ended. Any other order reads the whole answer again for each page.
+    /// A query that is sorted by the record key or by an index continues where the previous page
+    /// ended. Any other order reads the whole answer again for each page.
     ///
     /// - Parameters:
-    ///   - cursor: ``QueryPage/next`` of the page before; nil for the first page.
+    ///   - cursor: ``QueryPage/next`` of the previous page; nil for the first page.
     ///   - count: The most records of the page, at least one.
-    /// - Throws: `invalidQuery` for the cursor of another query, a count below one, and where the
+    /// - Throws: `invalidQuery` for the cursor of another query, for a count below one, and if the
     ///   query can't be answered.
     public func page<Model: Entity>(
         _ query: Query<Model>, after cursor: QueryCursor? = nil, count: Int
@@ -43,7 +43,7 @@ extension RecordReading where Self: ~Copyable {
         return QueryPage(rows: rows, next: next)
     }
 
-    /// A page of the records that a query by names asks for, in its order.
+    /// A page of the records that a query by names matches, in its order.
     ///
     /// Everything is as for typed queries.
     public func page(

@@ -2,9 +2,9 @@ public import BackstitchCore
 
 /// The answer of a query, page by page, each read in a short transaction of its own.
 ///
-/// What is written meanwhile is treated as ``RecordReading/page(_:after:count:)`` says.
+/// ``RecordReading/page(_:after:count:)`` says how writes in between are treated.
 public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
-    /// The records of a page; never none.
+    /// The records of a page; never empty.
     public typealias Element = [Model]
 
     let store: Store
@@ -18,7 +18,7 @@ public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
     /// Reads pages one after another.
     public struct Iterator: AsyncIteratorProtocol {
         private let pages: QueryPages
-        /// Where the next page begins; nil before the first page and behind the last.
+        /// The beginning of the next page; nil before the first page and after the last.
         public private(set) var cursor: QueryCursor?
         private var isAtEnd = false
 
@@ -27,7 +27,7 @@ public struct QueryPages<Model: Entity>: AsyncSequence, Sendable {
             cursor = pages.start
         }
 
-        /// The next page; nil behind the last one.
+        /// The next page; nil after the last one.
         ///
         /// - Throws: what reading the page throws; after that the same page can be asked for again.
         public mutating func next() async throws -> [Model]? {
@@ -48,7 +48,7 @@ extension Store {
     /// transaction open.
     ///
     /// - Parameters:
-    ///   - cursor: Where to go on; nil for the start of the answer.
+    ///   - cursor: The place to continue from; nil for the start of the answer.
     ///   - size: The most records of a page, at least one.
     public func pages<Model: Entity>(
         _ query: Query<Model>, after cursor: QueryCursor? = nil, size: Int = 1000

@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 
 extension RecordReading where Self: ~Copyable {
-    /// Calculates aggregates over the records that a query asks for, in one pass.
+    /// Calculates aggregates over the records that a query matches, in one pass.
     ///
     /// ```swift
     /// let (count, total) = try transaction.aggregate(query, .count(), .sum(\.balance))
@@ -23,8 +23,8 @@ extension RecordReading where Self: ~Copyable {
         return (repeat try (each aggregates).convert(values.next() ?? .null))
     }
 
-    /// Calculates aggregates over the records that a query asks for, in groups of records that have
-    /// the same values; nil is a value too.
+    /// Calculates aggregates over the records that a query matches, in groups of records with the
+    /// same values; nil is a value too.
     ///
     /// ```swift
     /// let groups = try transaction.groups(
@@ -51,10 +51,10 @@ extension RecordReading where Self: ~Copyable {
         }
     }
 
-    /// Calculates aggregates over the records that a query by names asks for, in groups.
+    /// Calculates aggregates over the records that a query by names matches, in groups.
     ///
-    /// - Parameter attributes: What the records of a group have in common; with none there is one
-    ///   group, also where no record matches.
+    /// - Parameter attributes: The attributes to group by. Without any there is one group, even if
+    ///   no record matches.
     /// - Returns: the groups in the order of their values.
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered or a sum leaves
     ///   its type.
@@ -65,7 +65,7 @@ extension RecordReading where Self: ~Copyable {
             of: query, by: attributes, aggregates, reader.table(named: query.entity).number)
     }
 
-    /// The different values of an attribute among the records that a query asks for, in their order.
+    /// The distinct values of an attribute among the records that a query matches, in their order.
     ///
     /// - Throws: `invalidQuery` if the query can't be answered.
     public func distinct<Model: Entity, Attribute: AttributeValue>(
@@ -77,8 +77,8 @@ extension RecordReading where Self: ~Copyable {
         ).map { try Attribute(value: $0.keys.first ?? .null) }
     }
 
-    /// The different values of attributes among the records that a query asks for, in their order;
-    /// attributes of any type, as those of ``GroupKeys``.
+    /// The distinct values of attributes among the records that a query matches, in their order.
+    /// Attributes of any type are allowed, as in ``GroupKeys``.
     ///
     /// - Throws: `invalidQuery` if the query can't be answered.
     public func distinct<Model: Entity, each Attribute: AttributeValue>(

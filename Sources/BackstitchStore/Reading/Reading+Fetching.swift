@@ -4,7 +4,7 @@ import LMDB
 import Threading
 
 extension RecordReading where Self: ~Copyable {
-    /// The records that a query asks for, in its order; a write sees them as it left them.
+    /// The records that a query matches, in its order; a write sees its own changes.
     ///
     /// Records that the service delivered and that don't fit the type are left out.
     /// - Throws: `invalidQuery` if the query can't be answered; `unknownEntity`.
@@ -13,7 +13,7 @@ extension RecordReading where Self: ~Copyable {
         try reader.fetch(query, types.binding(of: Model.self))
     }
 
-    /// The first record that a query asks for; nil if there is none.
+    /// The first record that a query matches, or nil if none does.
     ///
     /// - Throws: as ``fetch(_:)``.
     @inlinable
@@ -21,7 +21,7 @@ extension RecordReading where Self: ~Copyable {
         try fetch(query.onlyFirst).first
     }
 
-    /// Whether a query asks for any record; stops at the first one.
+    /// Whether any record matches a query; stops at the first one.
     ///
     /// - Throws: as ``fetch(_:)``.
     public func exists<Model: Entity>(_ query: Query<Model>) throws -> Bool {
@@ -40,7 +40,7 @@ extension RecordReading where Self: ~Copyable {
         try fetch(Query<Model>())
     }
 
-    /// The number of records that a query asks for.
+    /// The number of records that a query matches.
     public func count<Model: Entity>(_ query: Query<Model>) throws -> Int {
         try reader.count(query, types.binding(of: Model.self))
     }

@@ -1,7 +1,7 @@
 public import BackstitchCore
 
 extension RecordReading where Self: ~Copyable {
-    /// Reads a record; nil if there is none.
+    /// Reads a record, or returns nil if it does not exist.
     ///
     /// - Throws: `unknownEntity`; `unreadable` if what the service delivered does not fit the type.
     @inlinable
@@ -9,8 +9,7 @@ extension RecordReading where Self: ~Copyable {
         try reader.find(id, types.binding(of: Model.self))
     }
 
-    /// Reads a record whose id does not tell its type, as a literal does not:
-    /// `find(Country.self, "NL")`.
+    /// Reads a record by an id without a type, such as a literal: `find(Country.self, "NL")`.
     ///
     /// - Throws: as ``find(_:)``.
     @inlinable
@@ -18,7 +17,7 @@ extension RecordReading where Self: ~Copyable {
         try find(id)
     }
 
-    /// Whether there is a record, without decoding it.
+    /// Whether a record exists, without decoding it.
     ///
     /// - Throws: `unknownEntity`.
     public func exists<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {

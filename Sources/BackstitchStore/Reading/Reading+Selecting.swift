@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 
 extension RecordReading where Self: ~Copyable {
-    /// An attribute of the records that a query asks for, in its order; nothing else is decoded.
+    /// One attribute of the records that a query matches, in its order; nothing else is decoded.
     ///
     /// - Throws: as for several attributes.
     public func select<Model: Entity, Attribute: AttributeValue>(
@@ -19,7 +19,7 @@ extension RecordReading where Self: ~Copyable {
         return values
     }
 
-    /// Some attributes of the records that a query asks for, in its order; nothing else is decoded.
+    /// Some attributes of the records that a query matches, in its order; nothing else is decoded.
     ///
     /// ```swift
     /// let names = try transaction.select(query, \.name, \.age)
@@ -43,7 +43,7 @@ extension RecordReading where Self: ~Copyable {
         return rows
     }
 
-    /// Some attributes of the records that a query by names asks for, in its order.
+    /// Some attributes of the records that a query by names matches, in its order.
     ///
     /// - Returns: for each record the values in the order of the attributes, null for none.
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
@@ -62,7 +62,7 @@ extension RecordReading where Self: ~Copyable {
         return rows
     }
 
-    /// The records that a query by names asks for, in its order.
+    /// The records that a query by names matches, in its order.
     ///
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
     public func fetch(_ query: RecordQuery) throws -> [DynamicRecord] {
@@ -76,7 +76,7 @@ extension RecordReading where Self: ~Copyable {
         return records
     }
 
-    /// The number of records that a query by names asks for.
+    /// The number of records that a query by names matches.
     ///
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
     public func count(_ query: RecordQuery) throws -> Int {

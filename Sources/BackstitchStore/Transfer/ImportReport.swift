@@ -1,4 +1,4 @@
-/// How an import is done.
+/// Options of an import.
 public struct ImportOptions: Hashable, Sendable {
     /// Whether the first bad line ends the import, and nothing of its transaction is kept.
     public var isStrict: Bool
@@ -16,11 +16,11 @@ public struct ImportOptions: Hashable, Sendable {
 public struct ImportProblem: Hashable, Sendable {
     /// The number of the line, from 1 on.
     public let line: Int
-    /// What is wrong with it.
+    /// Why the line was refused.
     public let reason: String
 }
 
-/// What an import did so far.
+/// The result of an import so far.
 public struct ImportReport: Hashable, Sendable {
     /// The lines that were read, empty ones included.
     public internal(set) var lines = 0
@@ -30,7 +30,7 @@ public struct ImportReport: Hashable, Sendable {
     public internal(set) var inserted = 0
     /// The records that were updated.
     public internal(set) var updated = 0
-    /// The records that were the same already.
+    /// The records that did not differ from the line.
     public internal(set) var unchanged = 0
     /// The lines that were not imported because they are bad.
     public internal(set) var failed = 0

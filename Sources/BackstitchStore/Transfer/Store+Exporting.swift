@@ -66,9 +66,9 @@ extension Store {
 }
 
 extension RecordID {
-    /// The record that a line of an export spells, without the line's end; nil if it spells none.
+    /// The record in a line of an export, without the line's end; nil if the line is invalid.
     ///
-    /// The last line of an export that was cut tells where to go on.
+    /// The last whole line of an interrupted export tells where to continue.
     public init?(exportLine line: [UInt8]) {
         guard let line = try? RecordLine(line) else { return nil }
         self.init(entity: line.entity, key: line.key)

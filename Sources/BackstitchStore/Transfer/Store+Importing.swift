@@ -7,12 +7,12 @@ extension Store {
     /// Saves the records of JSON Lines that ``export(entities:after:progress:to:)`` writes.
     ///
     /// Each line is a local save of a whole record: it is inserted, or its declared attributes are
-    /// changed to the line's; a record that is the same already makes no operation. So an import that
-    /// was cut can just be run again. Records that the lines don't name stay. Some thousand lines are
-    /// one transaction. Memory does not grow with the input.
+    /// changed to the line's; a record that is the same already makes no operation. So an
+    /// interrupted import can be run again. Records that the lines don't name are not changed. Some
+    /// thousand lines are one transaction. Memory does not grow with the input.
     ///
     /// - Parameters:
-    ///   - options: What bad lines and unknown attributes do.
+    ///   - options: How to treat bad lines and unknown attributes.
     ///   - next: Gives the next bytes, in parts of any size; nil at the end.
     ///   - problem: Called with each line that is not imported, in the order of the lines.
     ///   - progress: Called after each transaction.

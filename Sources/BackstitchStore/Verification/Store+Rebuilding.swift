@@ -3,7 +3,7 @@ package import BackstitchLog
 import LMDB
 import XXHash
 
-/// What a rebuild found.
+/// The result of a rebuild.
 public struct RebuildReport: Hashable, Sendable {
     /// The number of operations that were applied.
     public let operations: Int
@@ -15,14 +15,14 @@ public struct RebuildReport: Hashable, Sendable {
 }
 
 extension Store {
-    /// Makes the tables anew from the log, in one transaction.
+    /// Rebuilds the tables from the log, in one transaction.
     ///
-    /// The tables are a function of the log, so that this changes nothing unless they were damaged.
-    /// Writers wait meanwhile, about ten microseconds an operation; readers see the old tables.
+    /// The tables are a function of the log, so this changes nothing unless they were damaged.
+    /// Writers wait, about ten microseconds an operation; readers see the old tables.
     ///
-    /// - Parameter progress: Called now and then, on another thread; begins anew where the file had to
-    ///   grow.
-    /// - Throws: `damaged` if the log itself is; the tables are as they were then.
+    /// - Parameter progress: Called now and then, on another thread; starts again at zero if the
+    ///   file had to grow.
+    /// - Throws: `damaged` if the log itself is; the tables are then unchanged.
     @discardableResult
     public func rebuild(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }

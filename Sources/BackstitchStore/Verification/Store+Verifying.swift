@@ -3,7 +3,7 @@ import BackstitchLog
 import LMDB
 import Threading
 
-/// What a verification found.
+/// The result of a verification.
 public struct VerificationReport: Hashable, Sendable {
     /// The number of operations in the log.
     public internal(set) var operations = 0
@@ -12,7 +12,7 @@ public struct VerificationReport: Hashable, Sendable {
     /// Whether something is wrong with the log or the meta database, so that a rebuild of the tables
     /// would not help.
     public internal(set) var isLogDamaged = false
-    /// What is wrong, each with its place; at most ``problemsMax``.
+    /// The problems, each with its place; at most ``problemsMax``.
     public internal(set) var problems: [String] = []
 
     /// The most problems that a report lists.

@@ -2,7 +2,7 @@ public import BackstitchCore
 import BackstitchLog
 public import Foundation
 
-/// What one operation did to one record, for a projection. Valid inside `apply` only.
+/// The effect of one operation on one record, for a projection. Valid only inside `apply`.
 ///
 /// Local saves, what the service delivered, merges, undos, imports: every operation that changes a
 /// record is one change. A transaction that has several operations on a record gives several.
@@ -46,7 +46,7 @@ public struct ProjectedChange: ~Copyable {
     public var transaction: UInt64 { operation.transaction }
     /// Whether it comes from this device, the service, or a merge of both.
     public var origin: OperationOrigin { operation.origin }
-    /// Who wrote it; empty if nobody was named.
+    /// The author of the operation; empty if the write named none.
     public var author: String { operation.author }
     /// The hybrid clock: 48 bits of milliseconds since 1970, 16 bits of counter. It ascends with
     /// sequences.
@@ -57,14 +57,14 @@ public struct ProjectedChange: ~Copyable {
     public var record: RecordID { RecordID(entity: table.name, key: key) }
     /// The name of the record's entity, which costs less than ``record``.
     public var entity: String { table.name }
-    /// Whether the record stands here as it was at some moment, in place of its operations up to then,
-    /// which were compacted.
+    /// Whether this is the record as it was at some moment, in place of earlier operations, which
+    /// were compacted.
     public var isBaseline: Bool { operation.kind == .baseline }
 
     // MARK: Records
 
     /// The record before the change as its Swift type; nil if there was none, if it is of another
-    /// entity, or where its values don't fit the type, as queries leave it out then.
+    /// entity, or if its values don't fit the type, in which case queries leave it out.
     ///
     /// - Throws: `unknownEntity` if the schema lacks the type; `damaged`.
     public func before<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {

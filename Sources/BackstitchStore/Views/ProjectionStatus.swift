@@ -1,14 +1,14 @@
 import BackstitchLog
 
-/// How far a projection's view is.
+/// The state of a projection's view, and its last operation.
 public struct ProjectionStatus: Hashable, Sendable {
-    /// What state a view is in.
+    /// The state of a view.
     public enum State: Hashable, Sendable {
         /// It has every operation.
         case ready
         /// It was complete once and lacks the last operations.
         case catchingUp
-        /// It is built from the log for the first time, or anew. It can't be read yet.
+        /// It is being built from the log, for the first time or again. It can't be read yet.
         case building
         /// It could not take in an operation, and has those before it.
         case failed(ProjectionFailure)
@@ -26,15 +26,15 @@ public struct ProjectionStatus: Hashable, Sendable {
     public let checkpoint: UInt64
     /// The sequence of the last operation of the store.
     public let lastSequence: UInt64
-    /// What state it is in.
+    /// The state of the view.
     public let state: State
 }
 
-/// Why a view stands still.
+/// Why a view has stopped.
 public struct ProjectionFailure: Hashable, Sendable {
     /// The operation that it could not take in.
     public let sequence: UInt64
-    /// What `apply` threw.
+    /// The error that `apply` threw, as text.
     public let reason: String
 
     /// The most bytes of a reason that are kept.

@@ -1,7 +1,7 @@
 public import BackstitchCore
 
-/// A view of your own that follows from the log: what every operation on a record makes of an
-/// ordered map of keys and values, which the store keeps beside its tables.
+/// A view of your own that follows from the log: an ordered map of keys and values that each
+/// operation on a record changes, and that the store keeps beside its tables.
 ///
 /// ```swift
 /// struct NamesInUse: RecordProjection {
@@ -19,18 +19,19 @@ public import BackstitchCore
 /// }
 /// ```
 ///
-/// Name it in ``StoreConfiguration/projections``. The store builds it from the log in the background
-/// and keeps it up; read it with `ReadTransaction.view(of:)`.
+/// Name it in ``StoreConfiguration/projections``. The store builds it from the log in the
+/// background and keeps it up to date; read it with `ReadTransaction.view(of:)`.
 ///
 /// **The same log must give the same bytes.** `apply` may use the change, the view and constants:
-/// no clock, no random numbers, no other state, no network. It runs on the store's writer thread and
-/// writers wait for it, and in a read that finds the view behind, on the reader's thread. It may run again for the same change, after what it wrote was taken back.
+/// no clock, no random numbers, no other state, no network. It runs on the store's writer thread,
+/// and writers wait for it; if a read finds that the view lacks operations, it runs on the reader's
+/// thread. It may run again for the same change after its writes were rolled back.
 /// ``Store/verify(progress:)`` applies the log again and compares.
 ///
-/// **Records, not operations.** Where the log was compacted, a view that is built anew begins with
-/// baselines: each record as it was at some moment, as one insert, and none for records that had
-/// ended. So let a view depend on what the records are. One that counts operations sets
-/// ``needsWholeLog``, and refuses to be built from a log that is not whole any more.
+/// **Records, not operations.** If the log was compacted, a rebuilt view begins with baselines:
+/// each record as it was at some moment, as one insert, and nothing for deleted records. So let a
+/// view depend on the records' values. A view that counts operations sets ``needsWholeLog``;
+/// building it from a compacted log then fails.
 public protocol RecordProjection: Sendable {
     /// What the view is called in the store, in 1 to 200 bytes.
     var name: String { get }
@@ -40,7 +41,7 @@ public protocol RecordProjection: Sendable {
     var version: Int { get }
     /// The entities whose changes it gets; other operations cost it nothing.
     var entities: ProjectedEntities { get }
-    /// When the view follows a write.
+    /// Whether the view is updated within each write, or catches up afterwards.
     var mode: ProjectionMode { get }
     /// Whether it can't be built from baselines.
     var needsWholeLog: Bool { get }

@@ -24,7 +24,7 @@ public struct ViewKey: Hashable, Sendable {
         for value in values { append(value) }
     }
 
-    /// Adds a value behind the others.
+    /// Appends a value.
     ///
     /// Text and bytes sort and differ by their first 200 bytes, references by their first 203; text
     /// counts in normal form. Null sorts first. Places, lists and values of unknown
@@ -35,7 +35,7 @@ public struct ViewKey: Hashable, Sendable {
         bytes.append(contentsOf: buffer.bytes)
     }
 
-    /// Adds bytes behind the others, as they are.
+    /// Appends bytes, unchanged.
     public mutating func append(bytes more: some Sequence<UInt8>) {
         bytes.append(contentsOf: more)
     }

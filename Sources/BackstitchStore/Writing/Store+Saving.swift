@@ -1,12 +1,13 @@
 public import BackstitchCore
 
-/// What a write of one record did, and where the log has it.
+/// The result of a write of one record, and its place in the log.
 public struct WriteResult<Value: Sendable>: Sendable {
-    /// What was done.
+    /// What the write returned, such as the ``SaveOutcome`` of a save.
     public let value: Value
     /// The transaction, to undo it by; nil if nothing changed.
     public let transaction: UInt64?
-    /// The last operation of the store behind the write, to wait for its synchronisation.
+    /// The last operation of the store after the write. Pass it to
+    /// `SyncEngine.waitUntilSynced(operation:)` to wait until the write is synchronised.
     public let lastSequence: UInt64
 
     init(value: Value, transaction: UInt64?, lastSequence: UInt64) {

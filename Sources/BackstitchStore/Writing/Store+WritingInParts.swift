@@ -2,17 +2,17 @@ public import BackstitchCore
 import BackstitchLog
 
 extension Store {
-    /// Changes each record that a query asks for, in parts: each part is a transaction of its own, and
-    /// other writes come in between.
+    /// Changes each record that a query matches, in parts: each part is a transaction of its own,
+    /// and other writes come in between.
     ///
-    /// A write of the same in one transaction keeps all others waiting until its end. Which records
-    /// are concerned is read once, at the beginning; each is changed once, in the order of the
-    /// answer. One that does not fit the query any more when its turn comes is left out. 20 to 260
-    /// bytes are held for each record.
+    /// One transaction for all records would make all other writes wait until its end. The records
+    /// are selected once, at the beginning; each is changed once, in the order of the answer. A
+    /// record that no longer matches when its turn comes is left out. 20 to 260 bytes of memory are
+    /// needed for each record.
     ///
-    /// **Other writes and readers see some parts done and others not.** If it throws, or the process
-    /// ends, the parts before stay: call it again to go on. So let the query leave out what is done,
-    /// or let the change do the same when it is done twice.
+    /// **Other writes and readers see some parts done and others not.** If it throws, or the
+    /// process ends, finished parts stay: call it again to continue. So write a query that excludes
+    /// finished records, or a change that can be repeated.
     ///
     /// ```swift
     /// let old = Query<Note>().where(#Predicate { !$0.isArchived && $0.created < limit })
@@ -39,11 +39,11 @@ extension Store {
         }
     }
 
-    /// Deletes each record that a query asks for, in parts: each part is a transaction of its own, and
-    /// other writes come in between.
+    /// Deletes each record that a query matches, in parts: each part is a transaction of its own,
+    /// and other writes come in between.
     ///
-    /// Everything is as in the update in parts, and each delete does to the records that refer to it
-    /// what their delete rules say. One record with all that its rules delete is never divided.
+    /// Everything is as in the update in parts, and each delete applies the delete rules of records
+    /// that refer to it. A record is deleted in one part with all that its rules delete.
     ///
     /// - Parameters:
     ///   - recordsMax: The most records of a part; at 40 µs a record, 1,000 of them keep other writes

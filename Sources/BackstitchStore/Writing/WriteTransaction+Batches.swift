@@ -2,12 +2,12 @@ public import BackstitchCore
 import BackstitchLog
 
 extension WriteTransaction {
-    /// Changes each record that a query asks for, as a save of each would: records that change get
-    /// an operation each, the others none.
+    /// Changes each record that a query matches, as a save of each would: each changed record gets
+    /// an operation, others get none.
     ///
-    /// The query is answered as if nothing were changed before all of it is: a record is changed
-    /// once, also where the change makes it match again. Keys are collected in parts if the
-    /// query is read in the order of its records; otherwise 20 to 40 bytes are held for each.
+    /// The query is answered before anything is changed: a record is changed once, even if the
+    /// change makes it match again. Keys are collected in parts if the query is read in the order
+    /// of its records; otherwise 20 to 40 bytes are held for each.
     ///
     /// All of it is one transaction, and other writes wait for its end, the longer the more records it changes; see
     /// ``StoreConfiguration/operationsPerWriteMax``. If it need not be one,
@@ -20,8 +20,8 @@ extension WriteTransaction {
     /// - Parameter change: Changes a record; it must keep the id.
     /// - Returns: the number of records that changed.
     /// - Throws: what ``save(_:)`` and `change` throw; `invalidValue` if a change replaces the id;
-    ///   `invalidQuery` if the query can't be answered. If it throws, throw on: what was changed
-    ///   before is kept where the transaction ends well.
+    ///   `invalidQuery` if the query can't be answered. If it throws, rethrow: earlier changes are
+    ///   kept if the transaction commits.
     @discardableResult
     public func update<Model: Entity>(
         _ query: Query<Model>, set change: (inout Model) throws -> Void
@@ -51,7 +51,7 @@ extension WriteTransaction {
         return try update(model)
     }
 
-    /// Sets an attribute of each record that a query asks for.
+    /// Sets an attribute of each record that a query matches.
     ///
     /// Everything is as in the update with a closure.
     ///
@@ -64,17 +64,17 @@ extension WriteTransaction {
         try update(query) { $0[keyPath: keyPath] = value }
     }
 
-    /// Deletes each record that a query asks for, one after another in the order of the answer, and
-    /// does to the records that refer to it what their delete rules say.
+    /// Deletes each record that a query matches, one after another in the order of the answer, and
+    /// applies the delete rules of records that refer to it.
     ///
     /// All of it is one transaction, and other writes wait for its end, some 40 µs a record; see
     /// ``StoreConfiguration/operationsPerWriteMax``. If it need not be one,
     /// ``Store/delete(_:inPartsOf:author:context:progress:)`` lets others in between.
     ///
-    /// - Returns: the number of records of the answer, also of those that went with one of the
-    ///   others; records of other entities and others that a rule deletes don't count.
-    /// - Throws: `deleteDenied` if a rule forbids one of the deletes. Throw on then: what was
-    ///   deleted before is kept where the transaction ends well.
+    /// - Returns: the number of matching records, including those that a delete rule had already
+    ///   deleted; other records that a rule deletes don't count.
+    /// - Throws: `deleteDenied` if a rule forbids one of the deletes. Rethrow then: earlier deletes
+    ///   are kept if the transaction commits.
     @discardableResult
     public func delete<Model: Entity>(_ query: Query<Model>) throws -> Int {
         let binding = try types.binding(of: Model.self)

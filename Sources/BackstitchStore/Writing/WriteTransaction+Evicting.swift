@@ -1,7 +1,7 @@
 public import BackstitchCore
 
 extension WriteTransaction {
-    /// Takes a record off this device and leaves it on the service.
+    /// Removes a record from this device and leaves it on the service.
     ///
     /// Pulls don't bring it back until the service has a newer version of it; a sync engine's
     /// `fetchAgain` does at once. References to it stay, and read as nil meanwhile. Delete rules are
@@ -14,11 +14,11 @@ extension WriteTransaction {
         try log.evict(types.binding(of: Model.self).number, id.key)
     }
 
-    /// Takes each record that a query asks for off this device, as the eviction of each would.
+    /// Removes each record that a query matches from this device, as an eviction of each would.
     ///
     /// - Returns: the number of records.
-    /// - Throws: `unsynced` if the service does not have all of one. Throw on then: what was
-    ///   evicted before is gone where the transaction ends well.
+    /// - Throws: `unsynced` if the service lacks something of a record. Rethrow then: earlier
+    ///   evictions are kept if the transaction commits.
     @discardableResult
     public func evict<Model: Entity>(_ query: Query<Model>) throws -> Int {
         let binding = try types.binding(of: Model.self)

@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 
-/// What a save did.
+/// The effect of a save.
 public enum SaveOutcome: Hashable, Sendable {
     /// The record is new.
     case inserted
@@ -12,8 +12,8 @@ public enum SaveOutcome: Hashable, Sendable {
 }
 
 extension WriteTransaction {
-    /// Inserts the record, or updates it where it exists: only changed attributes become an
-    /// operation, and none if nothing changed.
+    /// Inserts the record, or updates it if it exists. Only changed attributes become an operation;
+    /// if nothing changed, there is none.
     ///
     /// - Returns: what was done.
     /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; the store is unchanged then. The

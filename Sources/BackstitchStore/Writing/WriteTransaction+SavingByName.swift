@@ -2,19 +2,19 @@ public import BackstitchCore
 import BackstitchLog
 
 extension WriteTransaction {
-    /// Inserts a record without its Swift type, or updates it where it exists, as a save of the type
-    /// would: only changed attributes become an operation, and none if nothing changed.
+    /// Inserts a record without its Swift type, or updates it if it exists, as a save of the type
+    /// would. Only changed attributes become an operation; if nothing changed, there is none.
     ///
-    /// A declared attribute that is not among the values has none afterwards. Attributes that no
-    /// schema declares stay as they are unless they are among the values; those may hold any value.
-    /// Values are taken if they mean the same: an integer for a double, text for a UUID.
+    /// A declared attribute that is not among the values loses its value. Attributes that no schema
+    /// declares keep their values unless they are among the values; they may hold any value. Values
+    /// are taken if they mean the same: an integer for a double, text for a UUID.
     ///
     /// - Parameters:
     ///   - values: The values by attribute name.
     ///   - key: The record's zone and name.
     ///   - entity: The name of an entity that the store knows.
-    ///   - addsAttributes: Whether attributes that the store doesn't know yet are added to it, as
-    ///     those are that the service delivers. Otherwise they are refused.
+    ///   - addsAttributes: Whether attributes that the store does not know are added to it, as for
+    ///     records from the service. Otherwise they are refused.
     /// - Returns: what was done.
     /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; nothing is changed then.
     @discardableResult

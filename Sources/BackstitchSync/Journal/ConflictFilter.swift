@@ -1,16 +1,16 @@
 public import BackstitchCore
 
-/// Which conflicts of the journal are meant; those that all of it is true of.
+/// Selects conflicts of the journal that match all of its properties.
 public struct ConflictFilter: Hashable, Sendable {
     let entity: String?
     let key: RecordKey?
     /// Only those that a policy decided; nil for all.
     public var policy: ConflictPolicy?
-    /// Only those that were settled before an operation: with the sequence of the last one that was
-    /// read, the next page. Nil for all.
+    /// Only those that were settled before an operation; nil for all. Pass the sequence of the last
+    /// conflict that you read to get the next page.
     public var beforeSequence: UInt64?
 
-    /// The conflicts of an entity; without arguments all.
+    /// A filter; without arguments it matches every conflict.
     public init(
         entity: String? = nil, policy: ConflictPolicy? = nil, beforeSequence: UInt64? = nil
     ) {

@@ -13,17 +13,17 @@ public enum ConflictSide: String, Hashable, Sendable, CaseIterable, Codable {
 }
 
 extension WriteTransaction {
-    /// Gives a record back what it lost in a conflict, as an ordinary local edit that is synced like
-    /// any other.
+    /// Restores the values that a record lost in a conflict, by an ordinary local edit that is
+    /// synced like any other.
     ///
-    /// Only the attributes change in which the side differs from what came of the conflict; edits of
-    /// others since then stay. If the side had no record, the record is deleted, with its delete
-    /// rules; if it had one that is gone, it is inserted again.
+    /// Only attributes in which the side differs from the outcome change; later edits of others
+    /// stay. If the record did not exist on that side, it is deleted, with its delete rules; if it
+    /// existed there and was deleted since, it is inserted again.
     ///
     /// - Parameters:
     ///   - sequence: The conflict's ``Conflict/sequence``.
-    ///   - side: Whose values the record gets. Nil for those that were lost: the local ones if
-    ///     they are not what came of it, the service's otherwise.
+    ///   - side: The side whose values the record gets. Nil for the lost ones: the local values
+    ///     unless they are the outcome, otherwise the service's.
     /// - Returns: whether that changed anything.
     /// - Throws: `notFound` if the journal has no such conflict; `deleteDenied`; `invalidName`
     ///   if another record has the name by now.

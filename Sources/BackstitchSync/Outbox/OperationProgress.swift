@@ -1,11 +1,11 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// What became of an operation on its way to the service.
+/// The state of an operation on its way to the service.
 public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
     /// The service does not have it yet.
     case pending
-    /// It can't be pushed as it is; the parked records tell why.
+    /// It can't be pushed as it is; ``SyncEngine/parked()`` tells why.
     case parked
     /// The service has it, or a later one of the same record that covers it; or a conflict policy
     /// decided against it, and the conflict journal has its values; or it never leaves this device.

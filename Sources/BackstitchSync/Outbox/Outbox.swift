@@ -6,7 +6,7 @@ package struct PendingChange: Equatable, Sendable {
     package let entity: EntityNumber
     package let entityName: String
     package let key: RecordKey
-    /// What has to be done on the service.
+    /// The kind of change that the service will get.
     package let push: RecordFold.Push
     /// The last operation that this covers; the acknowledgement names it.
     package let through: UInt64

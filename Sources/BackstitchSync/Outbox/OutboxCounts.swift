@@ -1,7 +1,7 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// How many records and operations wait, by what keeps them.
+/// The number of records and operations that wait, by reason.
 public struct OutboxCounts: Hashable, Sendable {
     /// Records with operations that are to be pushed.
     public internal(set) var pendingRecords = 0
@@ -14,10 +14,9 @@ public struct OutboxCounts: Hashable, Sendable {
     public internal(set) var parkedOperations = 0
     /// Records with operations that the engine's selection holds back.
     public internal(set) var heldBackRecords = 0
-    /// Records with operations of which it was not asked whether the selection's predicates hold
-    /// them back, because too many operations wait: they are pending or held back, and counted as
-    /// neither. 0 without predicates, and where fewer than ``examinedMax`` operations are behind the
-    /// outbox's floor.
+    /// Records that were not checked against the selection's predicates, because too many
+    /// operations wait: they are pending or held back, and counted as neither. 0 without
+    /// predicates, and if fewer than ``examinedMax`` operations follow the outbox's floor.
     public internal(set) var unexaminedRecords = 0
     /// Conflicts in the journal.
     public internal(set) var conflicts = 0

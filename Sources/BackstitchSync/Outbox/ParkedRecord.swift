@@ -17,8 +17,8 @@ public struct ParkedRecord: Hashable, Sendable {
         self.reason = reason
     }
 
-    /// What kind of refusal it was; nil if a conflict parked the record, and for a code that this
-    /// version does not know.
+    /// The kind of refusal; nil if a conflict parked the record, and for codes that this version
+    /// does not know.
     public var code: ServiceError.Code? { ParkReason(reason).code }
 
     /// The service's words without the code; empty if it had none.

@@ -3,7 +3,7 @@ package import BackstitchLog
 
 /// A record with changes that the service does not have.
 public struct PendingRecord: Hashable, Sendable {
-    /// What has to be done on the service.
+    /// The kind of change that the service will get.
     public enum Change: String, Hashable, Sendable, CaseIterable {
         /// The service does not have the record.
         case create
@@ -15,7 +15,7 @@ public struct PendingRecord: Hashable, Sendable {
 
     /// The record.
     public let record: RecordID
-    /// What the unsynced operations add up to.
+    /// The combined effect of the unsynced operations.
     public let change: Change
     /// The sequence of the last unsynced operation.
     public let lastSequence: UInt64

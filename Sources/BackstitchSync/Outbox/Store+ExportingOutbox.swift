@@ -3,10 +3,10 @@ import BackstitchLog
 public import BackstitchStore
 
 extension Store {
-    /// Writes what the service does not have yet, as JSON Lines.
+    /// Writes the unsynced changes as JSON Lines.
     ///
-    /// For each record with unsynced operations there is one line with what they add up to, in the
-    /// order of their last operations:
+    /// Each record with unsynced operations has one line with their combined effect, in the order
+    /// of the last operations:
     ///
     /// ```json
     /// {"operationType":"create","record":{"recordName":"ada","recordType":"Employee","fields":{"name":{"value":"Ada"}}}}

@@ -39,7 +39,7 @@ public struct SyncSelection: Sendable {
         self.entities = entities
     }
 
-    /// The selection with only those records of an entity pushed for which a predicate holds too.
+    /// The selection, narrowed for one entity: only records that match a predicate are pushed.
     ///
     /// - Throws: ``QueryError`` for a predicate that can't be translated.
     public func pushing<Model: Entity>(_ predicate: Predicate<Model>) throws -> SyncSelection {

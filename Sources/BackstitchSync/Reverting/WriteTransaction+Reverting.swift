@@ -3,16 +3,17 @@ import BackstitchLog
 public import BackstitchStore
 
 extension WriteTransaction {
-    /// Gives up a record's edits that the service does not have: it becomes what the service is known
-    /// to have, and one that was never synced vanishes. Nothing of it is left to push, and what is
-    /// lost is in the conflict journal.
+    /// Gives up a record's unsynced edits: it becomes the version that the service is known to
+    /// have, and a record that was never synced is removed. Nothing of it is left to push, and the
+    /// lost values are in the conflict journal.
     ///
-    /// What is on its way to the service at this moment arrives there, and comes back with the reply
-    /// or the next pull. Records that refer to one that vanishes keep its id.
+    /// A push that is under way still arrives at the service, and comes back with the reply or the
+    /// next pull. Records that refer to a removed one keep its id.
     ///
     /// - Returns: whether there were such edits.
     /// - Throws: `unknownEntity`; `invalidName` if another record took the name of a deleted one
-    ///   meanwhile; `busy` if the service lost the record's zone and has to get it anew first.
+    ///   meanwhile; `busy` if the service lost the record's zone and the record must be pushed
+    ///   again first.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
         try log.revert(
@@ -26,7 +27,7 @@ extension WriteTransaction {
         return try log.revert(RecordPlace(entity: entity, key: record.key))
     }
 
-    /// Gives up all edits that the service does not have; see ``revert(_:)``.
+    /// Gives up all unsynced edits; see ``revert(_:)``.
     ///
     /// A store that was never synced is empty afterwards.
     /// - Returns: the number of records that had such edits.
@@ -36,15 +37,14 @@ extension WriteTransaction {
 }
 
 extension Store {
-    /// Gives up a record's edits that the service does not have, in a write of its own; see
+    /// Gives up a record's unsynced edits, in a write of its own; see
     /// ``WriteTransaction/revert(_:)``.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) async throws -> Bool {
         try await write { try $0.revert(id) }
     }
 
-    /// Gives up all edits that the service does not have, in a write of its own; see
-    /// ``WriteTransaction/revertAll()``.
+    /// Gives up all unsynced edits, in a write of its own; see ``WriteTransaction/revertAll()``.
     @discardableResult
     public func revertAll() async throws -> Int {
         try await write { try $0.revertAll() }

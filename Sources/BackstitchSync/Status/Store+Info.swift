@@ -4,7 +4,7 @@ public import BackstitchStore
 import LMDB
 
 extension Store {
-    /// Tells what the store holds and how far it is synced.
+    /// The contents of the store and its state of synchronisation.
     ///
     /// - Throws: `closed`, `io`; `damaged` if a row, an operation or a zone's state can't be read.
     /// - Complexity: O(*n*) in the entries of views. Records and what waits are counted by the commits;

@@ -1,7 +1,7 @@
 public import BackstitchStore
 public import Foundation
 
-/// What a store holds and how far it is synced, at one moment.
+/// The contents of a store and its state of synchronisation, at one moment.
 public struct StoreInfo: Hashable, Sendable {
     /// An entity and the number of its records.
     public struct Entity: Hashable, Sendable {
@@ -18,7 +18,7 @@ public struct StoreInfo: Hashable, Sendable {
         public let unreadable: Int
     }
 
-    /// How far a zone's synchronisation has come; without tokens and user names.
+    /// The state of a zone's synchronisation, without tokens and user names.
     public struct Zone: Hashable, Sendable {
         /// The zone's name.
         public let name: String
@@ -28,7 +28,7 @@ public struct StoreInfo: Hashable, Sendable {
         public let hasToken: Bool
         /// Whether the service has changes that were not pulled yet.
         public let needsPull: Bool
-        /// Whether everything is being fetched anew.
+        /// Whether everything is being fetched again.
         public let isFullFetch: Bool
         /// Why nothing is exchanged; nil if it is.
         public let suspension: String?
@@ -46,11 +46,11 @@ public struct StoreInfo: Hashable, Sendable {
         public let isComplete: Bool
         /// The number of entries.
         public let entries: Int
-        /// Why it stands still; nil if it does not.
+        /// Why the view has stopped; nil if it has not.
         public let failure: ProjectionFailure?
     }
 
-    /// What the store takes up.
+    /// The disk space of the store.
     public struct Space: Hashable, Sendable {
         /// The length of the data file, in bytes; it never falls.
         public let fileBytes: Int
@@ -93,7 +93,7 @@ public struct StoreInfo: Hashable, Sendable {
     public let zones: [Zone]
     /// The views of projections in the order of their names.
     public let projections: [Projection]
-    /// What the store takes up.
+    /// The disk space of the store.
     public let space: Space
     /// When this process's commits are on disk.
     public let durability: StoreDurability

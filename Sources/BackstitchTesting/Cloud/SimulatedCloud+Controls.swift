@@ -3,7 +3,7 @@ public import BackstitchCore
 import BackstitchSync
 
 extension SimulatedCloud {
-    /// How a zone comes to its end without a request.
+    /// The ways in which a zone can end without a request.
     public enum ZoneEnding: Hashable, Sendable, CaseIterable {
         /// By another client: calls fail with `zoneNotFound`.
         case deleted
@@ -59,7 +59,7 @@ extension SimulatedCloud {
         Snapshot(databases: state.withLock { $0.databases })
     }
 
-    /// Puts all databases back to a backup, as a new epoch: all tokens expire.
+    /// Restores all databases from a backup, as a new epoch: all tokens expire.
     ///
     /// Change tags go on counting, so that none is given twice. Requests that are still to be
     /// carried out late are forgotten.

@@ -21,12 +21,12 @@ extension SimulatedCloud {
         }.sorted { $0.zoneName < $1.zoneName }
     }
 
-    /// The records of a zone as they stand, sorted by name; none if there is no such zone.
+    /// The current records of a zone, sorted by name; empty if there is no such zone.
     public func records(in zone: ZoneID, user: String = "user") -> [ServiceRecord] {
         state.withLock { $0.databases[user]?.zones[zone]?.sortedRecords ?? [] }
     }
 
-    /// One record as it stands; nil if there is none.
+    /// The current version of a record, or nil if it does not exist.
     public func record(
         named recordName: String, in zone: ZoneID, user: String = "user"
     ) -> ServiceRecord? {
@@ -75,7 +75,7 @@ extension SimulatedCloud {
         return record
     }
 
-    /// Deletes a record as another client, and what refers to it with DELETE_SELF.
+    /// Deletes a record as another client, with all records that refer to it with DELETE_SELF.
     ///
     /// Pokes every device that has subscribed to the zone.
     ///

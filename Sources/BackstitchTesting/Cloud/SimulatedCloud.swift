@@ -63,7 +63,7 @@ public final class SimulatedCloud: Sendable {
             CloudState(limits: limits, options: options, advancesItself: clock == nil))
     }
 
-    /// What one request may carry, from the next request on.
+    /// The limits of one request, from the next request on.
     public var limits: ServiceLimits {
         get { state.withLock { $0.limits } }
         set { state.withLock { $0.limits = newValue } }

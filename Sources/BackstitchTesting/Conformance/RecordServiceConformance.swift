@@ -3,8 +3,8 @@ public import BackstitchSync
 
 /// Checks that a service keeps the rules that a sync engine relies on.
 ///
-/// Works on any ``RecordService`` and needs no test framework: each check answers with what it found
-/// wrong, in words. Each works in a zone of its own, which it does not delete.
+/// Works on any ``RecordService`` and needs no test framework: each check returns its findings as
+/// text. Each works in a zone of its own, which it does not delete.
 ///
 /// ```swift
 /// let conformance = RecordServiceConformance(service) { ZoneID("check-\(UUID())") }

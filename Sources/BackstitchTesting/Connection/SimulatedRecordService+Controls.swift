@@ -3,22 +3,22 @@ public import BackstitchCore
 import BackstitchSync
 
 extension SimulatedRecordService {
-    /// Runs when a request has arrived and is not applied yet; nil for nothing.
+    /// Runs after a request has arrived, before it is applied; nil for nothing.
     ///
-    /// No lock is held: the hook may send requests on any connection. On this one they run the hook
-    /// again, so a hook that sends takes itself away first.
+    /// No lock is held: the hook may send requests on any connection. On this connection they run
+    /// the hook again, so a hook that sends must remove itself first.
     public var beforeRequest: Hook? {
         get { state.withLock { $0.beforeRequest } }
         set { state.withLock { $0.beforeRequest = newValue } }
     }
 
-    /// Runs when a request has been applied and is not answered yet; nil for nothing.
+    /// Runs after a request was applied, before it is answered; nil for nothing.
     public var beforeReply: Hook? {
         get { state.withLock { $0.beforeReply } }
         set { state.withLock { $0.beforeReply = newValue } }
     }
 
-    /// Which of the next requests go wrong.
+    /// The faults of the next requests.
     public var faultPlan: FaultPlan {
         get { state.withLock { $0.plan } }
         set { state.withLock { $0.plan = newValue } }
@@ -39,8 +39,8 @@ extension SimulatedRecordService {
         state.withLock { $0.plan.scripted.append(fault) }
     }
 
-    /// Makes the next request of a kind go wrong; of any kind that the fault applies to where none
-    /// is given.
+    /// Makes the next request of a kind fail, or the next one of any kind that the fault applies to
+    /// if none is given.
     public func failNext(_ request: RequestKind? = nil, with kind: FaultKind) {
         inject(ScriptedFault(kind, on: request))
     }

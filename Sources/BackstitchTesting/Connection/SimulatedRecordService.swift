@@ -34,7 +34,7 @@ public final class SimulatedRecordService: RecordService {
     /// The private database of the user.
     public var scope: DatabaseScope { .private }
 
-    /// What one request may carry.
+    /// The limits of one request.
     public var limits: ServiceLimits {
         get async { cloud.limits }
     }

@@ -36,7 +36,7 @@ public struct NotQuiet: Error, Hashable, Sendable, CustomStringConvertible {
     /// The engines that took part.
     public let engines: Int
 
-    /// What happened and what to do.
+    /// A message that says what happened and what to do.
     public var description: String {
         "The stores of \(engines) engines still changed in turn \(turns). Allow more turns, or look "
             + "for what goes on writing: a task of the test, or rules for conflicts that differ "

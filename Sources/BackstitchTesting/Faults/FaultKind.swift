@@ -1,6 +1,6 @@
 public import BackstitchCore
 
-/// The ways in which a connection or the server behind it can misbehave.
+/// The ways in which a connection or its server can misbehave.
 ///
 /// The kinds named `error.<code>` fail a whole request, which is not applied; those named
 /// `record.<code>` fail one record of it.
@@ -9,7 +9,8 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
     case lostReply
     /// The request never arrives; `network` is thrown.
     case lostRequest
-    /// `network` is thrown; the request is applied later, around a later request of anybody.
+    /// `network` is thrown; the request is applied later, together with a later request of any
+    /// device.
     case lateExecution
     /// The request is applied twice; the second reply is returned.
     case duplicateExecution

@@ -1,6 +1,6 @@
-/// A fault that a test asks for.
+/// A fault that a test plans.
 public struct ScriptedFault: Hashable, Sendable {
-    /// How long a fault goes on.
+    /// How long a fault lasts.
     public enum Duration: Hashable, Sendable {
         /// For a number of requests.
         case requests(Int)
@@ -8,13 +8,13 @@ public struct ScriptedFault: Hashable, Sendable {
         case untilCleared
     }
 
-    /// What goes wrong.
+    /// The kind of fault.
     public var kind: FaultKind
     /// The requests that meet it; nil is all that it applies to.
     public var request: RequestKind?
     /// How many such requests go well before.
     public var skip: Int
-    /// How long it goes on.
+    /// How long the fault lasts.
     public var duration: Duration
     /// The seconds to wait, for errors that tell them.
     public var retryAfterSeconds: Double?

@@ -83,7 +83,7 @@ enum ServiceReply: Sendable {
 
 /// One request, as hooks and the request log see it.
 public struct RequestInfo: Hashable, Sendable {
-    /// What it asks for.
+    /// The kind of request.
     public var kind: RequestKind
     /// The zone that it goes to; nil for requests that go to a whole database.
     public var zone: ZoneID?

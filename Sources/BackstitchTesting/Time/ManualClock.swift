@@ -3,8 +3,8 @@ import BackstitchSync
 
 /// A clock that stands still until it is told to advance, in whole milliseconds since 1970.
 ///
-/// ``sleep(milliseconds:)`` returns when the time has been advanced far enough. Those who sleep are
-/// woken in the order of their times, and in the order of their calls if the times are equal.
+/// ``sleep(milliseconds:)`` returns when the time has been advanced far enough. Sleeping tasks are
+/// woken in the order of their times, and for equal times in the order of their calls.
 public final class ManualClock: Sendable {
     /// Who sleeps, and until when.
     private struct Sleeper {
@@ -22,7 +22,7 @@ public final class ManualClock: Sendable {
 
     private let state: Locked<State>
 
-    /// A clock that stands at a time in milliseconds since 1970.
+    /// A clock that shows a fixed time in milliseconds since 1970.
     public init(milliseconds: Int64 = 1_700_000_000_000) {
         state = Locked(State(nowMilliseconds: milliseconds))
     }
@@ -32,7 +32,7 @@ public final class ManualClock: Sendable {
         state.withLock { $0.nowMilliseconds }
     }
 
-    /// How many sleep now.
+    /// The number of sleeping tasks.
     public var sleeperCount: Int {
         state.withLock { $0.sleepers.count }
     }
@@ -42,10 +42,10 @@ public final class ManualClock: Sendable {
         state.withLock { $0.sleepers.map(\.wakeMilliseconds).min() }
     }
 
-    /// Moves the time on, and wakes whoever's time has come on the way.
+    /// Advances the time, and wakes the tasks whose time has come.
     ///
-    /// A clock does not go back: a negative number is a programmer's error and traps. Those who are
-    /// woken run after this returns; what they start to sleep for counts from the new time.
+    /// A clock does not go back: a negative number is a programmer's error and traps. Woken tasks
+    /// run after this returns; when they sleep again, that counts from the new time.
     public func advance(milliseconds: Int64) {
         precondition(milliseconds >= 0, "A clock does not go back.")
         let woken = state.withLock { state in
@@ -61,9 +61,9 @@ public final class ManualClock: Sendable {
         for sleeper in ordered { sleeper.continuation.resume() }
     }
 
-    /// Moves the time to that of the next one who sleeps, and wakes whoever is due then.
+    /// Advances the time to the next sleeping task's, and wakes all tasks that are due then.
     ///
-    /// - Returns: Whether anybody slept.
+    /// - Returns: Whether any task slept.
     @discardableResult
     public func advanceToNextWake() -> Bool {
         guard let wake = nextWakeMilliseconds else { return false }

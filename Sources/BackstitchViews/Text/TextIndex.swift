@@ -1,7 +1,7 @@
 public import BackstitchCore
 public import BackstitchStore
 
-/// Full-text search: finds the records whose texts have some words, or words that begin so.
+/// Full-text search: finds records whose texts contain given words, or words that begin with them.
 ///
 /// ```swift
 /// let search = TextIndex("search", TextSource(Employee.self, \.name, \.nickname))
@@ -14,18 +14,19 @@ public import BackstitchStore
 /// A change of a record costs an entry for each word that comes, goes, or occurs more or less often;
 /// others cost nothing. Words beyond 200 bytes are known by these.
 public struct TextIndex: RecordProjection {
-    /// What the view is called in the store.
+    /// The name of the view in the store.
     public let name: String
     /// The version; change it with the sources.
     public let version: Int
-    /// When the view follows a write.
+    /// Whether the view is updated within each write, or catches up afterwards.
     public let mode: ProjectionMode
     /// The entities of the sources.
     public var entities: ProjectedEntities { .named(Set(sources.keys)) }
 
     private let sources: [String: TextSource]
 
-    /// An index of texts of one or several entities; of an entity one source counts, the last.
+    /// An index of texts of one or several entities. If an entity has several sources, only the
+    /// last counts.
     public init(
         _ name: String, _ sources: TextSource..., version: Int = 0, mode: ProjectionMode = .inline
     ) {
@@ -35,7 +36,7 @@ public struct TextIndex: RecordProjection {
         self.sources = Dictionary(sources.map { ($0.entity, $0) }) { $1 }
     }
 
-    /// Takes away the words that the record lost, and puts those that it got.
+    /// Removes the words that the record lost, and adds the new ones.
     public func apply(
         _ change: borrowing ProjectedChange, to view: borrowing ViewEditor
     ) throws {

@@ -2,11 +2,11 @@ public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 
-/// Which words of a question stand for all words that begin so.
+/// Which words of a search match every word that begins with them.
 public enum TextPrefixes: String, Hashable, Sendable, CaseIterable {
     /// None: each is a whole word.
     case none
-    /// The last one, which somebody may be typing.
+    /// Only the last word, which the user may still be typing.
     case last
     /// All of them.
     case all
@@ -22,16 +22,16 @@ public struct TextMatch: Hashable, Sendable {
 }
 
 extension ProjectionView where Source == TextIndex {
-    /// The records that have all words of a text, the best first; those that fit equally are in the
+    /// The records that contain all words of a text, the best first; equally good ones are in the
     /// order of their entities and keys.
     ///
-    /// Costs what the records with the longest word asked for do, some microseconds each, and a scan of
-    /// the words that begin with each prefix.
+    /// Costs some microseconds for each record with the longest word, and a scan of the words that
+    /// begin with each prefix.
     ///
     /// - Parameters:
     ///   - text: The words, in any order; a text without any finds nothing.
     ///   - entity: The entity whose records count; nil for all.
-    ///   - prefixes: Which words stand for all that begin so.
+    ///   - prefixes: Which words match every word that begins with them.
     ///   - limit: The most records.
     /// - Throws: `unknownEntity`.
     public func matches(
@@ -57,7 +57,7 @@ extension ProjectionView where Source == TextIndex {
     /// The records of an entity that have all words of a text, the best first; as
     /// ``matches(_:of:prefixes:limit:)``.
     ///
-    /// If the index is `catchingUp`, records that ended since it was brought up are left out.
+    /// If the index is `catchingUp`, records that were deleted since its last update are left out.
     ///
     /// - Throws: `unknownEntity` if the schema lacks the type; `unreadable`.
     public func records<Model: Entity>(

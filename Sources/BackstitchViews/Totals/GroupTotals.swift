@@ -4,7 +4,7 @@ public import BackstitchStore
 
 /// The totals of one group.
 public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendable {
-    /// What the records have in common.
+    /// The value that the records of the group share.
     public let group: Group
     /// The number of records.
     public let count: Int
@@ -44,7 +44,7 @@ extension ProjectionView {
         return all
     }
 
-    /// The least number of a group; nil if there is none.
+    /// The least number of a group, or nil if it has none.
     ///
     /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func minimum<Model: Entity, Group: AttributeValue, Number: SummableValue>(
@@ -53,7 +53,7 @@ extension ProjectionView {
         try extreme(of: group, last: false)
     }
 
-    /// The greatest number of a group; nil if there is none.
+    /// The greatest number of a group, or nil if it has none.
     ///
     /// - Throws: `invalidQuery` if the projection does not keep extremes.
     public func maximum<Model: Entity, Group: AttributeValue, Number: SummableValue>(

@@ -22,11 +22,11 @@ import XXHash
 public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: SummableValue>:
     RecordProjection
 {
-    /// What the view is called in the store.
+    /// The name of the view in the store.
     public let name: String
-    /// The version; change it when group or number mean something else.
+    /// The version; change it if group or number change their meaning.
     public let version: Int
-    /// When the view follows a write.
+    /// Whether the view is updated within each write, or catches up afterwards.
     public let mode: ProjectionMode
     /// The model's entity.
     public var entities: ProjectedEntities { .of(Model.self) }
