@@ -131,7 +131,8 @@ final class Waker: Sendable {
         while true {
             let (listener, isStopped) = state.withLock { ($0.listener, $0.isStopped) }
             if let listener, !hears {
-                _ = try connection.roundTrip([Call(Statement("listen", sql: "LISTEN \(identity.channel)"))])
+                let listen = Statement("listen", sql: "LISTEN \(identity.channel)")
+                _ = try connection.roundTrip([Call(listen)])
                 hears = true
                 state.withLock { $0.isListening = true }
                 // Nobody told while nobody heard.

@@ -24,7 +24,8 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
         case partitions(Partitions)
 
         init(_ partitions: Partitions, _ count: Int) {
-            if partitions.ascending.count == 1, let one = partitions.ascending.first, one != .global {
+            let one = partitions.ascending.first ?? .global
+            if partitions.ascending.count == 1, one != .global {
                 self = .databases(one.number % UInt64(count))
             } else {
                 self = .partitions(partitions)
@@ -138,7 +139,8 @@ final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {  // On
     private var result: R?
 
     init(
-        _ work: RequestWork, to partitions: Partitions, expecting queries: @escaping @Sendable () -> [KeyQuery],
+        _ work: RequestWork, to partitions: Partitions,
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R,
         _ continuation: CheckedContinuation<R, any Error>
     ) {
