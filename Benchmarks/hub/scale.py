@@ -131,6 +131,10 @@ def saves(name, start, count):
         for number in range(start, start + count)]})
 
 
+def zones():
+    return json.dumps({"operations": [{"operationType": "create", "zone": {"zoneID": {"zoneName": "z"}}}]})
+
+
 def requests(kind, number, turn):
     if kind == "page":
         return "changes/zone", json.dumps({"zones": [{"zoneID": {"zoneName": "z"}, "resultsLimit": 200}]})
@@ -199,11 +203,9 @@ def main():
             if database:
                 subprocess.run([arguments.program, "hub", "migrate"] + storage, check=True)
             hubs = [Hub(arguments.program, folder, storage) for _ in range(2 if setup == "two hubs" else 1)]
-            zone = json.dumps({"operations": [
-                {"operationType": "create", "zone": {"zoneID": {"zoneName": "z"}}}]})
             for user in range(USERS):
                 client = Client(hubs[0], user)
-                client.post("zones/modify", zone)
+                client.post("zones/modify", zones())
                 client.post("records/modify", saves("first", 0, 200))
             for kind in ("one", "many", "page"):
                 for shares in (False, True):

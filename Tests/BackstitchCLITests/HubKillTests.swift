@@ -34,7 +34,8 @@ import Testing
         #expect(try hub.stop() == .exit(code: 0))
     }
 
-    /// `DATABASE_KILLS` sets how often something is killed.
+    /// `DATABASE_KILLS` sets how often something is killed. `DATABASE_OTHER_PROGRAM` is the program of another
+    /// version, which one of the hubs runs, and then the other one, as while hubs are replaced.
     @Test(
         .timeLimit(.minutes(60)),
         .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all")
@@ -54,8 +55,12 @@ import Testing
         }
         let silent = try Runner.run(["hub", "migrate"] + storage)
         #expect(silent.code == 0 && silent.output == "" && silent.complaint == "")
-        let hubs = try (0..<2).map { _ in
-            try KillableHub(folder: fixture.root + "/files", options: storage)
+        let other =
+            ProcessInfo.processInfo.environment["DATABASE_OTHER_PROGRAM"].map {
+                ["/bin/sh", "-c", "other=$1; shift 2; exec \"$other\" \"$@\"", "sh", $0]
+            } ?? []
+        let hubs = try [[], other].map {
+            try KillableHub(folder: fixture.root + "/files", options: storage, launcher: $0)
         }
         let devices = try (0..<Self.devices).map {
             try CountingDevice($0, service: hubs[$0 % 2].service())
@@ -64,12 +69,72 @@ import Testing
             switch number % 4 {
             case 0, 2:
                 try await cluster.wait()
-                try hubs[number % 4 / 2].killAndRestart()
+                try hubs[number % 4 / 2].killAndRestart(through: number % 8 < 4 ? other : [])
             case 1: cluster.killSession()
             default: cluster.kill()
             }
         }
         for hub in hubs { #expect(try hub.stop() == .exit(code: 0)) }
+    }
+
+    /// The replica is asynchronous and lacks the last commits, which devices were told are kept.
+    @Test(
+        .timeLimit(.minutes(15)),
+        .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all")
+    )
+    func `devices bring back what a replica lacks that took over, after a new epoch`() async throws
+    {
+        let primary = try PostgreSQLCluster()
+        let replica = try PostgreSQLCluster(following: primary)
+        func storage(_ cluster: PostgreSQLCluster) -> [String] { ["--storage", cluster.address] }
+        #expect(try Runner.run(["hub", "migrate"] + storage(primary)).code == 0)
+        let files = fixture.root + "/files"
+        let hub = try KillableHub(folder: files, options: storage(primary))
+        let devices = try (0..<2).map { try CountingDevice($0, service: hub.service()) }
+        var saved: [String: Int] = [:]
+        func save(_ edits: [String: Int], on device: CountingDevice) async throws {
+            saved.merge(edits) { $1 }
+            try await device.save(edits)
+            _ = try await device.engine.sync()
+        }
+        for step in 0..<5 {
+            for (number, device) in devices.enumerated() {
+                try await save(["\(number)-\(step)": 0, "\(number)-0": step], on: device)
+            }
+        }
+        for device in devices { _ = try await device.engine.sync() }
+        try await replica.wait(for: primary)
+        try await replica.cutOff()
+        // New records, changed ones and a deleted one, of which both devices know and the replica does not.
+        for step in 5..<9 {
+            for (number, device) in devices.enumerated() {
+                try await save(["\(number)-\(step)": 1, "\(number)-1": step], on: device)
+            }
+        }
+        try await devices[0].delete("0-2")
+        saved["0-2"] = nil
+        for _ in 0..<2 { for device in devices { _ = try await device.engine.sync() } }
+        for device in devices { #expect(try device.counts() == saved) }
+
+        try hub.killForGood()
+        primary.stop()
+        try await replica.promote()
+        let epoch = try Runner.run(["hub", "epoch", "--data", files] + storage(replica))
+        #expect(epoch.code == 0, "\(epoch.complaint)")
+        try hub.restart(with: storage(replica))
+        for _ in 0..<3 { for device in devices { _ = try await device.engine.sync() } }
+        for device in devices {
+            let counts = try device.counts()
+            // A deletion that only the lost commits knew of is undone: the record is there, everywhere.
+            #expect(counts.filter { $0.key != "0-2" } == saved)
+            #expect(try device.engine.pending().pendingRecords == 0)
+            #expect(try device.store.verify().problems == [])
+        }
+        let fresh = try CountingDevice(2, service: hub.service())
+        _ = try await fresh.engine.sync()
+        #expect(try fresh.counts() == devices[0].counts())
+        #expect(try devices[0].counts() == devices[1].counts())
+        #expect(try hub.stop() == .exit(code: 0))
     }
 
     /// Has devices save and exchange while something is killed, and checks that they have all in the end.
@@ -144,11 +209,7 @@ private final class CountingDevice: Sendable {
                 let name = "\(number)-\(older)"
                 edits[name] = saved[name, default: 0] + 1
             }
-            try await store.write { [edits] transaction in
-                for (name, value) in edits {
-                    _ = try transaction.save(Count(id: Count.ID(name), value: value))
-                }
-            }
+            try await save(edits)
             saved.merge(edits) { $1 }
             do {
                 _ = try await engine.sync()
@@ -158,6 +219,18 @@ private final class CountingDevice: Sendable {
             }
         }
         return saved
+    }
+
+    func save(_ counts: [String: Int]) async throws {
+        try await store.write { transaction in
+            for (name, value) in counts {
+                _ = try transaction.save(Count(id: Count.ID(name), value: value))
+            }
+        }
+    }
+
+    func delete(_ name: String) async throws {
+        try await store.write { _ = try $0.delete(Count.ID(name)) }
     }
 
     func counts() throws -> [String: Int] {

@@ -11,7 +11,7 @@ import Terminal
 final class KillableHub {
     let document: HubDocument
     private let folder: String
-    private let options: [String]
+    private var options: [String]
     private var child: ChildProcess
 
     /// - Parameter launcher: What runs the program, with the program and its arguments behind it.
@@ -38,9 +38,9 @@ final class KillableHub {
     }
 
     /// Kills the process without a warning, and starts another one.
-    func killAndRestart() throws {
+    func killAndRestart(through launcher: [String] = []) throws {
         try killForGood()
-        try restart()
+        try restart(through: launcher)
     }
 
     /// Kills the process without a warning.
@@ -50,9 +50,16 @@ final class KillableHub {
     }
 
     /// Starts another process at the same port, after the one before has ended.
-    func restart() throws {
+    ///
+    /// - Parameters:
+    ///   - options: What takes the place of the options before.
+    ///   - launcher: As when it was started first.
+    func restart(with options: [String]? = nil, through launcher: [String] = []) throws {
+        self.options = options ?? self.options
+        let options = self.options
         let address = String(document.url.dropFirst("http://".count))
-        child = try Runner.start(["hub", "--listen", address, "--data", folder] + options)
+        child = try Runner.start(
+            ["hub", "--listen", address, "--data", folder] + options, through: launcher)
         _ = try Self.line(of: child.output)
     }
 

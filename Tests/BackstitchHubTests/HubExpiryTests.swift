@@ -175,6 +175,8 @@ struct HubExpiryTests {
 
     @Test("what is due in a database that nobody writes to goes with writes to others")
     func idleDatabase() async throws {
+        try fixture.hub.beginServing()
+        while !fixture.hub.storage.cleansUp { try await Task.sleep(for: .milliseconds(5)) }
         let asset = try await upload()
         #expect(try isThere && asset.receipt != nil)
         let records = (0..<150).map { WireRecordOperation(.create, HubFixture.record("r\($0)")) }

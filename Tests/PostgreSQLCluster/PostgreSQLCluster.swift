@@ -46,12 +46,15 @@ package final class PostgreSQLCluster: Sendable {
     package var address: String { "host=\(folder) dbname=postgres user=postgres" }
 
     /// Starts one.
-    package init() throws {
+    ///
+    /// - Parameter primary: Whose replica it is: it gets what that one commits, some time later.
+    package init(following primary: PostgreSQLCluster? = nil) throws {
         guard let programs = Self.programs else { throw Failure(message: "PostgreSQL is missing.") }
         // A short path: that of a socket has up to 107 bytes.
         folder = "/tmp/backstitch-pg-" + UUID().uuidString.prefix(8)
         keeper = try ChildProcess([
             "/bin/sh", "-c", Self.script, "keeper", folder, programs, "\(getpid())",
+            primary?.folder ?? "",
         ])
         for _ in 0..<1_200 {
             if FileManager.default.fileExists(atPath: folder + "/ready") { return }
@@ -68,6 +71,44 @@ package final class PostgreSQLCluster: Sendable {
         guard !hasStopped.exchange(true, ordering: .relaxed) else { return }
         _ = FileManager.default.createFile(atPath: folder + "/stop", contents: nil)
         _ = try? keeper.wait()
+    }
+
+    /// What the server answers to a statement of an operator.
+    package func ask(_ sql: String) throws -> String {
+        guard let programs = Self.programs else { return "" }
+        let child = try ChildProcess([
+            programs + "/psql", "-h", folder, "-U", "postgres", "-XAtc", sql,
+        ])
+        let answer = child.output.readDataToEndOfFile()
+        guard try child.wait() == .exit(code: 0) else { throw Failure(message: "Refused: \(sql)") }
+        return String(decoding: answer, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    /// Waits until a replica has all that its primary has committed up to now.
+    package func wait(for primary: PostgreSQLCluster) async throws {
+        let position = try primary.ask("SELECT pg_current_wal_flush_lsn()")
+        try await wait(until: "SELECT pg_last_wal_replay_lsn() >= '\(position)'")
+    }
+
+    /// Cuts a replica off, which then lacks what the primary commits from now on.
+    package func cutOff() async throws {
+        _ = try ask("ALTER SYSTEM SET primary_conninfo = ''")
+        _ = try ask("SELECT pg_reload_conf()")
+        try await wait(until: "SELECT count(*) = 0 FROM pg_stat_wal_receiver")
+    }
+
+    /// Makes a replica the server that takes writes.
+    package func promote() async throws {
+        _ = try ask("SELECT pg_promote()")
+        try await wait(until: "SELECT NOT pg_is_in_recovery()")
+    }
+
+    private func wait(until sql: String) async throws {
+        for _ in 0..<1_200 {
+            if try ask(sql) == "t" { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw Failure(message: "It did not come to pass: \(sql)")
     }
 
     /// The process of the server, which has one more for each connection; nil while it is away.
@@ -110,7 +151,7 @@ package final class PostgreSQLCluster: Sendable {
 
     /// What is run with the server's settings, until it is stopped or the tests have gone.
     private static let script = """
-        folder=$1 programs=$2 tests=$3
+        folder=$1 programs=$2 tests=$3 primary=$4
         mkdir -m 700 "$folder" || exit 1
         as() { "$@"; }
         if [ "$(id -u)" -eq 0 ]; then
@@ -119,8 +160,13 @@ package final class PostgreSQLCluster: Sendable {
         fi
         cd "$folder"
         export LC_ALL=C
-        as "$programs/initdb" --no-sync -D "$folder/data" -U postgres --auth=trust -E UTF8 \\
-            --no-locale > "$folder/log" 2>&1 || exit 1
+        if [ -n "$primary" ]; then
+            as "$programs/pg_basebackup" -h "$primary" -U postgres -D "$folder/data" -R \\
+                -c fast > "$folder/log" 2>&1 || exit 1
+        else
+            as "$programs/initdb" --no-sync -D "$folder/data" -U postgres --auth=trust -E UTF8 \\
+                --no-locale > "$folder/log" 2>&1 || exit 1
+        fi
         (
             while [ ! -e "$folder/stop" ]; do
                 as "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= \\

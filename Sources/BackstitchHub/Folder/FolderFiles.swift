@@ -150,11 +150,14 @@ package final class FolderFiles: HubFiles {
     package func uploadedBytes(at path: String) -> Int { Self.byteCount(at: path) ?? 0 }
 
     package func append(_ part: [UInt8], to path: String, at offset: Int) throws {
+        guard let descriptor = try openAlone(path, makes: offset == 0) else {
+            throw PartGap(uploadedBytes: 0)
+        }
+        defer { Glibc.close(descriptor) }
         let before = uploadedBytes(at: path)
         guard offset <= before else { throw PartGap(uploadedBytes: before) }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Self.failure("An upload can't be written") }
-        defer { Glibc.close(descriptor) }
+        // A part that came to another hub meanwhile must not take away what came after it.
+        if offset + part.count <= before, Self.holds(part, descriptor, at: offset) { return }
         // What a cut write left behind the part must not count as one that came.
         guard ftruncate(descriptor, offset) == 0, Self.write(part, to: descriptor, at: offset),
             fsync(descriptor) == 0, before > 0 || Self.sync(folder + "/parts")
@@ -163,6 +166,38 @@ package final class FolderFiles: HubFiles {
             ftruncate(descriptor, offset)
             throw failure
         }
+    }
+
+    /// Opens an upload for one caller of all hubs alone, until the descriptor is closed.
+    ///
+    /// - Returns: nil if there is no upload, and none is made.
+    private func openAlone(_ path: String, makes: Bool) throws -> Int32? {
+        while true {
+            let descriptor = open(
+                path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (makes ? O_CREAT : 0), 0o600)
+            if descriptor < 0, errno == ENOENT, !makes { return nil }
+            guard descriptor >= 0 else { throw Self.failure("An upload can't be opened") }
+            var (own, named) = (stat(), stat())
+            var result = flock(descriptor, LOCK_EX)
+            while result != 0, errno == EINTR { result = flock(descriptor, LOCK_EX) }
+            guard result == 0, fstat(descriptor, &own) == 0 else {
+                let failure = Self.failure("An upload can't be locked")
+                Glibc.close(descriptor)
+                throw failure
+            }
+            // Whoever had it before may have kept it, or discarded it.
+            if stat(path, &named) == 0, own.st_ino == named.st_ino { return descriptor }
+            Glibc.close(descriptor)
+        }
+    }
+
+    /// Whether an upload has these bytes at an offset.
+    private static func holds(_ part: [UInt8], _ descriptor: Int32, at offset: Int) -> Bool {
+        var found = [UInt8](repeating: 0, count: part.count)
+        let count = found.withUnsafeMutableBytes {
+            pread(descriptor, $0.baseAddress, $0.count, offset)
+        }
+        return count == part.count && found == part
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) -> Bool {
@@ -181,7 +216,11 @@ package final class FolderFiles: HubFiles {
 
     package func keep(_ path: String, as file: HubFile) throws {
         do {
-            guard Self.sync(path) else { throw Self.failure("An upload can't be kept") }
+            guard let upload = try openAlone(path, makes: false) else {
+                throw Self.failure("An upload can't be kept")
+            }
+            defer { Glibc.close(upload) }
+            guard fsync(upload) == 0 else { throw Self.failure("An upload can't be kept") }
             try makeFolder(of: file.partition)
             guard rename(path, self.path(file)) == 0, Self.sync(folder(of: file.partition)) else {
                 throw Self.failure("An upload can't be kept")

@@ -26,6 +26,9 @@ final class AuthenticationCache: Sendable {
 
     private struct State {
         var entries: [Key: (entry: Entry, end: Int64)] = [:]
+        /// Under which names the databases were that credentials led to. They are hints, which stay when
+        /// credentials are forgotten: they say what to look at together, and never what is true.
+        var databaseNames: [Key: HubKey] = [:]
         /// How often all was forgotten.
         var generation = 0
         var isOn = false
@@ -41,6 +44,17 @@ final class AuthenticationCache: Sendable {
 
     func entry(_ key: Key, now: Int64) -> Entry? {
         state.withLock { state in state.entries[key].flatMap { $0.end > now ? $0.entry : nil } }
+    }
+
+    /// The key of the database's name that credentials led to last; nil if that is not known.
+    func databaseName(of key: Key) -> HubKey? { state.withLock { $0.databaseNames[key] } }
+
+    /// Notes the key of the database's name that credentials lead to.
+    func note(databaseName: HubKey, of key: Key) {
+        state.withLock { state in
+            if state.databaseNames.count >= Self.entriesMax { state.databaseNames = [:] }
+            state.databaseNames[key] = databaseName
+        }
     }
 
     /// Keeps what was read, unless something was forgotten since before it was read.

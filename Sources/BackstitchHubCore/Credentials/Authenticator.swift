@@ -62,15 +62,16 @@ struct Authenticator: Sendable {
 
     /// Whom the credentials of a request prove; nil if they don't count.
     ///
+    /// - Parameter others: What is read after this, to be fetched with it.
     /// - Throws: `AUTHENTICATION_REQUIRED` if a session has ended.
     func authentication(
         _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
-        _ transaction: any HubReading
+        _ transaction: any HubReading, alsoReads others: [HubKey] = []
     ) throws -> Authentication? {
         guard ServiceNames.isRecordName(path.container) else { return nil }
         let key = RealmRow.key(container: path.container, environment: path.environment)
         transaction.expect {
-            Self.credentialKeys(of: request, target).map { .key($0) } + [.key(key)]
+            (Self.credentialKeys(of: request, target) + [key] + others).map { .key($0) }
         }
         guard let realm: RealmRow = try transaction.row(key) else { return nil }
         if let keyID = request.header(WireHeader.keyID) {

@@ -126,13 +126,20 @@ package struct Admissions: Sendable {
             if request.header(WireHeader.keyID) != nil {
                 facts.isSignerKnown = try authenticator.isSignerKnown(
                     of: request, path, transaction)
-            } else if let authentication = try authenticator.authentication(
-                request, target, path, transaction)
-            {
+            } else {
+                let key = authenticator.cacheKey(of: request, address)
+                let name = transaction.isFar ? key.flatMap(authentications.databaseName(of:)) : nil
+                guard
+                    let authentication = try authenticator.authentication(
+                        request, target, path, transaction, alsoReads: name.map { [$0] } ?? [])
+                else { return facts }
                 facts.authentication = authentication
-                if let database = path.database {
-                    let scope = try authentication.scope(of: database)
-                    facts.access = try authentication.access(to: scope, transaction)
+                guard let database = path.database else { return facts }
+                let scope = try authentication.scope(of: database)
+                facts.access = try authentication.access(to: scope, transaction)
+                if transaction.isFar, let key, facts.access != nil {
+                    authentications.note(
+                        databaseName: scope.name(in: authentication.realm).key, of: key)
                 }
             }
         }

@@ -62,7 +62,8 @@ public final class Hub: Sendable {
             configuration: configuration, keys: memory.keys, signIns: memory.signIns)
         let eraser = Eraser(configuration: configuration, storage: storage, assets: files)
         let sweeper = Sweeper(
-            configuration: configuration, storage: storage, assets: files, eraser: eraser)
+            configuration: configuration, storage: storage, assets: files, eraser: eraser,
+            pool: pool)
         let once = OnceWriter(
             configuration: configuration, storage: storage, book: LedgerBook(), metrics: metrics)
         let notifier = Notifier(
@@ -141,6 +142,7 @@ public final class Hub: Sendable {
             [.global] + notifier.feeds.partitions
         } _: { [weak self] in
             self?.notifier.wake($0)
+            self?.records.sweeper.sweepSoon(after: $0)
         }
     }
 

@@ -44,10 +44,14 @@ struct HubEndpoint: Sendable {
 
     /// The end of its path, by which the metrics know it too.
     let path: Endpoint
+    /// What it does, in a few words, as the description tells it.
+    let summary: String
     /// Whether it may come without a body, by GET.
     let takesGet: Bool
     /// The schema of its body in the description; nil if the body is not read.
     let request: String?
+    /// Whether its body may be left out, which then counts as one without members.
+    let mayBeEmpty: Bool
     /// The schema of its reply in the description; nil if all it gets is a failure.
     let reply: String?
     let right: Right
@@ -57,12 +61,13 @@ struct HubEndpoint: Sendable {
     let handler: Handler
 
     private init(
-        _ path: Endpoint, takesGet: Bool = false, request: String? = nil, reply: String? = nil,
+        _ path: Endpoint, _ summary: String, takesGet: Bool = false, request: String? = nil,
+        mayBeEmpty: Bool = false, reply: String? = nil,
         _ right: Right, _ cost: Cost,
         bodyBytes: any KeyPath<HubLimits, Int> & Sendable = \.callBodyBytes, _ handler: Handler
     ) {
-        (self.path, self.takesGet) = (path, takesGet)
-        (self.request, self.reply) = (request, reply)
+        (self.path, self.summary, self.takesGet) = (path, summary, takesGet)
+        (self.request, self.mayBeEmpty, self.reply) = (request, mayBeEmpty, reply)
         (self.right, self.cost, self.bodyBytes) = (right, cost, bodyBytes)
         self.handler = handler
     }
@@ -95,17 +100,20 @@ extension RequestAddress {
 /// The type of a request, and the schema that describes it.
 struct RequestSchema<Request: WireBody & Sendable>: Sendable {
     let name: String
+    let mayBeEmpty: Bool
 
     /// The schema that is named as the type, unless another name is given.
-    static func body(_ type: Request.Type, as name: String? = nil) -> Self {
-        Self(name: name ?? "\(type)")
+    static func body(
+        _ type: Request.Type, as name: String? = nil, mayBeEmpty: Bool = false
+    ) -> Self {
+        Self(name: name ?? "\(type)", mayBeEmpty: mayBeEmpty)
     }
 }
 
 extension HubEndpoint {
     /// A call that reads a database.
     static func read<Request>(
-        _ path: Endpoint, right: Right = .any, _ request: RequestSchema<Request>,
+        _ path: Endpoint, _ summary: String, right: Right = .any, _ request: RequestSchema<Request>,
         reply: String, _ cost: Cost,
         _ answer:
             @escaping @Sendable (Hub) -> (Request, HubCall, DatabaseAccess, any HubReading) throws
@@ -113,71 +121,79 @@ extension HubEndpoint {
             HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, request: request.name, reply: reply, right, cost,
+            path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
+            right, cost,
             .reads { try answer($0)($1.decode(), $1, $2, $3) })
     }
 
     /// A call that reads a database and takes nothing.
     static func list(
-        _ path: Endpoint, reply: String, _ cost: Cost,
+        _ path: Endpoint, _ summary: String, reply: String, _ cost: Cost,
         _ answer:
             @escaping @Sendable (Hub) -> (HubCall, DatabaseAccess, any HubReading) throws ->
             HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, takesGet: true, reply: reply, .any, cost,
+            path, summary, takesGet: true, reply: reply, .any, cost,
             .reads { try answer($0)($1, $2, $3) })
     }
 
     /// A call that reads users.
     static func readUsers<Request>(
-        _ path: Endpoint, takesGet: Bool = false, _ request: RequestSchema<Request>,
+        _ path: Endpoint, _ summary: String, takesGet: Bool = false,
+        _ request: RequestSchema<Request>,
         reply: String, _ cost: Cost,
         _ answer:
             @escaping @Sendable (Hub) -> (Request, HubCall, any HubReading) throws -> HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, takesGet: takesGet, request: request.name, reply: reply, .user, cost,
+            path, summary, takesGet: takesGet, request: request.name,
+            mayBeEmpty: request.mayBeEmpty, reply: reply, .user, cost,
             .readsUsers { try answer($0)($1.decode(), $1, $2) })
     }
 
     /// A call that reads users and takes nothing.
     static func listUsers(
-        _ path: Endpoint, right: Right = .user, reply: String, _ cost: Cost,
+        _ path: Endpoint, _ summary: String, right: Right = .user, reply: String, _ cost: Cost,
         _ answer: @escaping @Sendable (Hub) -> (HubCall, any HubReading) throws -> HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, takesGet: true, reply: reply, right, cost,
+            path, summary, takesGet: true, reply: reply, right, cost,
             .readsUsers { try answer($0)($1, $2) })
     }
 
     /// A call that writes a database.
     static func write<Request>(
-        _ path: Endpoint, right: Right = .any, _ request: RequestSchema<Request>,
+        _ path: Endpoint, _ summary: String, right: Right = .any, _ request: RequestSchema<Request>,
         bodyBytes: any KeyPath<HubLimits, Int> & Sendable = \.callBodyBytes, reply: String,
         _ answer:
             @escaping @Sendable (Hub) -> (Request, HubCall, DatabaseAccess) async throws ->
             HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, request: request.name, reply: reply, right, .write, bodyBytes: bodyBytes,
+            path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
+            right, .write, bodyBytes: bodyBytes,
             .writes { try await answer($0)($0.decode($1), $1, $2) })
     }
 
     /// A call about devices.
     static func writeDevices<Request>(
-        _ path: Endpoint, _ request: RequestSchema<Request>, reply: String,
+        _ path: Endpoint, _ summary: String, _ request: RequestSchema<Request>, reply: String,
         _ answer: @escaping @Sendable (Hub) -> (Request, HubCall) async throws -> HubResponse
     ) -> HubEndpoint {
         HubEndpoint(
-            path, request: request.name, reply: reply, .any, .write,
+            path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
+            .any, .write,
             .writesDevices { try await answer($0)($0.decode($1), $1) })
     }
 
     /// A call that the hub knows and does not support.
-    static func refused(_ path: Endpoint, _ reason: String) -> HubEndpoint {
+    static func refused(
+        _ path: Endpoint, _ summary: String, _ reason: String
+    ) -> HubEndpoint {
         HubEndpoint(
-            path, .any, .write, .writes { _, _, _ in throw WireError(.badRequest, reason) })
+            path, summary, .any, .write, .writes { _, _, _ in throw WireError(.badRequest, reason) }
+        )
     }
 }
 

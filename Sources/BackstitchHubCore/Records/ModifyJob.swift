@@ -34,7 +34,9 @@ struct ModifyJob: Sendable {
 
     /// What is read of a zone, as far as the request tells it.
     private func expected(in place: ZonePlace) -> [KeyQuery] {
-        ZoneWriter.expected(of: place) + request.operations.flatMap { expected($0, in: place) }
+        ZoneWriter.expected(of: place)
+            + zoneNumbers.expectedEnds(of: zoneID.zoneName, in: place.partition)
+            + request.operations.flatMap { expected($0, in: place) }
     }
 
     private func expected(_ operation: WireRecordOperation, in place: ZonePlace) -> [KeyQuery] {
@@ -93,7 +95,7 @@ struct ModifyJob: Sendable {
         var database = try transaction.database(access)
         var zone = try transaction.zone(zoneID, access)
         let place = zone.place(in: access.partition)
-        if transaction.isFar { zoneNumbers.note(zone, in: access.partition) }
+        if transaction.isFar { zoneNumbers.note(zone, database, in: access.partition) }
         transaction.expect { expected(in: place) }
         let view = StoredZoneView(
             transaction: transaction, place: place, now: now, sourcesMax: limits.sourcesPerRecord)
@@ -122,6 +124,7 @@ struct ModifyJob: Sendable {
                 assets: assets
             ).write(plan, to: &zone)
             try transaction.noteChange(of: &zone, in: &database, access)
+            if transaction.isFar { zoneNumbers.note(zone, database, in: access.partition) }
         }
         let body = encode(plan, state, false)
         try ledger.keep(body, short: { encode(plan, state, true) }, transaction)

@@ -50,7 +50,9 @@ package final class BufferedTransaction: HubWriting {
     private let partitions: Partitions
     private let fetch: ([KeyQuery]) throws -> [Found]
     /// The keys that ``writes`` sets, ascending.
-    private var writtenKeys: [HubKey] = []
+    package private(set) var writtenKeys: [HubKey] = []
+    /// What the closure that runs replaced in ``writes``, in its order: nil where there was nothing.
+    private var replaced: [(key: HubKey, write: [UInt8]??)] = []
     private var known: [HubKey: [UInt8]?] = [:]
     /// Ascending; none overlaps another one.
     private var parts: [Part] = []
@@ -73,11 +75,14 @@ package final class BufferedTransaction: HubWriting {
         for work: RequestWork, _ body: (any HubWriting) throws -> R
     ) rethrows -> R {
         self.work = work
-        let before = (writes, writtenKeys)
+        replaced = []
         do {
             return try body(self)
         } catch {
-            (writes, writtenKeys) = before
+            for (key, write) in replaced.reversed() { writes[key] = write }
+            if !replaced.isEmpty {
+                writtenKeys = writes.filter { $0.value != nil }.keys.sorted()
+            }
             throw error
         }
     }
@@ -184,6 +189,12 @@ package final class BufferedTransaction: HubWriting {
             end: isCut ? keys.last?.next ?? range.prefix : range.prefix.endOfPrefix, keys: keys)
     }
 
+    /// Whether the storage has a key before what was written here; nil if that was not read.
+    package func isStored(_ key: HubKey) -> Bool? {
+        if let value = known[key] { return value != nil }
+        return part(holding: key) == nil ? nil : false
+    }
+
     /// Fetches what nobody told of.
     private func miss(_ key: HubKey, _ query: KeyQuery) throws {
         if let failure {
@@ -276,7 +287,9 @@ package final class BufferedTransaction: HubWriting {
     package func put(_ key: HubKey, _ value: [UInt8]) throws {
         partitions.checkWrite(key)
         work.countWrite(bytes: value.count)
-        if (writes.updateValue(.some(value), forKey: key) ?? nil) == nil {
+        let before = writes.updateValue(.some(value), forKey: key)
+        replaced.append((key, before))
+        if (before ?? nil) == nil {
             writtenKeys.insert(key, at: writtenKeys.firstIndex(atOrAfter: key))
         }
     }
@@ -284,7 +297,9 @@ package final class BufferedTransaction: HubWriting {
     package func delete(_ key: HubKey) throws {
         partitions.checkWrite(key)
         work.countWrite()
-        if (writes.updateValue(nil, forKey: key) ?? nil) != nil {
+        let before = writes.updateValue(nil, forKey: key)
+        replaced.append((key, before))
+        if (before ?? nil) != nil {
             writtenKeys.remove(at: writtenKeys.firstIndex(atOrAfter: key))
         }
     }

@@ -89,8 +89,9 @@ package protocol HubFiles: Sendable {
 
     /// Adds a part to an upload; it is on disk when this returns.
     ///
-    /// A part that comes again, because its sender did not hear of the first time, takes the place of what
-    /// is there from its offset on. One caller at a time may add to an upload.
+    /// A part that comes again, because its sender did not hear of the first time, changes nothing. Another
+    /// one takes the place of what is there from its offset on. Any number may add to an upload, here and at
+    /// other hubs that share the files: each has it alone meanwhile.
     ///
     /// - Parameter offset: Where the part begins.
     /// - Throws: ``PartGap`` if bytes before it are missing; nothing is changed then.

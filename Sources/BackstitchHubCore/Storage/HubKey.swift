@@ -65,7 +65,20 @@ package struct HubKey: Hashable, Comparable, Sendable {
     package init(bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
 
     package static func < (left: HubKey, right: HubKey) -> Bool {
-        left.bytes.lexicographicallyPrecedes(right.bytes)
+        left.bytes.withUnsafeBytes { left in
+            right.bytes.withUnsafeBytes { left.order($0) < 0 }
+        }
+    }
+
+    package static func == (left: HubKey, right: HubKey) -> Bool {
+        left.bytes.withUnsafeBytes { left in
+            right.bytes.withUnsafeBytes { left.holdsSameBytes(as: $0) }
+        }
+    }
+
+    /// All bytes at once: an array's own way takes them one by one.
+    package func hash(into hasher: inout Hasher) {
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
     /// The partition; nil of a key without one.

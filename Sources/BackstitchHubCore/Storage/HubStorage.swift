@@ -73,6 +73,10 @@ package protocol HubStorage: Sendable {
     /// Whether it would be told soon what others change.
     var tellsOfOthers: Bool { get }
 
+    /// Whether it is this one's turn to clean up what nobody writes to, of all that work with the same data.
+    /// At most one has it at a time; when that one ends, another one gets it some seconds later.
+    var cleansUp: Bool { get }
+
     /// How many keys and ranges were read that nobody told of, each of which took a round trip.
     var missCount: Int { get }
 
@@ -92,6 +96,8 @@ extension HubStorage {
     package var roundTripCount: Int { 0 }
 
     package var tellsOfOthers: Bool { true }
+
+    package var cleansUp: Bool { true }
 
     /// As ``read(_:_:_:)``, for the hub itself.
     package func read<R: Sendable>(

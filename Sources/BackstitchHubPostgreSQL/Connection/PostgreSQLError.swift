@@ -39,6 +39,9 @@ package struct PostgreSQLError: Error, CustomStringConvertible {
         }
     }
 
+    /// Whether others had locked what it needs, for too long.
+    package var isAboutLocks: Bool { state == "55P03" }
+
     /// Serialization failure, deadlock, lock not available, query cancelled by its time limit, too many
     /// connections, transaction idle for too long.
     private static let passingStates: Set = ["40001", "40P01", "55P03", "57014", "53300", "25P03"]

@@ -20,6 +20,10 @@ final class Rows {
             start: PQgetvalue(result, Int32(row), Int32(column)), count: Int(count))
     }
 
+    func isNull(_ row: Int, _ column: Int) -> Bool {
+        PQgetisnull(result, Int32(row), Int32(column)) == 1
+    }
+
     /// A number of eight bytes.
     func number(_ row: Int, _ column: Int) throws(PostgreSQLError) -> Int64 {
         let bytes = bytes(row, column)

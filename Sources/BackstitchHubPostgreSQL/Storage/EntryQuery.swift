@@ -4,21 +4,13 @@ import BackstitchHubCore
 ///
 /// Each reads an index in its order and stops at its limit; `PlanTests` has the plans read.
 enum EntryQuery {
+    /// Keys of a partition.
     static let keys = Statement(
         "keys", .number, .list,
         sql: "SELECT k, v FROM backstitch_entries WHERE p = $1 AND k = ANY ($2)")
-    static let range = Statement(
-        "range", .number, .bytes, .bytes, .number,
-        sql: """
-            SELECT k, v FROM backstitch_entries WHERE p = $1 AND k >= $2 AND k < $3
-            ORDER BY k LIMIT $4
-            """)
-    static let lastRange = Statement(
-        "lastRange", .number, .bytes, .bytes, .number,
-        sql: """
-            SELECT k, v FROM backstitch_entries WHERE p = $1 AND k >= $2 AND k < $3
-            ORDER BY k DESC LIMIT $4
-            """)
+    /// Ranges, each in a partition, and the entries that theirs name.
+    static let ranges = ranges("ranges", isReverse: false)
+    static let lastRanges = ranges("lastRanges", isReverse: true)
     /// What ranges over several partitions: only counts and examinations do.
     static let wideRange = Statement(
         "wideRange", .number, .bytes, .number, .bytes, .number,
@@ -32,42 +24,75 @@ enum EntryQuery {
             SELECT p, k, v FROM backstitch_entries WHERE (p, k) >= ($1, $2) AND (p, k) < ($3, $4)
             ORDER BY p DESC, k DESC LIMIT $5
             """)
-    static let namedByValue = named("namedByValue", "$6 || r.v", isReverse: false)
-    static let namedByKey = named("namedByKey", "$6 || substr(r.k, $7::int)", isReverse: false)
-    static let lastNamedByValue = named("lastNamedByValue", "$6 || r.v", isReverse: true)
-    static let lastNamedByKey = named(
-        "lastNamedByKey", "$6 || substr(r.k, $7::int)", isReverse: true)
 
     /// All of them.
-    static let all = [
-        keys, range, lastRange, wideRange, lastWideRange, namedByValue, namedByKey,
-        lastNamedByValue, lastNamedByKey,
-    ]
+    static let all = [keys, ranges, lastRanges, wideRange, lastWideRange]
 
-    /// A range, and the entries that those of it name.
-    private static func named(_ statement: String, _ name: String, isReverse: Bool) -> Statement {
-        let order = isReverse ? "ORDER BY k DESC" : "ORDER BY k"
-        return Statement(
-            statement, .number, .bytes, .bytes, .number, .number, .bytes, .number,
+    /// For each range its partition, start, end, and the most entries; the partition of what its entries
+    /// name, or one below all; what names begin with, and where in the key the rest lies, 0 for the value.
+    private static func ranges(_ name: String, isReverse: Bool) -> Statement {
+        Statement(
+            name, .numbers, .list, .list, .numbers, .numbers, .list, .numbers,
             sql: """
-                WITH r AS MATERIALIZED (
-                    SELECT k, v FROM backstitch_entries WHERE p = $1 AND k >= $2 AND k < $3
-                    \(order) LIMIT $4)
-                SELECT 0::int8, k, v FROM r
-                UNION ALL SELECT 1::int8, n.k, n.v
-                FROM r JOIN backstitch_entries AS n ON n.p = $5 AND n.k = \(name)
+                SELECT r.place, e.k, e.v, n.k, n.v
+                FROM unnest($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY
+                    AS r (p, first, last, most, named, prefix, cut, place)
+                CROSS JOIN LATERAL (
+                    SELECT k, v FROM backstitch_entries
+                    WHERE p = r.p AND k >= r.first AND k < r.last
+                    ORDER BY k \(isReverse ? "DESC" : "ASC") LIMIT r.most) AS e
+                LEFT JOIN LATERAL (
+                    SELECT k, v FROM backstitch_entries
+                    WHERE p = r.named AND k = r.prefix
+                        || CASE WHEN r.cut > 0 THEN substr(e.k, r.cut::int) ELSE e.v END) AS n ON true
                 """)
     }
 
     // MARK: Round trips
 
-    /// A call, and what to do with its rows.
+    /// Up to so many keys are read with the ranges, which spares a statement.
+    private static let keysWithRangesMax = 8
+
+    /// Ranges that are answered by one statement.
+    private struct Ranges {
+        var places: [Int] = []
+        var partitions: [Int64] = []
+        var starts: [[UInt8]] = []
+        var ends: [[UInt8]] = []
+        var counts: [Int64] = []
+        var named: [Int64] = []
+        var prefixes: [ArraySlice<UInt8>] = []
+        var cuts: [Int64] = []
+
+        func call(_ statement: Statement) -> Call {
+            Call(statement).adding(partitions).adding(starts).adding(ends).adding(counts)
+                .adding(named).adding(prefixes).adding(cuts)
+        }
+
+        /// Adds a range behind its partition.
+        mutating func add(
+            _ place: Int, _ partition: Partition, _ start: [UInt8], _ end: [UInt8], countMax: Int,
+            naming: (name: KeyQuery.Name, prefix: HubKey, behind: Int)? = nil
+        ) {
+            places.append(place)
+            partitions.append(partition.column)
+            starts.append(start)
+            ends.append(end)
+            counts.append(Int64(clamping: countMax))
+            // A prefix without its partition would name nothing.
+            let partition = naming.flatMap { Partition(prefix: $0.prefix) }
+            named.append(partition?.column ?? -1)
+            prefixes.append(naming?.prefix.behindPartition ?? [])
+            cuts.append(naming?.name == .key ? Int64((naming?.behind ?? 0) + 1) : 0)
+        }
+    }
+
+    /// What a statement's rows are for.
     private enum Plan {
         /// Keys of a partition, by their places among the queries.
         case keys(Partition)
-        case range(place: Int, Partition)
+        case ranges(places: [Int])
         case wideRange(place: Int)
-        case named(place: Int, KeyQuery.Range, under: HubKey)
     }
 
     /// Answers queries in one round trip.
@@ -78,26 +103,44 @@ enum EntryQuery {
     ) throws -> (opening: [Rows], found: [BufferedTransaction.Found]) {
         var calls = opening
         var plans: [Plan] = []
-        var keys: [Partition: [ArraySlice<UInt8>]] = [:]
+        var keys: [HubKey] = []
+        var (ranges, lastRanges) = (Ranges(), Ranges())
         for (place, query) in queries.enumerated() {
             switch query {
-            case .key(let key):
-                // A key without a partition is of a folder's format, and a table has none.
-                if let partition = key.partition {
-                    keys[partition, default: []].append(key.behindPartition)
-                }
+            // A key without a partition is of a folder's format, and a table has none.
+            case .key(let key): if key.partition != nil { keys.append(key) }
             case .entries(let range):
-                guard let (call, plan) = self.plan(of: range, at: place) else { continue }
-                calls.append(call)
-                plans.append(plan)
+                if let call = wideCall(of: range) {
+                    calls.append(call)
+                    plans.append(.wideRange(place: place))
+                } else {
+                    add(range, place, to: &ranges, &lastRanges)
+                }
             case .named(let range, let name, let names):
-                calls.append(try call(of: range, name, under: names))
-                plans.append(.named(place: place, range, under: names))
+                let behind = range.prefix.bytes.count - Partition.byteCount
+                add(range, place, naming: (name, names, behind), to: &ranges, &lastRanges)
             }
         }
-        for (partition, list) in keys.sorted(by: { $0.key < $1.key }) {
-            calls.append(Call(Self.keys).adding(partition.column).adding(list))
-            plans.append(.keys(partition))
+        let areFew = !ranges.places.isEmpty && keys.count <= keysWithRangesMax
+        if areFew {
+            for (place, query) in queries.enumerated() {
+                guard case .key(let key) = query, let partition = key.partition else { continue }
+                let bytes = Array(key.behindPartition)
+                ranges.add(place, partition, bytes, bytes + [0], countMax: 1)
+            }
+        }
+        for (ranges, statement) in [(ranges, Self.ranges), (lastRanges, Self.lastRanges)]
+        where !ranges.places.isEmpty {
+            calls.append(ranges.call(statement))
+            plans.append(.ranges(places: ranges.places))
+        }
+        if !areFew {
+            let parts = Dictionary(grouping: keys) { $0.partition ?? .global }
+            for (partition, keys) in parts.sorted(by: { $0.key < $1.key }) {
+                let list = keys.map(\.behindPartition)
+                calls.append(Call(Self.keys).adding(partition.column).adding(list))
+                plans.append(.keys(partition))
+            }
         }
         var found = [BufferedTransaction.Found](
             repeating: BufferedTransaction.Found(entries: []), count: queries.count)
@@ -111,25 +154,70 @@ enum EntryQuery {
                     let entry = entry(partition, rows, row, column: 0)
                     values[entry.key] = entry.value
                 }
-            case .range(let place, let partition):
-                found[place].entries = (0..<rows.count).map {
-                    entry(partition, rows, $0, column: 0)
-                }
+            case .ranges(let places): try take(rows, places, queries, &found)
             case .wideRange(let place):
                 found[place].entries = try (0..<rows.count).map {
                     let partition = Partition(number: UInt64(bitPattern: try rows.number($0, 0)))
                     return entry(partition, rows, $0, column: 1)
                 }
-            case .named(let place, let range, let names):
-                found[place] = try self.found(range, under: names, rows)
             }
         }
-        for (place, query) in queries.enumerated() {
-            if case .key(let key) = query, let value = values[key] {
-                found[place].entries = [(key, value)]
+        if !values.isEmpty {
+            for (place, query) in queries.enumerated() {
+                if case .key(let key) = query, let value = values[key] {
+                    found[place].entries = [(key, value)]
+                }
             }
         }
         return (Array(rows[..<opening.count]), found)
+    }
+
+    /// Adds a range of one partition to those of its direction.
+    private static func add(
+        _ range: KeyQuery.Range, _ place: Int,
+        naming: (name: KeyQuery.Name, prefix: HubKey, behind: Int)? = nil,
+        to ranges: inout Ranges, _ lastRanges: inout Ranges
+    ) {
+        let (start, end) = bounds(range)
+        guard start < end, let partition = Partition(prefix: range.prefix) else { return }
+        let (first, last) = (part(start, of: partition), part(end, of: partition))
+        if range.isReverse {
+            lastRanges.add(place, partition, first, last, countMax: range.countMax, naming: naming)
+        } else {
+            ranges.add(place, partition, first, last, countMax: range.countMax, naming: naming)
+        }
+    }
+
+    /// Takes what ranges found.
+    private static func take(
+        _ rows: Rows, _ places: [Int], _ queries: [KeyQuery],
+        _ found: inout [BufferedTransaction.Found]
+    ) throws {
+        for row in 0..<rows.count {
+            let number = Int(try rows.number(row, 0))
+            guard places.indices.contains(number - 1) else { continue }
+            let place = places[number - 1]
+            let partition: Partition?
+            switch queries[place] {
+            case .key(let key): partition = key.partition
+            case .entries(let range): partition = Partition(prefix: range.prefix)
+            case .named(let range, _, let names):
+                partition = Partition(prefix: range.prefix)
+                if !rows.isNull(row, 3), let named = Partition(prefix: names) {
+                    found[place].named.append(entry(named, rows, row, column: 3))
+                }
+            }
+            guard let partition else { continue }
+            found[place].entries.append(entry(partition, rows, row, column: 1))
+        }
+        // SQL promises no order of what was joined.
+        for place in places where found[place].entries.count > 1 {
+            if case .key = queries[place] { continue }
+            let isReverse = queries[place].isReverse
+            if !found[place].entries.isInOrder(isReverse: isReverse) {
+                found[place].entries.sort { isReverse ? $1.key < $0.key : $0.key < $1.key }
+            }
+        }
     }
 
     private static func entry(
@@ -138,24 +226,6 @@ enum EntryQuery {
         (
             HubKey(partition, behind: rows.bytes(row, column)), Array(rows.bytes(row, column + 1))
         )
-    }
-
-    private static func found(
-        _ range: KeyQuery.Range, under names: HubKey, _ rows: Rows
-    ) throws -> BufferedTransaction.Found {
-        var found = BufferedTransaction.Found(entries: [])
-        guard let partition = Partition(prefix: range.prefix), let named = Partition(prefix: names)
-        else { return found }
-        for row in 0..<rows.count {
-            if try rows.number(row, 0) == 0 {
-                found.entries.append(entry(partition, rows, row, column: 1))
-            } else {
-                found.named.append(entry(named, rows, row, column: 1))
-            }
-        }
-        // SQL promises no order over both parts.
-        found.entries.sort { range.isReverse ? $1.key < $0.key : $0.key < $1.key }
-        return found
     }
 
     /// The bounds of a range behind its partition.
@@ -176,25 +246,16 @@ enum EntryQuery {
         return Array(key.behindPartition)
     }
 
-    private static func plan(of range: KeyQuery.Range, at place: Int) -> (Call, Plan)? {
+    /// The call for a range that is not in one partition alone; nil for one that is, or that is empty.
+    private static func wideCall(of range: KeyQuery.Range) -> Call? {
         let (start, end) = bounds(range)
-        guard start < end else { return nil }
-        if let partition = Partition(prefix: range.prefix) {
-            return (
-                Call(range.isReverse ? lastRange : Self.range).adding(partition.column)
-                    .adding(part(start, of: partition)).adding(part(end, of: partition))
-                    .adding(Int64(clamping: range.countMax)),
-                .range(place: place, partition)
-            )
-        }
-        guard let first = Position(start) else { return nil }
+        guard start < end, Partition(prefix: range.prefix) == nil, let first = Position(start)
+        else { return nil }
         // No partition has a number that the column can't have.
         let last = Position(end) ?? Position(column: .max, key: lastKey)
-        return (
-            Call(range.isReverse ? lastWideRange : wideRange).adding(first.column).adding(first.key)
-                .adding(last.column).adding(last.key).adding(Int64(clamping: range.countMax)),
-            .wideRange(place: place)
-        )
+        return Call(range.isReverse ? lastWideRange : wideRange).adding(first.column)
+            .adding(first.key).adding(last.column).adding(last.key)
+            .adding(Int64(clamping: range.countMax))
     }
 
     /// A place in the order of partitions and keys.
@@ -213,25 +274,20 @@ enum EntryQuery {
             self.init(column: column, key: Array(key.bytes.dropFirst(Partition.byteCount)))
         }
     }
+}
 
-    private static func call(
-        of range: KeyQuery.Range, _ name: KeyQuery.Name, under names: HubKey
-    ) throws -> Call {
-        guard let partition = Partition(prefix: range.prefix), let named = Partition(prefix: names)
-        else { preconditionFailure("What names entries is in a partition, as what it names.") }
-        let statement =
-            switch (name, range.isReverse) {
-            case (.value, false): namedByValue
-            case (.key, false): namedByKey
-            case (.value, true): lastNamedByValue
-            case (.key, true): lastNamedByKey
-            }
-        let (start, end) = bounds(range)
-        let behind = range.prefix.bytes.count - Partition.byteCount
-        return Call(statement).adding(partition.column).adding(part(start, of: partition))
-            .adding(start < end ? part(end, of: partition) : [])
-            .adding(Int64(clamping: range.countMax)).adding(named.column)
-            .adding(Array(names.behindPartition)).adding(Int64(behind + 1))
+extension KeyQuery {
+    fileprivate var isReverse: Bool {
+        switch self {
+        case .key: false
+        case .entries(let range), .named(let range, _, _): range.isReverse
+        }
+    }
+}
+
+extension [BufferedTransaction.Entry] {
+    fileprivate func isInOrder(isReverse: Bool) -> Bool {
+        zip(self, dropFirst()).allSatisfy { isReverse ? $1.key < $0.key : $0.key < $1.key }
     }
 }
 

@@ -9,23 +9,36 @@ final class PartitionCommit {
     static let begin = Statement("begin", sql: "BEGIN ISOLATION LEVEL READ COMMITTED")
     static let commit = Statement("commit", sql: "COMMIT")
     static let rollback = Statement("rollback", sql: "ROLLBACK")
-    /// Locks the row of a partition, counts the commit and leaves its mark.
+    /// Locks the rows of partitions one after another, counts the commit and leaves its mark.
     static let lock = Statement(
-        "lock", .number, .number,
+        "lock", .numbers, .number,
         sql: """
-            INSERT INTO backstitch_partitions AS a (p, seq, marks) VALUES ($1, 1, ARRAY[$2])
+            INSERT INTO backstitch_partitions AS a (p, seq, marks)
+            SELECT n.p, 1, ARRAY[$2] FROM unnest($1) AS n (p)
             ON CONFLICT (p) DO UPDATE
             SET seq = a.seq + 1, marks = (ARRAY[$2] || a.marks)[1:\(HubSchema.marksMax)]
             RETURNING seq
             """)
-    static let remove = Statement(
-        "remove", .number, .list,
-        sql: "DELETE FROM backstitch_entries WHERE p = $1 AND k = ANY ($2)")
+    /// Removes entries, changes entries that are there, and adds some that are not: what is known of them
+    /// spares the server a look, a lock and a part of its log for each.
+    static let write = Statement(
+        "write", .numbers, .list, .numbers, .list, .list, .numbers, .list, .list,
+        sql: """
+            WITH removed AS (
+                DELETE FROM backstitch_entries AS e USING unnest($1, $2) AS n (p, k)
+                WHERE e.p = n.p AND e.k = n.k),
+            changed AS (
+                UPDATE backstitch_entries AS e SET v = n.v FROM unnest($3, $4, $5) AS n (p, k, v)
+                WHERE e.p = n.p AND e.k = n.k)
+            INSERT INTO backstitch_entries (p, k, v)
+            SELECT n.p, n.k, n.v FROM unnest($6, $7, $8) AS n (p, k, v)
+            """)
+    /// Sets entries of which it is not known whether they are there.
     static let put = Statement(
-        "put", .number, .list, .list,
+        "put", .numbers, .list, .list,
         sql: """
             INSERT INTO backstitch_entries AS e (p, k, v)
-            SELECT $1, n.k, n.v FROM unnest($2, $3) AS n (k, v)
+            SELECT n.p, n.k, n.v FROM unnest($1, $2, $3) AS n (p, k, v)
             ON CONFLICT (p, k) DO UPDATE SET v = excluded.v
             """)
 
@@ -45,15 +58,17 @@ final class PartitionCommit {
 
     private var opening: [Call] {
         if hasBegun { return [] }
-        return [Call(Self.begin)]
-            + partitions.ascending.map { Call(Self.lock).adding($0.column).adding(mark) }
+        return [
+            Call(Self.begin),
+            Call(Self.lock).adding(partitions.ascending.map(\.column)).adding(mark),
+        ]
     }
 
     /// Answers queries in one round trip, the first time with the locks.
     func find(_ queries: [KeyQuery]) throws -> [BufferedTransaction.Found] {
         do {
             let (rows, found) = try EntryQuery.find(queries, after: opening, connection)
-            if !hasBegun { numbers = try rows.dropFirst().map { try $0.number(0, 0) } }
+            if !hasBegun { numbers = try (0..<rows[1].count).map { try rows[1].number($0, 0) } }
             hasBegun = true
             return found
         } catch {
@@ -75,25 +90,42 @@ final class PartitionCommit {
         if !hasBegun { _ = try find([]) }
     }
 
+    /// Entries to write, in the order of their keys, by which the index is walked.
+    private struct Entries {
+        var partitions: [Int64] = []
+        var keys: [ArraySlice<UInt8>] = []
+        var values: [[UInt8]] = []
+
+        mutating func add(_ key: HubKey, _ value: [UInt8]? = nil) {
+            partitions.append(key.partition?.column ?? 0)
+            keys.append(key.behindPartition)
+            if let value { values.append(value) }
+        }
+    }
+
     /// Writes and commits what the locks are had for, in one round trip.
-    func end(writing writes: [HubKey: [UInt8]?]) throws {
+    func end(_ transaction: BufferedTransaction) throws {
+        var (removed, changed, added, put) = (Entries(), Entries(), Entries(), Entries())
+        for key in transaction.writtenKeys {
+            guard let value = transaction.writes[key] ?? nil else { continue }
+            switch transaction.isStored(key) {
+            case true: changed.add(key, value)
+            case false: added.add(key, value)
+            case nil: put.add(key, value)
+            }
+        }
+        let removals = transaction.writes.filter { $0.value == nil }.keys.sorted()
+        for key in removals where transaction.isStored(key) != false { removed.add(key) }
         var calls: [Call] = []
-        // In the order of their keys, by which the index is walked.
-        let sorted = writes.sorted { $0.key < $1.key }
-        for partition in partitions.ascending {
-            let own = sorted.filter { $0.key.partition == partition }
-            let removed = own.filter { $0.value == nil }
-            if !removed.isEmpty {
-                calls.append(
-                    Call(Self.remove).adding(partition.column)
-                        .adding(removed.map(\.key.behindPartition)))
-            }
-            let put = own.filter { $0.value != nil }
-            if !put.isEmpty {
-                calls.append(
-                    Call(Self.put).adding(partition.column).adding(put.map(\.key.behindPartition))
-                        .adding(put.map { $0.value ?? [] }))
-            }
+        if !removed.keys.isEmpty || !changed.keys.isEmpty || !added.keys.isEmpty {
+            calls.append(
+                Call(Self.write).adding(removed.partitions).adding(removed.keys)
+                    .adding(changed.partitions).adding(changed.keys).adding(changed.values)
+                    .adding(added.partitions).adding(added.keys).adding(added.values))
+        }
+        if !put.keys.isEmpty {
+            calls.append(
+                Call(Self.put).adding(put.partitions).adding(put.keys).adding(put.values))
         }
         calls.append(Call(Self.commit))
         let rows = try connection.roundTrip(calls)

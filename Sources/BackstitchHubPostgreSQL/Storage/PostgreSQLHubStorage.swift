@@ -8,7 +8,7 @@ import Threading
 package final class PostgreSQLHubStorage: SnapshotStorage {
     /// The most writes that share a commit.
     static let writesPerCommitMax = 64
-    /// The most commits that are under way at once, each on a connection.
+    /// The most commits that are under way at once, each on a connection. Fewer share more of their cost.
     static let commitsMax = 16
     /// How often a transaction is tried that others were in the way of.
     static let triesMax = 6
@@ -39,12 +39,12 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         let identity = try HubSchema.check(connection, address)
         pool.giveBack(connection)
         waker = Waker(
-            address, channel: identity.channel, sender: Self.number(clock.secret(8)),
+            address, identity, sender: Self.number(clock.secret(8)),
             steadyMilliseconds: clock.steadyMilliseconds)
         lanes.withLock { lanes in
-            lanes = WriteLanes(threads: Self.commitsMax) { [weak self] lane, partitions, first in
+            lanes = WriteLanes(threads: Self.commitsMax) { [weak self] lane, first in
                 guard let self else { return first.finish(WorkGivenUp()) }
-                commit(lane, partitions, first)
+                commit(lane, first)
             }
         }
     }
@@ -71,6 +71,8 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
     package var roundTripCount: Int { counts.withLock { $0.roundTrips } }
 
     package var tellsOfOthers: Bool { waker.isListening }
+
+    package var cleansUp: Bool { waker.cleansUp }
 
     private func note(_ transaction: BufferedTransaction, roundTrips: Int) {
         counts.withLock { counts in
@@ -157,22 +159,23 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
     ) async throws -> R {
         let lanes = lanes.withLock { $0 }
         return try await withCheckedThrowingContinuation { continuation in
-            let write = WaitingWrite(work, expecting: queries, body, continuation)
-            if lanes?.add(write, to: partitions) != true { write.finish(WorkGivenUp()) }
+            let write = WaitingWrite(
+                work, to: partitions, expecting: queries, body, continuation)
+            if lanes?.add(write) != true { write.finish(WorkGivenUp()) }
         }
     }
 
     /// Commits a write, and those of its lane that wait.
-    private func commit(
-        _ lane: WriteLanes.Lane, _ partitions: Partitions, _ first: any QueuedWrite
-    ) {
+    private func commit(_ lane: WriteLanes.Lane, _ first: any QueuedWrite) {
         var tries = 1
         lane.commit(first, jobsMax: Self.writesPerCommitMax) { writes in
-            try attempt(&writes, partitions)
+            try attempt(&writes)
         } verdict: { error, count in
             guard let error = error as? PostgreSQLError else {
                 return count > 1 ? .separate : .fail
             }
+            // Others may have locked the partition of one of them.
+            if error.isAboutLocks, count > 1 { return .separate }
             if error.mayPass, tries < Self.triesMax {
                 pool.forgetIdle()
                 Self.pause(milliseconds: 5 << tries)
@@ -197,11 +200,10 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         monitor.inside { _ = monitor.wait(milliseconds: milliseconds) }
     }
 
-    private func attempt(
-        _ writes: inout CommitAttempt<WriteLanes.LaneQueue>, _ partitions: Partitions
-    ) throws {
+    private func attempt(_ writes: inout CommitAttempt<WriteLanes.LaneQueue>) throws {
         var jobs: [(place: Int, job: any QueuedWrite)] = []
         while let next = writes.next() { jobs.append(next) }
+        let partitions = Partitions(jobs.flatMap(\.job.partitions.ascending))
         let connection = try pool.take()
         let before = connection.roundTrips
         let mark = Self.number(secret(8))
@@ -228,7 +230,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         }
         try waker.telling(Array(zip(partitions.ascending, commit.numbers))) {
             do {
-                try commit.end(writing: transaction.writes)
+                try commit.end(transaction)
                 pool.giveBack(connection)
             } catch let error as PostgreSQLError where error.kind == .away {
                 try lookUp(mark, commit.numbers.first, partitions, after: error)

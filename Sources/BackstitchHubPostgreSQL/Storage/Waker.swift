@@ -4,11 +4,15 @@ import Glibc
 import Threading
 
 /// Tells other hubs what this one changed, and hears from them, on a thread and a connection of its own.
+///
+/// Of the hubs that listen one has the lock that says who cleans up. It goes with the connection.
 final class Waker: Sendable {
     private static let tell = Statement(
         "tell", .text, .text, sql: "SELECT pg_notify($1, $2)")
     private static let look = Statement(
         "watched", .numbers, sql: "SELECT p, seq FROM backstitch_partitions WHERE p = ANY ($1)")
+    private static let takeTurn = Statement(
+        "takeTurn", .number, sql: "SELECT 1::int8 WHERE pg_try_advisory_lock($1)")
     /// How long it takes from one try to connect to the next, in milliseconds.
     private static let pauseMilliseconds = 500
 
@@ -22,20 +26,21 @@ final class Waker: Sendable {
         var listener: Listener?
         var thread: SystemThread?
         var isListening = false
+        var cleansUp = false
         var isStopped = false
     }
 
     private let address: PostgreSQLAddress
-    private let channel: String
+    private let identity: HubSchema.Identity
     private let steadyMilliseconds: @Sendable () -> Int64
     private let state: Locked<State>
     private let bell = backstitch_bell()
 
     init(
-        _ address: PostgreSQLAddress, channel: String, sender: Int64,
+        _ address: PostgreSQLAddress, _ identity: HubSchema.Identity, sender: Int64,
         steadyMilliseconds: @escaping @Sendable () -> Int64
     ) {
-        (self.address, self.channel) = (address, channel)
+        (self.address, self.identity) = (address, identity)
         self.steadyMilliseconds = steadyMilliseconds
         state = Locked(State(schedule: WakeSchedule(sender: sender)))
     }
@@ -44,6 +49,9 @@ final class Waker: Sendable {
 
     /// Whether what others change is heard of.
     var isListening: Bool { state.withLock { $0.isListening } }
+
+    /// Whether no other hub cleans up.
+    var cleansUp: Bool { state.withLock { $0.cleansUp } }
 
     /// Makes commits, of which others are told soon.
     func telling(
@@ -56,7 +64,12 @@ final class Waker: Sendable {
             state.withLock { $0.schedule.end(commits, areMade: false) }
             throw error
         }
-        change { $0.schedule.end(commits, areMade: true) }
+        let hadNews = state.withLock { state in
+            defer { state.schedule.end(commits, areMade: true) }
+            return state.schedule.hasNews
+        }
+        // The thread knows of the first, and takes the others along.
+        if !hadNews { change { _ in } }
     }
 
     /// Begins to hear from others.
@@ -99,7 +112,7 @@ final class Waker: Sendable {
                 return
             } catch {
                 let isStopped = state.withLock { state in
-                    state.isListening = false
+                    (state.isListening, state.cleansUp) = (false, false)
                     state.schedule.reconnect()
                     return state.isStopped
                 }
@@ -118,7 +131,8 @@ final class Waker: Sendable {
         while true {
             let (listener, isStopped) = state.withLock { ($0.listener, $0.isStopped) }
             if let listener, !hears {
-                _ = try connection.roundTrip([Call(Statement("listen", sql: "LISTEN \(channel)"))])
+                let listen = Statement("listen", sql: "LISTEN \(identity.channel)")
+                _ = try connection.roundTrip([Call(listen)])
                 hears = true
                 state.withLock { $0.isListening = true }
                 // Nobody told while nobody heard.
@@ -129,7 +143,9 @@ final class Waker: Sendable {
             }
             switch action {
             case .tell(let text):
-                _ = try connection.roundTrip([Call(Self.tell).adding(channel).adding(text)])
+                _ = try connection.roundTrip([
+                    Call(Self.tell).adding(identity.channel).adding(text)
+                ])
                 state.withLock { $0.schedule.told() }
             case .look: if let listener { try look(listener, connection) }
             case .wait(let milliseconds):
@@ -144,9 +160,13 @@ final class Waker: Sendable {
         }
     }
 
+    /// Looks at the partitions that are watched, and whether the hub that cleans up has gone.
     private func look(_ listener: Listener, _ connection: Connection) throws {
         let partitions = listener.watching()
-        let rows = try connection.roundTrip([Call(Self.look).adding(partitions.map(\.column))])[0]
+        var calls = [Call(Self.look).adding(partitions.map(\.column))]
+        if !cleansUp { calls.append(Call(Self.takeTurn).adding(identity.number)) }
+        let answers = try connection.roundTrip(calls)
+        let rows = answers[0]
         var found = Dictionary(partitions.map { ($0, Int64(0)) }) { first, _ in first }
         for row in 0..<rows.count {
             let partition = Partition(number: UInt64(bitPattern: try rows.number(row, 0)))
@@ -154,6 +174,7 @@ final class Waker: Sendable {
         }
         let changed = state.withLock { $0.schedule.looked(found) }
         if !changed.isEmpty { listener.wake(.some(changed)) }
+        if answers.count > 1, answers[1].count == 1 { state.withLock { $0.cleansUp = true } }
     }
 
     /// Waits for bytes of a socket, or for the bell.

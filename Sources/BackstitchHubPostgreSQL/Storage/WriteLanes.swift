@@ -1,11 +1,11 @@
 import BackstitchHubCore
 import Threading
 
-/// Writes that wait, in a lane for each set of partitions: those of a lane share commits, and lanes are
-/// worked off side by side.
+/// Writes that wait, in lanes: those of a lane share commits, and lanes are worked off side by side.
 ///
-/// A lane has one thread at a time. Lanes whose partitions overlap are kept apart by the locks of the
-/// database, which each takes in ascending order.
+/// Writes of one partition are in the same lane, with those of some others: where many wait they cost less
+/// together. A lane has one thread at a time. Lanes whose partitions overlap are kept apart by the locks of
+/// the database, which each takes in ascending order.
 final class WriteLanes: @unchecked Sendable {  // All state is protected by the monitor.
     typealias Lane = GroupCommit<LaneQueue>
 
@@ -16,31 +16,49 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
         mutating func next() -> (any QueuedWrite)? { waiting.next()?.job }
     }
 
+    /// Which lane a write is in.
+    private enum Name: Hashable {
+        /// That of each so manieth database.
+        case databases(UInt64)
+        /// That of all writes to the same partitions: what the hub shares, or more than one.
+        case partitions(Partitions)
+
+        init(_ partitions: Partitions, _ count: Int) {
+            let one = partitions.ascending.first ?? .global
+            if partitions.ascending.count == 1, one != .global {
+                self = .databases(one.number % UInt64(count))
+            } else {
+                self = .partitions(partitions)
+            }
+        }
+    }
+
     private let threadsMax: Int
-    private let commit: @Sendable (Lane, Partitions, any QueuedWrite) -> Void
+    private let commit: @Sendable (Lane, any QueuedWrite) -> Void
     private let monitor = Monitor()
-    private var lanes: [Partitions: Lane] = [:]
+    private var lanes: [Name: Lane] = [:]
     /// Lanes with writes on which no thread works, in the order in which they came.
-    private var ready: [Partitions] = []
+    private var ready: [Name] = []
     private var threads = 0
     private var idle = 0
     private var isStopped = false
 
-    /// - Parameter commit: Commits a write of a lane, and those that it takes besides.
-    init(
-        threads: Int, commit: @escaping @Sendable (Lane, Partitions, any QueuedWrite) -> Void
-    ) {
+    /// - Parameters:
+    ///   - threads: How many commits are under way at once, and how many lanes the databases have.
+    ///   - commit: Commits a write of a lane, and those that it takes besides.
+    init(threads: Int, commit: @escaping @Sendable (Lane, any QueuedWrite) -> Void) {
         (threadsMax, self.commit) = (threads, commit)
     }
 
     /// Adds a write; false if the lanes were stopped.
-    func add(_ write: any QueuedWrite, to partitions: Partitions) -> Bool {
+    func add(_ write: any QueuedWrite) -> Bool {
         monitor.inside {
             guard !isStopped else { return false }
-            let lane = lanes[partitions] ?? GroupCommit(LaneQueue())
+            let name = Name(write.partitions, threadsMax)
+            let lane = lanes[name] ?? GroupCommit(LaneQueue())
             lane.withQueue { $0.waiting.add(write, of: write.work.client) }
-            if lanes.updateValue(lane, forKey: partitions) == nil {
-                ready.append(partitions)
+            if lanes.updateValue(lane, forKey: name) == nil {
+                ready.append(name)
                 if idle > 0 {
                     monitor.signal()
                 } else if threads < threadsMax {
@@ -62,17 +80,17 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
                 idle -= 1
                 continue
             }
-            let partitions = ready.removeFirst()
-            guard let lane = lanes[partitions] else { continue }
+            let name = ready.removeFirst()
+            guard let lane = lanes[name] else { continue }
             if let write = lane.withQueue({ $0.next() }) {
                 monitor.leave()
-                commit(lane, partitions, write)
+                commit(lane, write)
                 monitor.enter()
                 // The next lane has its turn, and then this one.
-                ready.append(partitions)
+                ready.append(name)
                 if ready.count > 1, idle > 0 { monitor.signal() }
             } else {
-                lanes[partitions] = nil
+                lanes[name] = nil
             }
         }
         threads -= 1
@@ -101,6 +119,8 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
 protocol QueuedWrite: AnyObject, Sendable {
     /// The request that it is of.
     var work: RequestWork { get }
+    /// Where it writes.
+    var partitions: Partitions { get }
     /// What it reads, as far as that is known before.
     var expected: [KeyQuery] { get }
     /// Runs it.
@@ -112,17 +132,20 @@ protocol QueuedWrite: AnyObject, Sendable {
 /// A write with its caller, who waits for the result.
 final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable {  // One thread has it.
     let work: RequestWork
+    let partitions: Partitions
     private let queries: @Sendable () -> [KeyQuery]
     private let body: @Sendable (any HubWriting) throws -> R
     private let continuation: CheckedContinuation<R, any Error>
     private var result: R?
 
     init(
-        _ work: RequestWork, expecting queries: @escaping @Sendable () -> [KeyQuery],
+        _ work: RequestWork, to partitions: Partitions,
+        expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R,
         _ continuation: CheckedContinuation<R, any Error>
     ) {
-        (self.work, self.queries, self.body) = (work, queries, body)
+        (self.work, self.partitions) = (work, partitions)
+        (self.queries, self.body) = (queries, body)
         self.continuation = continuation
     }
 

@@ -35,10 +35,12 @@ struct APIDescription: Sendable {
     /// The description, read once.
     static let hub = Result { try APIDescription() }
 
+    /// Where it is.
+    static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../../Sources/BackstitchHub/OpenAPI/openapi.json")
+
     private init() throws {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../../Sources/BackstitchHub/OpenAPI/openapi.json")
-        let json = try JSONParser.parse(Array(Data(contentsOf: file)))
+        let json = try JSONParser.parse(Array(Data(contentsOf: Self.file)))
         self.json = json
         let components = json["components"]
         var schemas: [String: JSONSchema] = [:]

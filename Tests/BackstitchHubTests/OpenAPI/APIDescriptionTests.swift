@@ -1,5 +1,6 @@
 @testable import BackstitchCore
 import CloudKitWire
+import Foundation
 import Testing
 
 @testable import BackstitchHubCore
@@ -97,21 +98,23 @@ struct APIDescriptionTests {
         #expect(used == Set(description.checker.schemas.keys))
     }
 
-    @Test("the description names the bodies and the replies of the table of calls")
-    func bodies() {
-        func name(_ schema: JSONValue) -> String? {
-            schema["$ref"].text.split(separator: "/").last.map(String.init)
-        }
-        for endpoint in HubEndpoint.all {
-            let start = endpoint.path.isOfDevice ? "device" : "database"
-            let database = endpoint.path.isOfDevice ? "" : "{database}/"
-            let path = "/\(start)/1/{container}/{environment}/\(database)\(endpoint.path.rawValue)"
-            let call = description.json["paths"][path]["post"]
-            let content = ["content", "application/json", "schema"]
-            let request = content.reduce(call["requestBody"]) { $0[$1] }
-            let reply = content.reduce(call["responses"]["200"]) { $0[$1] }
-            #expect(name(request) == endpoint.request, "\(path)")
-            #expect(name(reply) == endpoint.reply, "\(path)")
+    /// With `BACKSTITCH_WRITE_API=1` the file is written anew.
+    @Test("the calls are described as their table has them")
+    func table() throws {
+        var text = try String(contentsOf: APIDescription.file, encoding: .utf8)
+        let start = try #require(text.range(of: DescribedCalls.start)).upperBound
+        let end = try #require(text.range(of: DescribedCalls.end)).lowerBound
+        let isSame = text[start..<end] == DescribedCalls.text
+        if ProcessInfo.processInfo.environment["BACKSTITCH_WRITE_API"] == "1", !isSame {
+            text.replaceSubrange(start..<end, with: DescribedCalls.text)
+            try text.write(to: APIDescription.file, atomically: true, encoding: .utf8)
+        } else {
+            #expect(
+                isSame,
+                """
+                The description differs from the table. Write it anew with BACKSTITCH_WRITE_API=1 \
+                swift test --filter APIDescriptionTests
+                """)
         }
     }
 

@@ -137,9 +137,8 @@ final class CuttingProxy: Sendable {
             return bytes.indices.contains { bytes[$0...].starts(with: name) }
         }
         return plan.withLock { plan in
-            guard plan.cut != nil, has(PartitionCommit.put), has(PartitionCommit.commit) else {
-                return nil
-            }
+            let writes = has(PartitionCommit.write) || has(PartitionCommit.put)
+            guard plan.cut != nil, writes, has(PartitionCommit.commit) else { return nil }
             defer { plan.cut = nil }
             return plan.cut
         }

@@ -3,6 +3,7 @@ import CloudKitWire
 import Foundation
 import PostgreSQLCluster
 import Testing
+import WireCrypto
 
 @testable import BackstitchHubCore
 @testable import BackstitchHubPostgreSQL
@@ -79,10 +80,10 @@ struct PostgreSQLHubTests {
 
     @Test func `common requests take as many round trips as they should`() async throws {
         try fixture.hub.beginServing()
-        try await waitUntil { storage.tellsOfOthers }
+        // The first look at what others did is over then.
+        try await waitUntil { storage.cleansUp }
         // Where the zone is, and whom the credentials prove, has to be looked up once.
         _ = await send(.modifyRecords, Self.saves(1))
-        // The first look at what others did may have come between.
         try await waitUntil { await send(.currentUser, "{}").admission == 0 }
         let misses = storage.missCount
         for count in [1, 200] {
@@ -134,16 +135,85 @@ struct PostgreSQLHubTests {
     }
 
     @Test func `a hub that does not hear of others looks at credentials each time`() async throws {
-        // It does not listen. Whose the database is takes another round trip.
-        for _ in 0..<3 { #expect(await send(.currentUser, "{}").admission == 2) }
+        // It does not listen. Where the database is has to be learned once.
+        let other = try await makeOther()
+        defer { other.close() }
+        for trips in [2, 1, 1] {
+            #expect(await send(.currentUser, "{}").admission == trips)
+        }
         try fixture.hub.beginServing()
         try await waitUntil { storage.tellsOfOthers }
         try await waitUntil { await send(.currentUser, "{}").admission == 0 }
         try schema.endSessions()
-        let other = try await makeOther()
-        defer { other.close() }
         #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
         try await waitUntil { await send(.currentUser, "{}").status == 401 }
+    }
+
+    @Test func `one of the hubs cleans up, for what others write too`() async throws {
+        let cleaning = try schema.storage()
+        let cleaner = try await fixture.makeHub(over: cleaning)
+        try cleaner.beginServing()
+        try await waitUntil { cleaning.cleansUp }
+        try fixture.hub.beginServing()
+        try await waitUntil { storage.tellsOfOthers }
+        #expect(!storage.cleansUp)
+
+        // Ada deletes a zone, and from then on only Bob writes, at the hub that does not clean up.
+        #expect(await send(.modifyRecords, Self.saves(200)).status == 200)
+        let deletion =
+            #"{"operations":[{"operationType":"delete","zone":{\#(MeteredHub.zoneID)}}]}"#
+        #expect(await send(.modifyZones, deletion).status == 200)
+        let partition = try fixture.partition(of: fixture.ada)
+        func ended() async throws -> Bool {
+            try await storage.read { transaction in
+                var isEmpty = true
+                try transaction.scan(HubKey(partition, .endedZone), from: nil) { _, _ in
+                    isEmpty = false
+                    return false
+                }
+                return isEmpty
+            }
+        }
+        fixture.advance(milliseconds: 24 * 3_600_000)
+        let body = Array(
+            #"{"operations":[{"operationType":"forceUpdate","record":\#(MeteredHub.record("b"))}]}"#
+                .utf8)
+        try await waitUntil {
+            let reply = await fixture.send(.modifyRecords, as: fixture.bob, body: body)
+            #expect(reply.status == 200)
+            return try await ended()
+        }
+        #expect(!storage.cleansUp)
+        cleaner.close()
+        try await waitUntil { storage.cleansUp }
+    }
+
+    @Test func `a file goes up at one hub to an address of another one, and once`() async throws {
+        let other = try await makeOther()
+        defer { other.close() }
+        let content = Array("a file".utf8)
+        let places = """
+            {\(MeteredHub.zoneID),"tokens":[{"recordName":"a","recordType":"T","fieldName":"f"}]}
+            """
+        let reply = await send(.uploadAssets, places)
+        let url = try #require(
+            JSONObject(body: reply.body).array("tokens")?.first?["url"].text)
+        let target = HostileWorld.path(url)
+        // Both hubs get it at once: one of them takes it.
+        let hubs = [fixture.hub, other]
+        let statuses = await withTaskGroup(of: Int.self) { group in
+            for hub in hubs {
+                group.addTask {
+                    let request = HubRequest(method: "POST", target: target, body: content)
+                    return await hub.respond(to: request).status
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(statuses.sorted() == [200, 404])
+        let partition = try fixture.partition(of: fixture.ada)
+        let file = try #require(HubFile(partition, Digest.sha256(content).hexadecimal))
+        for hub in hubs { #expect(try hub.assets.read(file, 0..<10) == content) }
     }
 
     @Test func `a database that is away is no failure of the request`() async throws {

@@ -39,7 +39,7 @@ struct PostgreSQLStorageTests {
         _ = try connection.roundTrip([Call(Statement("fill", sql: fill))])
         let statements =
             EntryQuery.all + [
-                PartitionCommit.lock, PartitionCommit.remove, PartitionCommit.put,
+                PartitionCommit.lock, PartitionCommit.write, PartitionCommit.put,
                 CommitLookup.look,
             ]
         for statement in statements {
@@ -56,7 +56,7 @@ struct PostgreSQLStorageTests {
             for step in ["Seq Scan", "Sort", "Bitmap", "Hash", "Merge", "Parallel"] {
                 #expect(!plan.contains(step), "\(statement.name):\n\(plan)")
             }
-            if EntryQuery.all.contains(statement) || statement == PartitionCommit.remove {
+            if EntryQuery.all.contains(statement) || statement == PartitionCommit.write {
                 #expect(
                     plan.contains("Index Scan using backstitch_entries_pkey")
                         || plan.contains("Index Scan Backward using backstitch_entries_pkey"),

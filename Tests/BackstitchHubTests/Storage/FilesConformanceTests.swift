@@ -114,6 +114,47 @@ import WireCrypto
         next.endServing()
     }
 
+    /// What two hubs are sent whose senders did not hear of the first time.
+    @Test(arguments: Place.allCases)
+    func `parts of an upload that come to two hubs at once leave it whole`(place: Place)
+        async throws
+    {
+        let kept = try Kept(place)
+        defer { withExtendedLifetime(kept) {} }
+        let hubs = [kept.files, try kept.reopened()]
+        let (partBytes, parts) = (5_000, 40)
+        let whole = (0..<partBytes * parts).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let path = kept.files.partsPath([1])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for sender in 0..<4 {
+                group.addTask {
+                    var (next, step) = (0, 0)
+                    while next < parts {
+                        step += 1
+                        // Now and then it sends again what came long ago.
+                        let number = step % 3 == 0 ? next / 2 : next
+                        let part = Array(whole[number * partBytes..<(number + 1) * partBytes])
+                        do {
+                            try hubs[(sender + step) % 2]
+                                .append(part, to: path, at: number * partBytes)
+                            // What was told to be there stays.
+                            let there = try hubs[sender % 2].uploadedBytes(at: path)
+                            #expect(there >= (next + (number == next ? 1 : 0)) * partBytes)
+                            if number == next { next += 1 }
+                        } catch let gap as PartGap {
+                            Issue.record("\(gap)")
+                            return
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let file = try #require(HubFile(Partition(number: 1), Digest.sha256(whole).hexadecimal))
+        try kept.files.keep(path, as: file)
+        #expect(try hubs[1].read(file, 0..<whole.count) == whole)
+    }
+
     @Test(arguments: Place.allCases)
     func `an upload in parts that is discarded begins anew`(place: Place) throws {
         let kept = try Kept(place)

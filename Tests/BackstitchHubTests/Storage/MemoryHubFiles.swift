@@ -50,6 +50,7 @@ final class MemoryHubFiles: HubFiles {
         try contents.withLock { contents in
             let before = contents[path] ?? []
             guard offset <= before.count else { throw PartGap(uploadedBytes: before.count) }
+            if before[offset...].starts(with: part), !part.isEmpty { return }
             contents[path] = before[..<offset] + part
         }
     }

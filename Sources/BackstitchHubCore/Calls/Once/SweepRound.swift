@@ -3,7 +3,8 @@ import Threading
 /// Where a round through all databases is, which has what is due go also in those that nobody writes to.
 ///
 /// A write removes what is due in its own database. Every few writes look at others, so that an idle hub
-/// does nothing, and a request waits for one more write at most.
+/// does nothing, and a request waits for one more write at most. Where hubs share a database one of them
+/// does it for all, and counts what others write.
 final class SweepRound: Sendable {
     /// How many writes pass between two looks, and how many databases a look goes on.
     static let writesPerLook = 16
@@ -11,10 +12,13 @@ final class SweepRound: Sendable {
     private let state = Locked((writes: 0, position: HubKey?.none))
 
     /// The name of the database to begin at, if it is time for a look; it may be the first one's.
-    func nextLook() -> HubKey? {
+    ///
+    /// - Parameter writes: How many there were since the last call.
+    func nextLook(after writes: Int = 1) -> HubKey? {
         state.withLock { state in
-            state.writes += 1
-            guard state.writes.isMultiple(of: Self.writesPerLook) else { return nil }
+            state.writes += writes
+            guard state.writes >= Self.writesPerLook else { return nil }
+            state.writes %= Self.writesPerLook
             return state.position ?? HubKey(.global, .databaseName)
         }
     }

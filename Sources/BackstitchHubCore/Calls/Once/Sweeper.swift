@@ -4,6 +4,7 @@ struct Sweeper: Sendable {
     let storage: any HubStorage
     let assets: any HubFiles
     let eraser: Eraser
+    let pool: WorkPool
     let sweepRound = SweepRound()
 
     /// Removes what is due of a partition at this time, in a transaction that writes something else.
@@ -22,7 +23,19 @@ struct Sweeper: Sendable {
     ///
     /// A failure is logged and nothing else: the write that this follows is done.
     func sweepOthers() async {
-        guard let start = sweepRound.nextLook() else { return }
+        guard storage.cleansUp, let start = sweepRound.nextLook() else { return }
+        await sweep(from: start)
+    }
+
+    /// As ``sweepOthers()``, some time after this returns, when others wrote.
+    func sweepSoon(after changed: ChangedPartitions) {
+        guard storage.cleansUp, let start = sweepRound.nextLook(after: changed.writes) else {
+            return
+        }
+        pool.handOver { Task { await sweep(from: start) } }
+    }
+
+    private func sweep(from start: HubKey) async {
         do {
             let (due, next, hasDoomed) = try await nextDue(from: start)
             if hasDoomed { _ = try await eraser.eraseSome() }
@@ -85,6 +98,16 @@ struct Sweeper: Sendable {
             }
             let due = try looked.first { try transaction.hasDue($0.partition, now: now) }
             return (due, databases.dropFirst(count).first?.name, hasDoomed)
+        }
+    }
+}
+
+extension ChangedPartitions {
+    /// How many writes it tells of at least.
+    fileprivate var writes: Int {
+        switch self {
+        case .some(let partitions): partitions.count
+        case .all: 1
         }
     }
 }
