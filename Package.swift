@@ -139,16 +139,17 @@ let package = Package(
         .target(
             name: "BackstitchDemo",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchSync", "BackstitchTesting",
-                "CloudKitRecordService", "Terminal", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchSync",
+                "BackstitchTesting", "CloudKitRecordService", "Terminal", "Threading",
             ],
             resources: [.embedInCode("countries.txt"), .embedInCode("subdivisions.txt")]),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
-                "BackstitchHubPostgreSQL",
-                "BackstitchRepair", "BackstitchSimulation", "BackstitchTesting", "CMalloc",
+                "BackstitchHubPostgreSQL", "BackstitchLog",
+                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore",
+                "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
         .testTarget(name: "TidyTests"),
@@ -235,7 +236,7 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchDemo", "BackstitchHub",
+                "BackstitchCLI", "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
                 "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
                 "PostgreSQLCluster", "RawConnection", "Terminal", "Threading",

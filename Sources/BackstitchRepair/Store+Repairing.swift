@@ -1,3 +1,4 @@
+import BackstitchCore
 public import BackstitchStore
 public import Foundation
 import LMDB

@@ -75,7 +75,7 @@ extension SyncEngine {
     /// Asks once, and no longer than the limit. What comes after that is not listened to.
     private static func ask(
         _ resolver: @escaping ConflictResolver, _ conflict: RecordConflict,
-        _ clock: any SyncClock, _ limit: Int64?
+        _ clock: any StoreClock, _ limit: Int64?
     ) async -> ConflictResolution {
         func resolved() async -> ConflictResolution {
             do {

@@ -27,8 +27,7 @@ final class CloudKitConnection: Sendable {
         guard configuration.allowsPlainHTTP || Self.isConfidential(configuration.url) else {
             throw ServiceError(
                 .invalidRequest,
-                reason:
-                    "'\(configuration.url)' would get the tokens without encryption; use https, "
+                "'\(configuration.url)' would get the tokens without encryption; use https, "
                     + "or allow plain HTTP")
         }
         self.configuration = configuration

@@ -34,7 +34,7 @@ extension Store {
         to directory: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> BackupReport {
         do {
-            try Self.checkTarget(directory, outside: self.directory)
+            try Self.checkTarget(directory, outside: environment.directory)
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
                 made = try StoreCopy(directory: draft, configuration: configuration)
