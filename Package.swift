@@ -235,7 +235,7 @@ let package = Package(
                 "BackstitchCLI", "Backstitch", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
                 "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
-                "PostgreSQLCluster", "RawConnection", "Terminal", "Threading",
+                "PostgreSQLCluster", "RawConnection", "SmallDisk", "Terminal", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -30,6 +30,9 @@ public struct HubConfiguration: Sendable {
     /// The address that clients reach the hub at, for the addresses in its replies: scheme, host and
     /// port, without a slash at the end. Without one, the server's own address is used.
     public var publicURL: String?
+    /// The header in which a trusted proxy tells whom it has signed in, by the name that whoever runs the hub
+    /// knows the user by; nil if none does. From elsewhere it is ignored.
+    public var signInHeader: String?
     /// Takes a line of JSON for each failure of the hub itself. It holds no credentials and no data.
     public var log: @Sendable (_ line: String) -> Void = { _ in }
 
