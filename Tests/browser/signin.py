@@ -155,6 +155,11 @@ def type_password(browser, password):
     browser.find_element(By.XPATH, "//form[.//input[@name='password']]//button").click()
 
 
+def policy_breaches(browser):
+    """What the browser refused since this was asked last."""
+    return [e["message"] for e in browser.get_log("browser") if "Content Security Policy" in e["message"]]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         hub, browser = Hub(sys.argv[1], folder), driver()
@@ -197,6 +202,8 @@ def check(hub, browser):
     wait(browser, lambda b: state(b).startswith("signed in"))
     expect(True, "the code gives a session")
 
+    expect(policy_breaches(browser) == [], "the page keeps its own policy")
+
     print("-- another page opens the sign-in page")
     own = open_sign_in(browser, evil.origin)
     type_password(browser, "correct horse 1")
@@ -222,6 +229,8 @@ def check(hub, browser):
     wait(browser, lambda b: state(b) != "waiting")
     expect(state(browser) == "refused", "a script of another page can't read it")
 
+    expect(policy_breaches(browser) != [], "the browser says that it kept to the page's policy")
+
     print("-- an application that is sent back to")
     hub.run("tokens", "change", "--id", hub.id, "--callback", app.origin + "/called-back?step=2")
     browser.get(page)
@@ -231,8 +240,7 @@ def check(hub, browser):
     expect(state(browser) == "signed in", "the address has a token that counts")
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(browser.current_url).query)
     expect(query["step"] == ["2"] and "ckSession" in query, "and what the address had")
-    severe = [e["message"] for e in browser.get_log("browser") if "Content Security Policy" in e["message"]]
-    expect(severe == [], "the page keeps its own policy")
+    expect(policy_breaches(browser) == [], "the page keeps its own policy")
 
 
 main()

@@ -63,7 +63,7 @@ struct HubCommand: Command {
     static let passwordFile = Syntax.Option(
         "password-file", "FILE", "A user's password, one line; - is standard input, empty takes it away.")
     static let origin = Syntax.Option(
-        "origin", "URL", "A web page, such as https://app.example.com, that has people sign in; repeatable.",
+        "origin", "URL", "A web page (https://app.example.com) that has people sign in; repeatable.",
         isRepeatable: true)
     static let callback = Syntax.Option(
         "callback", "URL", "Where who signs in is sent with the token; empty for nowhere.")
@@ -139,8 +139,8 @@ struct HubCommand: Command {
               users, sessions, tokens, keys, containers
                       list: an array by that name; a user has name, userRecordName, emailAddress,
                       discoverable, erased; a credential id, label, user, userRecordName, created,
-                      used, ends, origins, callback; all have container and environment; to remove a user or container:
-                      userRecordName, sessions, databases, entries
+                      used, ends, origins, callback; all have container and environment; to remove a
+                      user or container: userRecordName, sessions, databases, entries
               backup, restore
                       data, backup, rows, records, files, bytes
               doctor, verify
