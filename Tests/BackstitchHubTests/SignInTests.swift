@@ -108,7 +108,8 @@ import WireCrypto
         #expect(preflight.status == 405)
     }
 
-    @Test func `an address of no API token, or of one without web pages, has no form`() async throws {
+    @Test func `an address of no API token, or of one without web pages, has no form`() async throws
+    {
         for wrong in [
             "/signin", "/signin/", "/signin/00", "/signin/" + String(repeating: "0", count: 64),
             path + "/x", path + "0", "/signin/" + fixture.apiToken,
@@ -276,7 +277,9 @@ import WireCrypto
     }
 
     @Test func `nobody but whoever runs the hub says where a token goes`() async throws {
-        for query in ["?callback=https://evil.example", "?origin=https://evil.example", "?to=//evil"] {
+        for query in [
+            "?callback=https://evil.example", "?origin=https://evil.example", "?to=//evil",
+        ] {
             let answer = await send(
                 form("Ada", Self.password) + "&callback=https://evil.example"
                     + "&origin=https://evil.example", to: path + query)
@@ -315,7 +318,9 @@ import WireCrypto
                 try await signIns.setPages(ofToken: id, origins: [bad], callback: nil)
             }
         }
-        for good in ["http://localhost", "http://127.0.0.1:8080", "http://[::1]:1", "https://a.b:8443"] {
+        for good in [
+            "http://localhost", "http://127.0.0.1:8080", "http://[::1]:1", "https://a.b:8443",
+        ] {
             try #expect(await signIns.setPages(ofToken: id, origins: [good], callback: nil))
         }
     }
@@ -397,8 +402,11 @@ import WireCrypto
         }
         // Without the header's name nothing is taken from it.
         #expect(
-            await send("by=proxy", Self.own + [HubRequest.Header("X-Remote-User", "Ada")], isFromProxy: true)
-                .status == 401)
+            await send(
+                "by=proxy", Self.own + [HubRequest.Header("X-Remote-User", "Ada")],
+                isFromProxy: true
+            )
+            .status == 401)
     }
 
     @Test func `a proxy is one by its address`() throws {

@@ -61,9 +61,11 @@ struct HubCommand: Command {
     static let discoverable = Syntax.Option(
         "discoverable", "yes|no", "Whether others get a user's name and find the user.")
     static let passwordFile = Syntax.Option(
-        "password-file", "FILE", "A user's password, one line; - is standard input, empty takes it away.")
+        "password-file", "FILE",
+        "A user's password; - is standard input, an empty one takes it away.")
     static let origin = Syntax.Option(
-        "origin", "URL", "A web page (https://app.example.com) that has people sign in; repeatable.",
+        "origin", "URL",
+        "A web page (https://app.example.com) that has people sign in; repeatable.",
         isRepeatable: true)
     static let callback = Syntax.Option(
         "callback", "URL", "Where who signs in is sent with the token; empty for nowhere.")
@@ -82,7 +84,8 @@ struct HubCommand: Command {
                 summary: "What to do, as below; serve unless given.",
                 choices: HubAction.allCases.map(\.rawValue)),
             Syntax.Operand(
-                name: "VERB", summary: "list, add, rename, change, remove and others, behind a plural.",
+                name: "VERB",
+                summary: "list, add, rename, change, remove and others, after a plural.",
                 choices: HubManaging.Verb.allCases.map(\.rawValue)),
         ],
         options: [config, checkConfig] + HubSetting.all.map(\.option)

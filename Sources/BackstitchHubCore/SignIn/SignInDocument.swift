@@ -54,7 +54,8 @@ struct SignInDocument: Sendable {
 
     /// A message and nothing to fill in.
     static func message(_ status: Int, _ text: String) -> SignInDocument {
-        SignInDocument(status, [.html("<h1>Sign in</h1><p role=\"alert\">"), .text(text), .html("</p>")])
+        SignInDocument(
+            status, [.html("<h1>Sign in</h1><p role=\"alert\">"), .text(text), .html("</p>")])
     }
 
     /// Hands a token over to the page that opened this one, if that is of one of the origins: a browser tells

@@ -90,7 +90,9 @@ struct SignInPages: Sendable {
     /// The bytes of 64 hexadecimal digits.
     private static func hash(_ text: String) -> [UInt8]? {
         let digits = text.utf8.compactMap(\.hexadecimalDigit)
-        guard digits.count == 2 * Digest.byteCount, text.utf8.count == digits.count else { return nil }
+        guard digits.count == 2 * Digest.byteCount, text.utf8.count == digits.count else {
+            return nil
+        }
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
@@ -190,7 +192,8 @@ struct SignInPages: Sendable {
         }
         let now = configuration.now
         guard let row, row.realm == realm, row.expires > now else { return nil }
-        return try await session(of: row.userRecordName, realm, expecting: [.key(key)]) { transaction in
+        return try await session(of: row.userRecordName, realm, expecting: [.key(key)]) {
+            transaction in
             // Whoever comes second with the code finds none.
             guard try transaction.row(key) == row else { return false }
             try transaction.delete(key)
