@@ -239,7 +239,7 @@ let package = Package(
                 "BackstitchCLI", "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
                 "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
-                "PostgreSQLCluster", "RawConnection", "Terminal", "Threading",
+                "PostgreSQLCluster", "RawConnection", "SmallDisk", "Terminal", "Threading",
             ]),
     ],
     swiftLanguageModes: [.v6]

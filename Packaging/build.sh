@@ -33,6 +33,7 @@ mkdir "$tree/backstitch"
 cd "$tree/backstitch"
 cp -r "$root/Packaging/debian" debian
 cp "$root"/Packaging/{hub.conf,nginx.conf,prometheus.yml,alerts.yml} .
+install -m 0755 "$root/Packaging/backup.sh" backup
 install -m 0755 "$binary" backstitch
 strip --strip-unneeded --remove-section=.comment backstitch
 # Where the toolchain was is nobody's business, and a library there must not be loaded.

@@ -18,8 +18,12 @@ trap 'rm -rf "$scratch"' EXIT
 if have systemd-analyze "the unit"; then
     # The threshold is ten times the figure that is printed.
     cp debian/backstitch-hub.service "$scratch"
-    systemd-analyze security --offline=true --threshold=15 --no-pager \
-        "$scratch/backstitch-hub.service" | tail -n 1
+    cp debian/backstitch-hub.backstitch-hub-backup.service "$scratch/backstitch-hub-backup.service"
+    for unit in backstitch-hub backstitch-hub-backup; do
+        systemd-analyze security --offline=true --threshold=15 --no-pager "$scratch/$unit.service" | tail -n 1
+    done
+    systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' debian/backstitch-hub.backstitch-hub-backup.timer)" \
+        >/dev/null
 fi
 if have promtool "the alerts"; then promtool check rules alerts.yml; fi
 if have nginx "the place in nginx"; then
@@ -31,6 +35,17 @@ if have nginx "the place in nginx"; then
     echo "pid $scratch/pid; error_log $scratch/error; events {} http { include $scratch/hub.conf; }" \
         >"$scratch/nginx.conf"
     nginx -t -q -c "$scratch/nginx.conf"
+    # What it writes down has no token, also where the hub does not answer: nobody listens at port 9.
+    sed -i -e '/listen \[::\]:443/d' -e 's/listen 443/listen 127.0.0.1:18443/' -e 's/127.0.0.1:8480/127.0.0.1:9/' \
+        "$scratch/hub.conf"
+    sed -i 's|{ include|{ client_body_temp_path '"$scratch"'/body; include|' "$scratch/nginx.conf"
+    nginx -c "$scratch/nginx.conf"
+    answer=$(printf 'GET /database/1/a?ckAPIToken=SECRET HTTP/1.1\r\nHost: hub.example.com\r\nReferer: https://SECRET\r\nConnection: close\r\n\r\n' |
+        openssl s_client -quiet -connect 127.0.0.1:18443 2>/dev/null | head -n 1) || true
+    kill "$(cat "$scratch/pid")"
+    case $answer in *" 502 "*) ;; *) echo "nginx answered: $answer" >&2; exit 1 ;; esac
+    grep -q ' 502 ' "$scratch/backstitch.log" || { echo "nginx logged nothing." >&2; exit 1; }
+    if grep -rl SECRET "$scratch"; then echo "nginx wrote a token down." >&2; exit 1; fi
 fi
 # Neither the log's form nor a header that goes on has the address, in which there are tokens.
 if grep -E '\$(request|request_uri|args|query_string|uri|http_referer)([^_a-z]|$)' nginx.conf; then
@@ -43,6 +58,6 @@ awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' ../Documentati
         grep -qF -- "$line" test.sh || { echo "test.sh does not run what the guide has: $line" >&2; exit 1; }
     done
 if have shellcheck "the scripts"; then
-    shellcheck --severity=warning ../dev build.sh check.sh test.sh debian/backstitch-hub.postinst debian/backstitch-hub.postrm
+    shellcheck --severity=warning ../dev backup.sh build.sh check.sh test.sh ../Tests/hub/*.sh debian/backstitch-hub.postinst debian/backstitch-hub.postrm
 fi
 echo "The packaging files are good; checks that were skipped: $skipped."

@@ -4,7 +4,7 @@
 #
 #   Packaging/test.sh [FOLDER]      the packages that Packaging/build.sh made; .build/package unless given
 #
-# BACKSTITCH_ROOT names the clean system, which is made if it is missing, and kept; .build/debian unless given.
+# BACKSTITCH_COMPILE_TWICE=1 compiles the program a second time and compares (some minutes more). BACKSTITCH_ROOT names the clean system, which is made if it is missing, and kept; .build/debian unless given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=${1:-.build/package}
@@ -32,7 +32,15 @@ step "lintian"
 lintian --fail-on error,warning --info "$packages"/*.deb
 
 step "the same bytes again"
-# The program was built once; all that is made around it is made anew, in another folder and later.
+if [ "${BACKSTITCH_COMPILE_TWICE:-}" = 1 ]; then
+    # The program too is compiled anew, at the same path and with nothing of the first time.
+    mv .build/static "$scratch/static"
+    Packaging/build.sh "$scratch/compiled" >/dev/null
+    for deb in "$packages"/*.deb; do
+        cmp "$deb" "$scratch/compiled/$(basename "$deb")" || fail "$deb is compiled differently"
+    done
+fi
+# All that is made around the program is made anew, in another folder and later.
 mkdir "$scratch/again"
 dpkg-deb --fsys-tarfile "$packages"/backstitch_*.deb | tar -xO ./usr/bin/backstitch \
     >"$scratch/backstitch"
@@ -122,6 +130,14 @@ as_hub backstitch hub users list --config /etc/backstitch/hub.conf | grep '^Ada 
     fail "the user is not listed"
 as_hub backstitch hub sessions list --config /etc/backstitch/hub.conf | grep ' Ada ' >/dev/null ||
     fail "the session is not listed"
+as_hub backstitch hub users code --config /etc/backstitch/hub.conf --user Ada 2>>"$scratch/notice" |
+    grep -E '^[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}$' >/dev/null || fail "no code can be made"
+echo "correct horse 1" >"$root/root/password"
+inside chmod 644 /root/password
+as_hub backstitch hub users password --config /etc/backstitch/hub.conf --user Ada --password-file - \
+    <"$root/root/password" 2>>"$scratch/notice" || fail "no password can be set"
+grep -q '"event":"passwordChanged"' "$scratch/notice" || fail "the audit log lacks the password"
+if grep -q "correct horse" "$scratch/notice"; then fail "a password was logged"; fi
 grep -q '"event":"userSignedIn"' "$scratch/notice" || fail "the audit log lacks the user"
 if grep -qF "$(cat "$root/root/web-token")" "$scratch/notice"; then fail "a token was logged"; fi
 
@@ -157,6 +173,13 @@ fi
 step "a backup while the hub serves, a disaster, and the restore"
 as_hub backstitch hub backup --config /etc/backstitch/hub.conf --backup /var/lib/backstitch/backup
 as_hub backstitch hub verify --backup /var/lib/backstitch/backup
+for unit in backstitch-hub-backup.service backstitch-hub-backup.timer; do
+    [ -f "$root/lib/systemd/system/$unit" ] || fail "the package lacks $unit"
+done
+grep -qxF "ExecStart=/usr/lib/backstitch-hub/backup /etc/backstitch/hub.conf /var/lib/backstitch/backups 7" \
+    "$root/lib/systemd/system/backstitch-hub-backup.service" || fail "the unit's command is another one"
+as_hub /usr/lib/backstitch-hub/backup /etc/backstitch/hub.conf /var/lib/backstitch/backups 7
+[ "$(inside find /var/lib/backstitch/backups -maxdepth 1 -name '2*Z' | wc -l)" = 1 ] || fail "there is no backup"
 stop
 as_hub backstitch hub restore --backup /var/lib/backstitch/backup --data /var/lib/backstitch/restored
 as_hub backstitch hub doctor --data /var/lib/backstitch/restored
@@ -192,6 +215,27 @@ as_hub backstitch doctor /var/lib/backstitch/hub
 start
 [ "$(ask http://127.0.0.1:8480/healthz)" = ok ] || fail "the hub is not healthy after the migration"
 stop
+
+step "the container"
+if command -v buildah >/dev/null; then
+    # The base is the clean system, so that no registry is asked.
+    base=$(buildah from scratch)
+    buildah add --quiet "$base" "$kept" / >/dev/null
+    buildah commit --quiet "$base" localhost/debian:12-slim >/dev/null
+    buildah rm "$base" >/dev/null
+    sed 's|FROM debian:12-slim|FROM localhost/debian:12-slim|' Packaging/Containerfile >"$scratch/Containerfile"
+    buildah build --quiet --network=host --isolation=chroot --tag localhost/backstitch:test \
+        -f "$scratch/Containerfile" "$packages" >/dev/null || fail "the container can't be built"
+    container=$(buildah from localhost/backstitch:test)
+    buildah run --isolation=chroot "$container" /usr/bin/backstitch --version ||
+        fail "the program does not run in the container"
+    [ "$(buildah inspect --format '{{.OCIv1.Config.User}}' "$container")" = 10001:10001 ] ||
+        fail "the container runs as somebody else"
+    buildah rm "$container" >/dev/null
+    buildah rmi localhost/backstitch:test localhost/debian:12-slim >/dev/null
+else
+    echo "SKIPPED: buildah is missing, so that the container was not built." >&2
+fi
 
 step "removal"
 inside apt-get remove -y backstitch-hub >/dev/null 2>&1

@@ -3,8 +3,11 @@
 # for the store, for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib, and libpq for
 # hubs that share a database.
 #
-# With --all also what the longer checks need: a PostgreSQL server, tools that make and check packages, and that look at figures.
+# With --all also what the longer checks need: a PostgreSQL server, tools that make and check packages, and that look at figures, and a browser with what drives it.
 set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python=$here/../.build/python
+all=${1:-}
 missing=
 need() {
     for folder in /usr/include /usr/include/*-linux-gnu; do
@@ -23,6 +26,8 @@ tool() {
 }
 case "${1:-}" in
 --all)
+    tool python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
     tool dh debhelper
     tool lintian lintian
     tool debootstrap debootstrap
@@ -33,6 +38,9 @@ case "${1:-}" in
     tool mandoc mandoc
     tool zsh zsh
     tool fish fish
+    tool buildah buildah
+    tool chromium chromium
+    tool chromedriver chromium-driver
     # Its programs are in a folder of their own.
     set -- /usr/lib/postgresql/*/bin/initdb
     if [ ! -x "$1" ]; then missing="$missing postgresql"; fi
@@ -43,7 +51,7 @@ case "${1:-}" in
     exit 2
     ;;
 esac
-if [ -z "$missing" ]; then exit 0; fi
+if [ -z "$missing" ] && { [ -z "$all" ] || [ -x "$python/bin/python" ]; }; then exit 0; fi
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "Install these or your system's equivalents, then run this again:$missing" >&2
     exit 1
@@ -52,5 +60,12 @@ sudo=
 if [ "$(id -u)" -ne 0 ]; then sudo=sudo; fi
 # The names are words of this script.
 # shellcheck disable=SC2086
-$sudo apt-get install -y --no-install-recommends $missing ||
-    { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; }
+if [ -n "$missing" ]; then
+    $sudo apt-get install -y --no-install-recommends $missing ||
+        { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; }
+fi
+if [ -n "$all" ]; then
+    # What drives a browser, of pinned versions, for these checks alone.
+    "$python/bin/python" -c 'import selenium' 2>/dev/null ||
+        { python3 -m venv "$python" && "$python/bin/pip" install --quiet -r "$here/browser/requirements.txt"; }
+fi

@@ -181,6 +181,12 @@ public struct HubBound: Sendable {
             "failedSignInsPerMinute", \.failedSignInsPerMinute,
             "failed sign-ins of an address in a minute", "429 THROTTLED"),
         HubBound(
+            "failedPasswordsPerHour", \.failedPasswordsPerHour,
+            "passwords that fail for a user in an hour", "429, with right ones too"),
+        HubBound(
+            "signInCodeMinutes", \.signInCodeMinutes,
+            "minutes that a code counts which signs a user in once", "401"),
+        HubBound(
             "sessionDays", \.sessionDays, "days that a session goes on without being used",
             "421 AUTHENTICATION_REQUIRED"),
         HubBound(

@@ -30,6 +30,9 @@ public struct HubConfiguration: Sendable {
     /// The address that clients reach the hub at, for the addresses in its replies: scheme, host and
     /// port, without a slash at the end. Without one, the server's own address is used.
     public var publicURL: String?
+    /// The header in which a trusted proxy names the user whom it has signed in, by the name that the
+    /// operator knows the user by; nil if no proxy does. From elsewhere it is ignored.
+    public var signInHeader: String?
     /// Receives a line of JSON for each failure of the hub itself, without credentials and data.
     public var log: @Sendable (_ line: String) -> Void = { _ in }
 

@@ -48,6 +48,10 @@ public struct HubLimits: Hashable, Sendable {
     /// The most failed sign-ins of one address in a minute, of IP version 6 of one network of 64 bits;
     /// then it is told to wait.
     public var failedSignInsPerMinute = 60
+    /// The most passwords that fail for a user in an hour; then the hub's page takes none for the rest of it.
+    public var failedPasswordsPerHour = 20
+    /// How many minutes a code counts that signs a user in once.
+    public var signInCodeMinutes = 60
 
     // MARK: Time and turns
 

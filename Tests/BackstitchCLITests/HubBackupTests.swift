@@ -4,6 +4,8 @@ import ChildProcess
 import CloudKitRecordService
 import Foundation
 import Glibc
+import PostgreSQLCluster
+import SmallDisk
 import Testing
 
 @testable import BackstitchCLI
@@ -40,6 +42,46 @@ import Testing
             script: "hub/operator.sh", [ChildProcess.path(ofBuilt: "backstitch")])
         #expect(result.code == 0, "\(result.complaint)\n\(result.output)")
         #expect(result.output.hasSuffix("Nothing was lost.\n"))
+    }
+
+    @Test(.enabled(if: PostgreSQLCluster.isInstalled))
+    func `nothing is lost where the database and the files of a hub are restored under load`()
+        throws
+    {
+        let cluster = try PostgreSQLCluster()
+        defer { cluster.stop() }
+        let result = try Self.run(
+            script: "hub/postgresql.sh",
+            [ChildProcess.path(ofBuilt: "backstitch"), cluster.folder])
+        #expect(result.code == 0, "\(result.complaint)\n\(result.output)")
+        #expect(result.output.hasSuffix("Nothing was lost.\n"))
+    }
+
+    @Test(arguments: SmallDisk.kinds.prefix(2))
+    func `a backup to a disk that is full leaves nothing there, and harms no hub`(
+        kind: SmallDisk.Kind
+    ) async throws {
+        let hub = try KillableHub(folder: folder)
+        let (service, zone) = (try hub.service(), ZoneID("z"))
+        try await service.createZone(zone)
+        try await Self.save((0..<200).map { "r\($0)" }, service, zone)
+        let disk = try SmallDisk(kind)
+        let target = disk.path + "/backup"
+        for left in [0, 4_096, 100_000] {
+            try disk.take()
+            try disk.give(allBut: disk.taken - left)
+            let result = try Runner.run("hub", "backup", "--data", folder, "--backup", target)
+            #expect(result.code != 0)
+            #expect(result.complaint.lowercased().contains("space"), "\(result.complaint)")
+            let here = try FileManager.default.contentsOfDirectory(atPath: disk.path)
+            #expect(!here.contains { $0.contains("backup") }, "\(here)")
+            disk.give()
+        }
+        try await Self.save(["after"], service, zone)
+        let result = try Runner.run("hub", "backup", "--data", folder, "--backup", target)
+        #expect(result.code == 0, "\(result.complaint)")
+        #expect(try Runner.run("hub", "verify", "--backup", target).code == 0)
+        #expect(try hub.stop() == .exit(code: 0))
     }
 
     @Test func `what was answered before a backup under load is in it, and old tokens are refused`()

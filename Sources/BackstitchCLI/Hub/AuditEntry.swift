@@ -18,6 +18,9 @@ struct AuditEntry: Encodable {
         case keyAdded
         case credentialRevoked
         case credentialRelabelled
+        case passwordChanged
+        case codeMade
+        case pagesChanged
         case containerMade
         case containerRenamed
         case containerErased

@@ -60,6 +60,17 @@ struct HubCommand: Command {
         "email", "ADDRESS", "By what others find a user who is discoverable; empty for none.")
     static let discoverable = Syntax.Option(
         "discoverable", "yes|no", "Whether others get a user's name and find the user.")
+    static let passwordFile = Syntax.Option(
+        "password-file", "FILE",
+        "A user's password; - is standard input, an empty one takes it away.")
+    static let origin = Syntax.Option(
+        "origin", "URL",
+        "A web page (https://app.example.com) that has people sign in; repeatable.",
+        isRepeatable: true)
+    static let callback = Syntax.Option(
+        "callback", "URL", "Where who signs in is sent with the token; empty for nowhere.")
+    static let signInHeader = Syntax.Option(
+        "sign-in-header", "NAME", "The header in which a trusted proxy names whom it signed in.")
     static let backup = Syntax.Option("backup", "DIR", "The folder of a backup.")
     static let sessionDays = Syntax.Option(
         "session-days", "DAYS", "How long a session goes on that is not used; 14 unless given.")
@@ -73,12 +84,13 @@ struct HubCommand: Command {
                 summary: "What to do, as below; serve unless given.",
                 choices: HubAction.allCases.map(\.rawValue)),
             Syntax.Operand(
-                name: "VERB", summary: "list, add, rename, change or remove, behind a plural.",
+                name: "VERB",
+                summary: "list, add, rename, change, remove and others, after a plural.",
                 choices: HubManaging.Verb.allCases.map(\.rawValue)),
         ],
         options: [config, checkConfig] + HubSetting.all.map(\.option)
             + [container, environment, dev, user, newName, email, discoverable, label, publicKey]
-            + [secret, id, backup, .json],
+            + [passwordFile, origin, callback, secret, id, backup, .json],
         notes: """
             Actions:
               serve   listens until SIGTERM or SIGINT, then answers what is under way and ends; SIGHUP
@@ -91,7 +103,11 @@ struct HubCommand: Command {
               users, sessions, tokens, keys, containers
                       with a VERB: list (of all containers, or of --container), add, rename, remove;
                       users rename --user NAME --to NAME, users change --email or --discoverable,
+                      users password --user NAME --password-file FILE, users code --user NAME (writes a
+                      code that signs in once), for the page that a client without a session is sent to;
                       tokens or keys rename --id ID --label TEXT, sessions remove --id or --user;
+                      tokens add or change --origin and --callback: to which web pages that page hands
+                      the token of who signs in;
                       to remove a user or a container erases all that it has, with its files
               backup  copies the hub's folder (--data) with its files to --backup, where nothing is,
                       while a hub serves it; the copy appears when it is verified and on disk
@@ -126,8 +142,8 @@ struct HubCommand: Command {
               users, sessions, tokens, keys, containers
                       list: an array by that name; a user has name, userRecordName, emailAddress,
                       discoverable, erased; a credential id, label, user, userRecordName, created,
-                      used, ends; all have container and environment; to remove a user or container:
-                      userRecordName, sessions, databases, entries
+                      used, ends, origins, callback; all have container and environment; to remove a
+                      user or container: userRecordName, sessions, databases, entries
               backup, restore
                       data, backup, rows, records, files, bytes
               doctor, verify
@@ -225,8 +241,10 @@ enum HubAction: String, CaseIterable {
         case .containers: return try await managing.containers()
         case .token:
             try await hub.accounts.makeContainer(container, environment: environment)
+            try managing.checkPages()
             let token = try await hub.accounts.makeAPIToken(
                 container, environment: environment, label: label)
+            try await managing.setPages(ofNew: token)
             note(.tokenMade)
             try Self.tell(token, as: "apiToken", arguments, console)
         case .user:

@@ -41,12 +41,15 @@ enum HubListing {
         let created: String?
         let used: String?
         let ends: String?
+        let origins: [String]?
+        let callback: String?
         let container: String
         let environment: String
         private let isSession: Bool
 
         private enum CodingKeys: CodingKey {
-            case id, label, user, userRecordName, created, used, ends, container, environment
+            case id, label, user, userRecordName, created, used, ends, origins
+            case callback, container, environment
         }
 
         init(_ credential: HubAccounts.Credential) {
@@ -57,6 +60,8 @@ enum HubListing {
             created = HubListing.time(credential.created)
             used = HubListing.time(credential.used)
             ends = HubListing.time(credential.ends)
+            origins = credential.kind == .apiToken ? credential.origins : nil
+            callback = credential.callback
             (container, environment) = (
                 credential.realm.container, credential.realm.environment
             )
@@ -65,8 +70,14 @@ enum HubListing {
         static func table(_ credentials: [Credential]) -> [String] {
             guard credentials.first?.isSession == true else {
                 return lines(
-                    ["ID", "LABEL", "CONTAINER", "ENVIRONMENT"],
-                    credentials.map { [$0.id, $0.label ?? "", $0.container, $0.environment] })
+                    ["ID", "LABEL", "SIGN-IN FOR", "CONTAINER", "ENVIRONMENT"],
+                    credentials.map {
+                        [
+                            $0.id, $0.label ?? "",
+                            $0.callback ?? $0.origins?.joined(separator: " ") ?? "", $0.container,
+                            $0.environment,
+                        ]
+                    })
             }
             return lines(
                 ["ID", "USER", "BEGAN", "USED", "ENDS", "CONTAINER", "ENVIRONMENT"],

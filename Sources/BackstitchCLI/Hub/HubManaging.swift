@@ -11,6 +11,8 @@ struct HubManaging {
         case rename
         case change
         case remove
+        case password
+        case code
     }
 
     let hub: Hub
@@ -104,6 +106,16 @@ struct HubManaging {
                 user(), container: realm.container, environment: realm.environment)
             note(.userErased, user: erasure.userRecordName, in: realm)
             try tell(HubListing.Erased(erasure), [HubListing.Erased(erasure).text])
+        case .password:
+            let path = try required(HubCommand.passwordFile)
+            let password = try InputFile.text(path, of: HubCommand.passwordFile)
+                .trimmingCharacters(in: .newlines)
+            try await hub.signIns.setPassword(password, of: user(), in: realm)
+            note(.passwordChanged, in: realm)
+        case .code:
+            let code = try await hub.signIns.makeCode(for: user(), in: realm)
+            note(.codeMade, in: realm)
+            try tell(["code": code], [code])
         }
         return .success
     }
@@ -174,7 +186,8 @@ struct HubManaging {
     /// API tokens and server keys.
     func credentials(_ kind: HubAccounts.Credential.Kind) async throws -> ExitCode {
         let realm = realm
-        switch try Self.verb(arguments, [.list, .add, .rename, .remove]) {
+        let verbs: [Verb] = [.list, .add, .rename, .remove]
+        switch try Self.verb(arguments, verbs + (kind == .apiToken ? [.change] : [])) {
         case .add:
             return try await (kind == .apiToken ? HubAction.token : .key)
                 .run(hub, arguments, audit, console)
@@ -187,9 +200,45 @@ struct HubManaging {
             note(.credentialRelabelled, in: realm)
             let listing = HubListing.Credential(credential)
             try tell(listing, HubListing.Credential.table([listing]))
+        case .change: return try await changePages()
         case .remove: return try await remove(kind)
         default: try await list(kind) { _ in true }
         }
+        return .success
+    }
+
+    /// The web pages that the options name.
+    private var pages: (origins: [String]?, callback: String?) {
+        (
+            arguments.has(HubCommand.origin) ? arguments.texts(HubCommand.origin) : nil,
+            arguments.text(HubCommand.callback)
+        )
+    }
+
+    /// Checks them before anything is made.
+    func checkPages() throws {
+        try HubSignIns.check(origins: pages.origins ?? [], callback: pages.callback)
+    }
+
+    /// Has the sign-in page hand tokens to the web pages that the options name, for a new API token.
+    func setPages(ofNew token: String) async throws {
+        let (origins, callback) = pages
+        guard origins != nil || callback != nil else { return }
+        _ = try await hub.signIns.setPages(
+            ofToken: HubAccounts.id(ofAPIToken: token), origins: origins, callback: callback)
+    }
+
+    private func changePages() async throws -> ExitCode {
+        let id = try required(HubCommand.id)
+        let (origins, callback) = pages
+        guard origins != nil || callback != nil else {
+            throw UsageError("The option --origin is missing, or --callback.")
+        }
+        guard
+            try await hub.signIns.setPages(ofToken: id, origins: origins, callback: callback)
+        else { return missing(id) }
+        note(.pagesChanged, in: realm)
+        try await list(.apiToken) { $0.id == id.lowercased() }
         return .success
     }
 

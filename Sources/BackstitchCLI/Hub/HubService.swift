@@ -125,6 +125,7 @@ struct HubService {
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
         configuration.publicURL = settings.publicURL
+        configuration.signInHeader = settings.signInHeader
         configuration.limits = settings.limits
         configuration.limits.privateDatabaseBytes = settings.quota
         configuration.limits.publicDatabaseBytes = settings.publicQuota

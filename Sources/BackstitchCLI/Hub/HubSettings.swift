@@ -16,6 +16,7 @@ struct HubSettings {
     var allowsPlainHTTP = false
     var trustedProxies: [String] = []
     var publicURL: String?
+    var signInHeader: String?
     var certificate: SettingFile?
     var key: SettingFile?
     var data: String?
@@ -90,6 +91,7 @@ struct HubSetting: Sendable {
         HubSetting("server", HubCommand.plain) { $0.allowsPlainHTTP = try choice($1) },
         HubSetting("server", HubCommand.proxy) { $0.trustedProxies.append($1) },
         HubSetting("server", HubCommand.publicURL) { $0.publicURL = $1 },
+        HubSetting("server", HubCommand.signInHeader) { $0.signInHeader = try headerName($1) },
         HubSetting("tls", HubCommand.certificate, .path) {
             $0.certificate = SettingFile(text: $1, option: HubCommand.certificate)
         },
@@ -138,6 +140,21 @@ struct HubSetting: Sendable {
     private static func noAddress(_ text: String) -> BadValue {
         BadValue(
             message: "takes HOST:PORT, such as 127.0.0.1:8480, and not '\(text.printable)'.")
+    }
+
+    private static func headerName(_ text: String) throws -> String {
+        let isName = text.utf8.allSatisfy {
+            switch $0 {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard isName, !text.isEmpty else {
+            throw BadValue(
+                message: "takes the name of a header, such as X-Remote-User, and not "
+                    + "'\(text.printable)'.")
+        }
+        return text
     }
 
     private static func choice(_ text: String) throws -> Bool {
@@ -223,6 +240,10 @@ extension HubSettings {
                     throw UsageError("The option --\(setting.option.name) \(error.message)")
                 }
             }
+        }
+        guard signInHeader == nil || !trustedProxies.isEmpty else {
+            throw UsageError(
+                "The option --sign-in-header goes with --trusted-proxy, whose word it is.")
         }
     }
 

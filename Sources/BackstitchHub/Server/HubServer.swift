@@ -247,7 +247,7 @@ private struct Observer: Sendable {
             method: request.method, call: call, status: response.status,
             nanoseconds: nanoseconds, requestBytes: requestBytes, responseBytes: responseBytes,
             identifier: response.header(ServedRequest.identifierHeader),
-            signedIn: request.signedIn,
+            signedIn: response.began ?? request.signedIn, beganSession: response.began != nil,
             trace: request.header(TraceParent.header).flatMap { TraceParent($0) })
         accessLog?(served.accessLine)
         if let auditLog, let line = served.auditLine { auditLog(line) }

@@ -26,6 +26,8 @@ struct ServedRequest: Sendable {
     var identifier: String?
     /// Where and as whom the credentials count; nil if there are none, or they don't.
     var signedIn: HubRequest.SignedIn?
+    /// Whether a session of that user began with it.
+    var beganSession = false
     var trace: TraceParent?
 
     /// What the access log has of it: one line of JSON.
@@ -44,6 +46,7 @@ struct ServedRequest: Sendable {
     var auditLine: String? {
         let event: String
         switch status {
+        case _ where beganSession: event = "userSignedIn"
         case 401: event = "signInFailed"
         case 403: event = "accessDenied"
         default: return nil

@@ -45,9 +45,10 @@ struct TrustedProxies: Sendable {
         return client
     }
 
-    /// A head with the address of its client.
+    /// A head with the address of its client, and whether a proxy told it.
     func behind(_ head: HubRequest) -> HubRequest {
         var head = head
+        head.isFromProxy = head.isFromProxy || isTrusted(head.remoteAddress)
         head.remoteAddress = client(peer: head.remoteAddress, headers: head.headers)
         return head
     }

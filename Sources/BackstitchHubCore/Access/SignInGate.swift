@@ -7,6 +7,13 @@ package protocol SignInLimiting: Sendable {
 
     /// Notes a failure.
     func noteFailure(of address: String, now: Int64)
+
+    /// Whether another password may be tried for a user in this hour, whoever tries it. It counts as one that
+    /// failed until ``forgetTries(forUser:)``.
+    func takeTry(forUser name: String, now: Int64, max: Int) -> Bool
+
+    /// Notes that a password was right.
+    func forgetTries(forUser name: String)
 }
 
 /// Makes those wait who try credentials.
@@ -14,37 +21,50 @@ package protocol SignInLimiting: Sendable {
 /// Addresses of IP version 6 count by their network, since one client may have all of it. What is no
 /// address counts as one.
 final class SignInGate: SignInLimiting {
-    /// The most addresses that are remembered; then all are forgotten.
-    private static let addressesMax = 10_000
-    private static let windowMilliseconds: Int64 = 60_000
+    private let addresses = Locked(Failures<NetworkAddress?>(windowMilliseconds: 60_000))
+    private let users = Locked(Failures<String>(windowMilliseconds: 3_600_000))
 
-    private struct Failures {
-        var since: Int64
-        var count: Int
-    }
-
-    private let failures = Locked<[NetworkAddress?: Failures]>([:])
-
-    /// Whether an address has failed too often in this minute.
     package func isClosed(to address: String, now: Int64, max: Int) -> Bool {
         let group = NetworkAddress(address)?.group
-        return failures.withLock { failures in
-            guard let entry = failures[group] else { return false }
-            return now < entry.since + Self.windowMilliseconds && entry.count >= max
+        return addresses.withLock { $0.count(of: group, now: now) >= max }
+    }
+
+    package func noteFailure(of address: String, now: Int64) {
+        let group = NetworkAddress(address)?.group
+        addresses.withLock { $0.note(group, now: now) }
+    }
+
+    package func takeTry(forUser name: String, now: Int64, max: Int) -> Bool {
+        users.withLock { users in
+            guard users.count(of: name, now: now) < max else { return false }
+            users.note(name, now: now)
+            return true
         }
     }
 
-    /// Notes a failure.
-    package func noteFailure(of address: String, now: Int64) {
-        let group = NetworkAddress(address)?.group
-        failures.withLock { failures in
-            if failures.count >= Self.addressesMax { failures = [:] }
-            var entry = failures[group] ?? Failures(since: now, count: 0)
-            if now >= entry.since + Self.windowMilliseconds {
-                entry = Failures(since: now, count: 0)
-            }
-            entry.count += 1
-            failures[group] = entry
-        }
+    package func forgetTries(forUser name: String) { users.withLock { $0.forget(name) } }
+}
+
+/// How often something failed in a time.
+private struct Failures<Key: Hashable & Sendable>: Sendable {
+    /// The most keys that are remembered; then all are forgotten.
+    private static var keysMax: Int { 10_000 }
+
+    let windowMilliseconds: Int64
+    private var counts: [Key: (since: Int64, count: Int)] = [:]
+
+    init(windowMilliseconds: Int64) { self.windowMilliseconds = windowMilliseconds }
+
+    func count(of key: Key, now: Int64) -> Int {
+        guard let entry = counts[key], now < entry.since + windowMilliseconds else { return 0 }
+        return entry.count
     }
+
+    mutating func note(_ key: Key, now: Int64) {
+        if counts.count >= Self.keysMax { counts = [:] }
+        let count = count(of: key, now: now)
+        counts[key] = (count > 0 ? counts[key]?.since ?? now : now, count + 1)
+    }
+
+    mutating func forget(_ key: Key) { counts[key] = nil }
 }

@@ -34,11 +34,20 @@ extension HubAccounts {
         public var used: Int64?
         /// When a session ends unless it is used, in milliseconds since 1970; nil of others.
         public var ends: Int64?
+        /// The origins of web pages that the sign-in page hands tokens to; of an API token.
+        public var origins: [String] = []
+        /// Where the sign-in page sends users in place of that; of an API token.
+        public var callback: String?
         fileprivate var key: HubKey
     }
 
     /// How many hexadecimal digits of its hash, or of the id of a server key, tell a credential.
     private static let idDigits = 16
+
+    /// The id that a list has of an API token.
+    public static func id(ofAPIToken token: String) -> String {
+        String(Digest.sha256(token).hexadecimal.prefix(idDigits))
+    }
 
     /// The credentials of a kind, by container and user.
     ///
@@ -76,6 +85,7 @@ extension HubAccounts {
                     .map { key, row in
                         var token = credential(key, key.behindTable.hexadecimal, row.realm)
                         token.label = row.label
+                        (token.origins, token.callback) = (row.origins, row.callback)
                         return token
                     }
             case .serverKey:

@@ -1,5 +1,4 @@
 import CloudKitWire
-import Foundation
 import WireCrypto
 
 extension HubAccounts {
@@ -79,28 +78,20 @@ extension HubAccounts {
         lifetimeMilliseconds: Int64? = nil
     ) async throws -> SignedInUser {
         try Self.checkName(name)
-        let token = Data(configuration.clock.secret(32)).base64EncodedString()
+        let session = NewSession(configuration, lifetimeMilliseconds: lifetimeMilliseconds)
         let new = UserRow(userRecordName: newUserRecordName(), name: name, firstName: name)
-        let (limits, now) = (configuration.limits, configuration.now)
-        let expires = now + (lifetimeMilliseconds ?? limits.sessionMilliseconds)
-        let ends = now + (lifetimeMilliseconds ?? limits.longestSessionMilliseconds)
+        let limits = configuration.limits
         let sweep = sweeper.sweep(of: .global)
         let userRecordName = try await change(
             name, Realm(container, environment: environment), new: new,
             expecting: { ExpirySweep.expected(in: .global) }
         ) { user, realm, transaction in
             user.emailAddress = emailAddress ?? user.emailAddress
-            try transaction.put(
-                WebTokenRow.key(token),
-                WebTokenRow(
-                    realm: realm, userRecordName: user.userRecordName, expires: expires,
-                    ends: ends, created: now))
-            try transaction.noteExpiry(
-                of: WebTokenRow.key(token), at: expires + limits.endedSessionMilliseconds)
+            try session.write(of: user.userRecordName, realm: realm, limits, transaction)
             try sweep(transaction)
             return user.userRecordName
         }
-        return SignedInUser(name: name, userRecordName: userRecordName, webAuthToken: token)
+        return SignedInUser(name: name, userRecordName: userRecordName, webAuthToken: session.token)
     }
 
     private func newUserRecordName() -> String { "_" + configuration.clock.secret(16).hexadecimal }

@@ -102,6 +102,7 @@ struct UserRemoval: Sendable {
                 try transaction.put(DoomedRow.key(partition), DoomedRow(since: now))
                 count += 1
             }
+            try transaction.delete(PasswordRow.key(realm: realm, user))
             try transaction.delete(UserRow.key(realm: realm, user))
             return count
         }

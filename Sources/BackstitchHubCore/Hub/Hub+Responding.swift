@@ -67,14 +67,14 @@ extension Hub {
                 try await renewing(authentication, in: self.respond(to: arrived, by: endpoint))
             }
         } catch {
-            return replies.failure(error, of: call)
+            return replies.failure(error, of: call, request)
         }
     }
 
     private func respond(
         to request: HubRequest, _ target: RequestTarget, _ page: HubPage, _ work: RequestWork
     ) async throws -> HubResponse {
-        if request.method == "OPTIONS", !page.isForOperators {
+        if request.method == "OPTIONS", page.readers == .clients {
             return Replies.preflight(page.methods)
         }
         guard page.methods.contains(request.method) else { return replies.notAllowed(page.methods) }

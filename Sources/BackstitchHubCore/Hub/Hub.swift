@@ -11,6 +11,8 @@ public final class Hub: Sendable {
     public let configuration: HubConfiguration
     /// Its containers, users and credentials.
     public let accounts: HubAccounts
+    /// Who may sign in on its page, and for which web pages.
+    public let signIns: HubSignIns
     /// Decides by the head of a request what becomes of it.
     package let admissions: Admissions
     package let gate = RequestGate()
@@ -31,6 +33,7 @@ public final class Hub: Sendable {
     let users: UserCalls
     let files: AssetCalls
     let devices: DeviceCalls
+    let signInPages: SignInPages
     /// Works at large bodies and files, and hands over what starts threads.
     let pool: WorkPool
     /// What bodies in work take up.
@@ -57,7 +60,8 @@ public final class Hub: Sendable {
         let feeds = ListenedFeeds()
         let authentications = AuthenticationCache()
         let replies = Replies(
-            configuration: configuration, metrics: metrics, readiness: readiness)
+            configuration: configuration, metrics: metrics, readiness: readiness,
+            address: address)
         let authenticator = Authenticator(
             configuration: configuration, keys: memory.keys, signIns: memory.signIns)
         let eraser = Eraser(configuration: configuration, storage: storage, assets: files)
@@ -85,6 +89,10 @@ public final class Hub: Sendable {
         accounts = HubAccounts(
             configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser,
             authentications: authentications)
+        signIns = HubSignIns(configuration: configuration, storage: storage, sweeper: sweeper)
+        signInPages = SignInPages(
+            configuration: configuration, storage: storage, accounts: accounts, sweeper: sweeper,
+            signIns: memory.signIns, pool: pool)
         admissions = Admissions(
             configuration: configuration, storage: storage, authenticator: authenticator,
             authentications: authentications, uploadedFiles: uploadedFiles, replies: replies)

@@ -173,7 +173,7 @@ extension HubEndpoint {
         HubEndpoint(
             path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
             right, .write, bodyBytes: bodyBytes,
-            .writes { try await answer($0)($0.decode($1), $1, $2) })
+            .writes { try await answer($0)($0.pool.decode($1), $1, $2) })
     }
 
     /// A call about devices.
@@ -184,7 +184,7 @@ extension HubEndpoint {
         HubEndpoint(
             path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
             .any, .write,
-            .writesDevices { try await answer($0)($0.decode($1), $1) })
+            .writesDevices { try await answer($0)($0.pool.decode($1), $1) })
     }
 
     /// A call that the hub knows and does not support.
@@ -197,7 +197,7 @@ extension HubEndpoint {
     }
 }
 
-extension Hub {
+extension WorkPool {
     /// Bodies up to this many bytes are read by the task of the request; larger ones by the threads
     /// that read.
     private static let quickBodyBytes = 64 << 10
@@ -207,7 +207,7 @@ extension Hub {
         _ call: HubCall
     ) async throws -> Request {
         guard call.body.count > Self.quickBodyBytes else { return try call.decode() }
-        return try await pool.run(.page, call.work) { try call.decode() }
+        return try await run(.page, call.work) { try call.decode() }
     }
 }
 

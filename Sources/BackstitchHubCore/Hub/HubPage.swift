@@ -6,21 +6,30 @@ struct HubPage: Sendable {
     let name: String
     /// The methods that it is called by.
     let methods: [String]
-    /// Whether it is for those who watch the hub, so that pages of others must not read it.
-    var isForOperators = false
+    /// Whom it is for.
+    enum Readers: Sendable {
+        /// Programs, scripts of web pages among them.
+        case clients
+        /// Those who watch the hub: pages of others must not read it.
+        case operators
+        /// People, in a window of their own: pages of others must not read it.
+        case people
+    }
+
+    var readers = Readers.clients
     /// Answers a request by one of the methods.
     let answer: @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
 
     /// All pages.
     static let all: [HubPage] = [
-        HubPage(name: "healthz", methods: ["GET", "HEAD", "POST"], isForOperators: true) {
+        HubPage(name: "healthz", methods: ["GET", "HEAD", "POST"], readers: .operators) {
             _, _, _, _ in .text("ok\n")
         },
-        HubPage(name: "ready", methods: ["GET", "HEAD"], isForOperators: true) { hub, _, _, _ in
+        HubPage(name: "ready", methods: ["GET", "HEAD"], readers: .operators) { hub, _, _, _ in
             try await hub.readiness.response(
                 of: hub.storage, hub.assets, now: hub.configuration.steadyNow)
         },
-        HubPage(name: "metrics", methods: ["GET"], isForOperators: true) { hub, _, _, _ in
+        HubPage(name: "metrics", methods: ["GET"], readers: .operators) { hub, _, _, _ in
             .text(hub.metricFamilies.map(\.text).joined())
         },
         HubPage(name: "courier", methods: ["GET"]) { hub, target, _, _ in
@@ -31,6 +40,10 @@ struct HubPage: Sendable {
         },
         HubPage(name: "asset", methods: ["GET"]) { hub, target, request, _ in
             try await hub.files.asset(target, request)
+        },
+        HubPage(name: "signin", methods: ["GET", "POST"], readers: .people) {
+            hub, target, request, work in
+            try await hub.signInPages.answer(target, request, work)
         },
     ]
 
@@ -53,5 +66,8 @@ extension HubRequest {
     }
 
     /// Whether it asks for a page that is for those who watch the hub.
-    package var isForOperators: Bool { HubPage.at(target)?.isForOperators ?? false }
+    package var isForOperators: Bool { HubPage.at(target)?.readers == .operators }
+
+    /// Whether scripts of web pages may read the answer.
+    var isForScripts: Bool { HubPage.at(target)?.readers ?? .clients == .clients }
 }

@@ -1,15 +1,19 @@
 import CloudKitWire
+import WireCrypto
 
 /// Completes replies, counts them, and makes those to requests that fail.
 struct Replies: Sendable {
     let configuration: HubConfiguration
     let metrics: HubMetrics
     let readiness: Readiness
+    let address: HubAddress
 
     /// The answer to a request that failed as a whole, for whatever reason.
-    func failure(_ error: any Error, of call: String) -> HubResponse {
+    func failure(_ error: any Error, of call: String, _ request: HubRequest) -> HubResponse {
         switch error {
-        case let error as WireError: return failure(error)
+        case var error as WireError:
+            if error.code == .authenticationRequired { error.redirectURL = signInURL(request) }
+            return failure(error)
         case is WorkGivenUp: return failure(.tooBusy)
         default:
             configuration.log(failure: error, call: call)
@@ -23,6 +27,13 @@ struct Replies: Sendable {
     /// The answer to a request that failed as a whole.
     func failure(_ error: WireError) -> HubResponse {
         .failure(error, uuid: configuration.clock.uuid())
+    }
+
+    /// Where a user signs in for the API token of a request.
+    private func signInURL(_ request: HubRequest) -> String? {
+        request.address?.target.query["ckAPIToken"].map {
+            "\(address.baseURL)/signin/\(Digest.sha256($0).hexadecimal)"
+        }
     }
 
     /// What a client is told of a failure of the hub itself.
@@ -41,12 +52,12 @@ struct Replies: Sendable {
         _ response: HubResponse, of call: String, _ request: HubRequest
     ) -> HubResponse {
         metrics.countRequest(call, status: response.status)
-        return finished(response, isForOperators: request.isForOperators).coded(
+        return finished(response, isForScripts: request.isForScripts).coded(
             for: request.headers)
     }
 
     /// The response with the headers that all have.
-    private func finished(_ response: HubResponse, isForOperators: Bool) -> HubResponse {
+    private func finished(_ response: HubResponse, isForScripts: Bool) -> HubResponse {
         var response = response
         func has(_ name: String) -> Bool { response.headers.contains { $0.name == name } }
         if !has(WireHeader.requestUUID) {
@@ -61,7 +72,7 @@ struct Replies: Sendable {
             HubRequest.Header("X-Content-Type-Options", "nosniff"),
             Self.extensions,
         ]
-        guard !isForOperators else { return response }
+        guard isForScripts else { return response }
         response.headers += [
             HubRequest.Header("Access-Control-Allow-Origin", "*"),
             HubRequest.Header(
@@ -78,7 +89,7 @@ struct Replies: Sendable {
     func refusal(
         to error: any Error, of call: String, _ request: HubRequest
     ) -> HubResponse {
-        finished(failure(error, of: call), of: call, request)
+        finished(failure(error, of: call, request), of: call, request)
     }
 
     /// What other web pages are told they may send.

@@ -51,6 +51,7 @@ struct ExpirySweep {
             let end = row.idleEnd(limits) + limits.endedSessionMilliseconds
             if end > now { return try transaction.noteExpiry(of: key, at: end) }
             try transaction.delete(key)
+        case .signInCode: try transaction.delete(key)
         case .asset: try lookAtAsset(key)
         default: break
         }

@@ -35,6 +35,8 @@ public struct HubRequest: Sendable {
     public var body: Body
     /// The address of the client, without the port.
     public var remoteAddress: String
+    /// Whether it came by a proxy whose word counts.
+    package var isFromProxy = false
     /// Who sends it, if its head proved that.
     var authentication: Authentication?
     /// The database that it is about, if that is known with its sender.

@@ -18,6 +18,8 @@ public struct HubResponse: Sendable {
     public var headers: [HubRequest.Header]
     /// The body.
     public var body: Body
+    /// Whose session began with it.
+    package var began: HubRequest.SignedIn?
 
     /// A response by its parts.
     public init(status: Int, headers: [HubRequest.Header] = [], body: Body = .bytes([])) {

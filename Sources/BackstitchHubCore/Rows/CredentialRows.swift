@@ -7,6 +7,10 @@ struct APITokenRow: HubRow, Hashable, Sendable {
 
     var realm: UInt32
     var label: String
+    /// The origins of web pages that get the token of a user who signs in for this one.
+    var origins: [String] = []
+    /// Where the user is sent with that token in their place; nil for nowhere.
+    var callback: String?
 
     static func key(_ token: String) -> HubKey { key(hash: Digest.sha256(token)) }
     static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .apiToken).adding(hash) }
@@ -19,11 +23,15 @@ struct APITokenRow: HubRow, Hashable, Sendable {
     init(json: JSONObject) throws(WireFormatError) {
         realm = try json.number32("realm")
         label = try json.text("label") ?? ""
+        origins = try json.texts("origins") ?? []
+        callback = try json.text("callback")
     }
 
     func write(to json: inout JSONWriter) {
         json.member("realm", integer: Int64(realm))
         json.member("label", label)
+        if !origins.isEmpty { json.member("origins", texts: origins) }
+        json.member("callback", callback)
     }
 }
 

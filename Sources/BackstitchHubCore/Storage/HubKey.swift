@@ -32,6 +32,8 @@ package struct HubKey: Hashable, Comparable, Sendable {
         case signature = 0x1E
         case ledgerTotal = 0x1F
         case doomed = 0x20
+        case password = 0x21
+        case signInCode = 0x22
     }
 
     /// The most bytes of a key.

@@ -98,6 +98,8 @@ extension HubDiagnosis {
         case .zone: _ = try ZoneRow(stored: bytes)
         case .subscription: _ = try SubscriptionRow(stored: bytes)
         case .pushToken: _ = try PushTokenRow(stored: bytes)
+        case .password: _ = try PasswordRow(stored: bytes)
+        case .signInCode: _ = try SignInCodeRow(stored: bytes)
         case .upload: _ = try UploadRow(stored: bytes)
         default: break
         }

@@ -133,7 +133,7 @@ extension ConformanceCheck {
                 (base + "records/modify", "POST"), (base + "zones/list", "GET, POST"),
                 ("/upload/1/00", "POST, PUT"), ("/healthz", "GET, HEAD, POST"),
                 ("/ready", "GET, HEAD"), ("/metrics", "GET"), ("/courier/1/00", "GET"),
-                ("/asset/1/a/1/b/c", "GET"),
+                ("/asset/1/a/1/b/c", "GET"), ("/signin/00", "GET, POST"),
             ] {
                 for method in ["DELETE", "PATCH", "TRACE"] {
                     let answer = await world.send(method, target)
@@ -165,6 +165,7 @@ extension ConformanceCheck {
             world.fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
             let answer = await world.post("private/zones/list", "{}")
             #expect(answer.status == 421 && answer.code == "AUTHENTICATION_REQUIRED")
+            #expect(answer.json["redirectURL"].text.contains("/signin/"))
         },
     ]
 }

@@ -19,6 +19,7 @@ struct APIDescriptionTests {
             "POST /upload/1/{token}", "PUT /upload/1/{token}", "OPTIONS /upload/1/{token}",
             "GET /asset/1/{checksum}/{expires}/{signature}/{fileName}",
             "OPTIONS /asset/1/{checksum}/{expires}/{signature}/{fileName}",
+            "GET /signin/{page}", "POST /signin/{page}",
         ]
         for endpoint in Endpoint.allCases {
             let end = "/1/{container}/{environment}/"
