@@ -12,10 +12,14 @@ struct SampleColumn: Sendable {
     let isSame: @Sendable (Sample, Sample) -> Bool
     /// How groups are ordered; of types with an order the order of sorts too.
     let order: @Sendable (Sample, Sample) -> Int
-    /// Asks for the order by the key path.
-    let sort: @Sendable (Query<Sample>) -> Query<Sample>
-    let minimum: @Sendable () throws -> RecordAggregate
-    let maximum: @Sendable () throws -> RecordAggregate
+    /// What asks for the order by the key path; nil if that does not compile.
+    private(set) var typed: Typed?
+
+    struct Typed: Sendable {
+        let sort: @Sendable (Query<Sample>) -> Query<Sample>
+        let minimum: @Sendable () throws -> RecordAggregate
+        let maximum: @Sendable () throws -> RecordAggregate
+    }
 
     /// Whether sorts, ranges, minima and maxima are answered.
     var isOrdered: Bool { type.element == nil && type != .location }
@@ -24,7 +28,7 @@ struct SampleColumn: Sendable {
     }
 
     init<Attribute: AttributeValue & Equatable, Key: Comparable & Sendable>(
-        _ name: String, _ keyPath: any KeyPath<Sample, Attribute> & Sendable,
+        unordered name: String, _ keyPath: any KeyPath<Sample, Attribute> & Sendable,
         _ key: @escaping @Sendable (Attribute) -> Key?
     ) {
         self.name = name
@@ -34,9 +38,17 @@ struct SampleColumn: Sendable {
         order = { left, right in
             QueryDifferentialTests.order(key(left[keyPath: keyPath]), key(right[keyPath: keyPath]))
         }
-        sort = { $0.sorted(by: keyPath) }
-        minimum = { try QueryAggregate<Sample, Attribute?>.minimum(keyPath).lowered() }
-        maximum = { try QueryAggregate<Sample, Attribute?>.maximum(keyPath).lowered() }
+    }
+
+    init<Attribute: OrderedAttributeValue & Equatable, Key: Comparable & Sendable>(
+        _ name: String, _ keyPath: any KeyPath<Sample, Attribute> & Sendable,
+        _ key: @escaping @Sendable (Attribute) -> Key?
+    ) {
+        self.init(unordered: name, keyPath, key)
+        typed = Typed(
+            sort: { $0.sorted(by: keyPath) },
+            minimum: { try QueryAggregate<Sample, Attribute?>.minimum(keyPath).lowered() },
+            maximum: { try QueryAggregate<Sample, Attribute?>.maximum(keyPath).lowered() })
     }
 
     typealias Text = QueryDifferentialTests.Text
@@ -74,26 +86,26 @@ struct SampleColumn: Sendable {
         Self("seen", \.seen) { $0 },
         Self("isOn", \.isOn) { $0 ? 1 : 0 },
         Self("flag", \.flag) { $0.map { $0 ? 1 : 0 } },
-        Self("blob", \.blob) { $0.map(Bytes.init) },
+        Self(unordered: "blob", \.blob) { $0.map(Bytes.init) },
         Self("token", \.token) { $0 },
         Self("link", \.link) { $0.map { Text($0.absoluteString) } },
         Self("boss", \.boss) { $0 },
         Self("level", \.level) { $0 },
-        Self("labels", \.labels, list { Text($0) }),
-        Self("nums", \.nums, list { $0 }),
-        Self("shorts", \.shorts) { $0.map { Elements(keys: $0) } },
-        Self("words", \.words, list { $0 }),
-        Self("marks", \.marks, list { $0 ? 1 : 0 }),
-        Self("ratios", \.ratios, list { $0 }),
-        Self("scores", \.scores, list { $0 }),
-        Self("prices", \.prices, list { $0 }),
-        Self("days", \.days, list { $0 }),
-        Self("blobs", \.blobs, list { Bytes($0) }),
-        Self("tokens", \.tokens, list { $0 }),
-        Self("links", \.links, list { Text($0.absoluteString) }),
-        Self("spots", \.spots, list { place($0) }),
-        Self("place", \.place) { $0.map(place) },
-        Self("home", \.home) { place($0) },
+        Self(unordered: "labels", \.labels, list { Text($0) }),
+        Self(unordered: "nums", \.nums, list { $0 }),
+        Self(unordered: "shorts", \.shorts) { $0.map { Elements(keys: $0) } },
+        Self(unordered: "words", \.words, list { $0 }),
+        Self(unordered: "marks", \.marks, list { $0 ? 1 : 0 }),
+        Self(unordered: "ratios", \.ratios, list { $0 }),
+        Self(unordered: "scores", \.scores, list { $0 }),
+        Self(unordered: "prices", \.prices, list { $0 }),
+        Self(unordered: "days", \.days, list { $0 }),
+        Self(unordered: "blobs", \.blobs, list { Bytes($0) }),
+        Self(unordered: "tokens", \.tokens, list { $0 }),
+        Self(unordered: "links", \.links, list { Text($0.absoluteString) }),
+        Self(unordered: "spots", \.spots, list { place($0) }),
+        Self(unordered: "place", \.place) { $0.map(place) },
+        Self(unordered: "home", \.home) { place($0) },
     ]
 }
 

@@ -195,11 +195,11 @@ import WireCrypto
         #expect(await send(form("Ada", "another horse")).status == 401)
         #expect(try stored().count == 1)
         for bad in ["short", String(repeating: "a", count: 1_025)] {
-            await #expect(throws: HubFailure.self) {
+            await #expect(throws: HubError.self) {
                 try await signIns.setPassword(bad, of: "Ada", in: Self.realm)
             }
         }
-        await #expect(throws: HubFailure.self) {
+        await #expect(throws: HubError.self) {
             try await signIns.setPassword(Self.password, of: "Nobody", in: Self.realm)
         }
     }
@@ -305,7 +305,7 @@ import WireCrypto
             "https://app.example.com/#a", "https://a b/", "data:text/html,x", "app.example.com",
             "https://user@app.example.com/", "https://app.example.com\"/",
         ] {
-            await #expect(throws: HubFailure.self, "\(bad)") {
+            await #expect(throws: HubError.self, "\(bad)") {
                 try await signIns.setPages(ofToken: id, origins: nil, callback: bad)
             }
         }
@@ -314,7 +314,7 @@ import WireCrypto
             "http://app.example.com", "https://App.example.com", "https://app.example.com:0",
             "https://app.example.com:080", "https://[::1", "https://a;b", "https://a https://b",
         ] {
-            await #expect(throws: HubFailure.self, "\(bad)") {
+            await #expect(throws: HubError.self, "\(bad)") {
                 try await signIns.setPages(ofToken: id, origins: [bad], callback: nil)
             }
         }

@@ -29,7 +29,7 @@ public struct HubSignIns: Sendable {
     ) async throws {
         let bytes = Self.bytes(of: password)
         guard bytes.isEmpty || Self.passwordBytes.contains(bytes.count) else {
-            throw HubFailure("A password has 8 to 1,024 bytes. Choose another one.")
+            throw HubError(.invalid, "A password has 8 to 1,024 bytes. Choose another one.")
         }
         let salt = configuration.clock.secret(PasswordHash.saltByteCount)
         let row = bytes.isEmpty ? nil : PasswordRow(PasswordHash(bytes, salt: salt))
@@ -102,17 +102,19 @@ public struct HubSignIns: Sendable {
     /// - Throws: A failure that names what is no origin or no address.
     public static func check(origins: [String], callback: String?) throws {
         guard origins.count <= originsMax else {
-            throw HubFailure("An API token has at most \(originsMax) origins.")
+            throw HubError(.invalid, "An API token has at most \(originsMax) origins.")
         }
         for origin in origins where WebOrigin(origin) == nil {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "'\(origin)' is no origin of a web page. Give one such as https://app.example.com, "
                     + "without a path; http is taken of localhost alone.")
         }
         guard let callback, !callback.isEmpty else { return }
         let isPlain = callback.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }
         guard isPlain, WebOrigin(startOf: callback) != nil else {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "'\(callback)' is no address to send users to. Give one such as "
                     + "https://app.example.com/signed-in; http is taken of localhost alone.")
         }
@@ -126,7 +128,7 @@ extension HubReading {
     ) throws -> (user: UserRow, realm: UInt32) {
         let number = try self.realm(realm).number
         guard let user = try user(named: name, realm), !user.isErased else {
-            throw HubFailure("There is no user '\(name)'. 'users list' has their names.")
+            throw HubError(.notFound, "There is no user '\(name)'. 'users list' has their names.")
         }
         return (user, number)
     }
