@@ -194,6 +194,31 @@ import Testing
         let token = try #require(try list("tokens").first?["id"])
         #expect(try hub("tokens", "rename", "--id", token, "--label", "web").code == 0)
         #expect(try list("tokens").map { $0["label"] } == ["web"])
+        let origin = ["--origin", "https://app.example.com"]
+        #expect(
+            try Runner.run(["hub", "tokens", "change", "--id", token, "--data", folder] + origin)
+                .output.contains("https://app.example.com"))
+        #expect(try list("tokens").first?["origins"]?.contains("app.example.com") == true)
+        #expect(
+            try hub("tokens", "change", "--id", token).complaint.contains("--origin is missing"))
+        #expect(
+            try hub("tokens", "change", "--id", "0123456789abcdef", "--origin", "https://a.b").code
+                == 1)
+        #expect(try hub("tokens", "add", "--origin", "*").complaint.contains("no origin"))
+        #expect(try list("tokens").count == 1)
+        #expect(try hub("users", "code", "--user", "Adele").output.hasPrefix(#"{"code":""#))
+        #expect(try hub("users", "code", "--user", "Bob").complaint.contains("no user 'Bob'"))
+        let password = fixture.root + "/password"
+        for (text, code) in [("a long password", Int32(0)), ("short", 2), ("", 0)] {
+            try text.write(toFile: password, atomically: true, encoding: .utf8)
+            let result = try hub(
+                "users", "password", "--user", "Adele", "--password-file", password)
+            #expect(result.code == code, "\(result.complaint)")
+        }
+        #expect(
+            try Runner.run(
+                "hub", "serve", "--check-config", "--data", folder, "--sign-in-header", "X-User"
+            ).complaint.contains("goes with --trusted-proxy"))
         #expect(try hub("revoke", "--id", token).code == 0)
         #expect(try hub("revoke", "--id", token).code == 1)
         #expect(try list("tokens").isEmpty)

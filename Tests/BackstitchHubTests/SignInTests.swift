@@ -400,6 +400,14 @@ import WireCrypto
             let page = await answer("GET", names, isFromProxy: isFromProxy)
             #expect(page.text.contains(#"name="password""#))
         }
+        // Who is being erased does not come back.
+        let key = UserRow.key(realm: 1, fixture.bob.userRecordName)
+        try await hub.storage.write(to: [.global]) { transaction in
+            var user: UserRow = try #require(try transaction.row(key))
+            user.isErased = true
+            try transaction.put(key, user)
+        }
+        #expect(await answer("POST", ["Bob"]).status == 401)
         // Without the header's name nothing is taken from it.
         #expect(
             await send(

@@ -7,7 +7,7 @@
 # PROGRAM is the built `backstitch`. All is in a temporary folder, and on the loopback.
 set -eu
 
-program=$1
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 hub=
@@ -63,6 +63,8 @@ token=$(backstitch hub token --config "$work/hub.conf" --label app 2>"$work/noti
 backstitch hub users add --config "$work/hub.conf" --user Ada --email ada@example.com >/dev/null
 backstitch hub sessions add --config "$work/hub.conf" --user Ada >"$work/web-token"
 backstitch hub users list --config "$work/hub.conf" | grep -q '^Ada ' || fail "Ada is not listed"
+backstitch hub users code --config "$work/hub.conf" --user Ada | grep -qE '^[0-9A-Z]{4}(-[0-9A-Z]{4}){2}$' ||
+    fail "there is no code for Ada"
 
 step "two devices"
 cp -r "$here/Tests/Fixtures/format-1/store" "$work/past"
@@ -74,8 +76,24 @@ synchronise first
 synchronise second
 same first second
 
-step "a backup while the hub serves"
-backstitch hub backup --config "$work/hub.conf" --backup "$work/backup" --json >"$work/made"
+step "what the hub tells of itself"
+if command -v perl >/dev/null && command -v promtool >/dev/null; then
+    perl -MIO::Socket::INET -e '
+        my $socket = IO::Socket::INET->new($ARGV[0]) or die "nobody listens\n";
+        print $socket "GET /metrics HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n";
+        local $/; my (undef, $figures) = split /\r\n\r\n/, <$socket>, 2; print $figures;' \
+        "${url#http://}" >"$work/metrics"
+    grep -q '^backstitch_hub_records_saved_total [1-9]' "$work/metrics" || fail "nothing was counted"
+    promtool check metrics <"$work/metrics" || fail "the figures are not as Prometheus wants them"
+else
+    echo "SKIPPED: perl or promtool is missing, so that the figures were not checked." >&2
+fi
+
+step "a backup while the hub serves, as the timer has it made"
+mkdir "$work/programs"
+ln -s "$program" "$work/programs/backstitch"
+PATH=$work/programs:$PATH "$here/Packaging/backup.sh" "$work/hub.conf" "$work/backups" 3
+mv "$work"/backups/2*Z "$work/backup"
 backstitch hub verify --backup "$work/backup"
 
 step "what a device sends after it"

@@ -127,8 +127,14 @@ struct SignInPages: Sendable {
         // A form is written as a query is.
         guard let form = RequestTarget("/?" + body)?.query else { throw Refusal.failed }
         if form["by"] == "proxy", let person {
+            let realm = HubAccounts.Realm(
+                purpose.realm.container, environment: purpose.realm.environment)
+            let known = try await storage.read(.scan, work) {
+                try $0.user(named: person, realm)
+            }
+            guard known?.isErased != true else { throw Refusal.failed }
             return try await accounts.signIn(
-                person, container: purpose.realm.container, environment: purpose.realm.environment)
+                person, container: realm.container, environment: realm.environment)
         }
         let (now, limits) = (configuration.steadyNow, configuration.limits)
         guard
