@@ -132,7 +132,7 @@ import Testing
                 Issue.record("\(phone.engine.status)")
                 return
             }
-            waits.append(due - clock.milliseconds)
+            waits.append((due.wholeMilliseconds ?? 0) - clock.milliseconds)
             await phone.engine.stop()
             while clock.sleeperCount > 0, !Task.isCancelled { await Task.yield() }
             phone = await phone.restarted()

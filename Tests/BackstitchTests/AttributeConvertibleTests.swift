@@ -91,6 +91,8 @@ private enum Grade: String, AttributeConvertible, Codable {
         let store = try Store(at: folder, schema: StoreSchema(Member.self))
         defer { store.close() }
         #expect(try store.read { try $0.fetch(Member.self) }.map(\.id) == ["good"])
-        #expect(try store.read { try $0.record(Member.ID("bad").recordID) }?["email"] == "nothing")
+        #expect(
+            try store.read { try $0.record(Member.ID("bad").recordID) }?.values["email"]
+                == "nothing")
     }
 }

@@ -26,9 +26,12 @@ public protocol AttributeConvertible: ScalarAttributeValue, OrderedAttributeValu
 }
 
 extension AttributeConvertible {
+    /// The type that it is stored as.
     public static var _attributeType: AttributeType { Stored._attributeType }
+    /// Those of the type that it is stored as.
     public static var _allowedValues: [RecordValue]? { Stored._allowedValues }
 
+    /// Reads a stored value; throws if the type refuses it.
     public init(_field field: _FieldValue) throws {
         guard let value = Self(stored: try Stored(_field: field)) else {
             throw FieldError(.notConvertible)
@@ -36,9 +39,11 @@ extension AttributeConvertible {
         self = value
     }
 
+    /// Writes the value to store.
     public func _write(to writer: inout _FieldWriter, at index: Int) throws {
         try stored._write(to: &writer, at: index)
     }
 
+    /// The value to store.
     public var _recordValue: RecordValue { stored._recordValue }
 }
