@@ -44,6 +44,7 @@ let package = Package(
     name: "backstitch",
     products: [
         .library(name: "Backstitch", targets: ["Backstitch"]),
+        .library(name: "BackstitchService", targets: ["BackstitchService"]),
         .library(name: "BackstitchViews", targets: ["BackstitchViews"]),
         .library(name: "BackstitchRepair", targets: ["BackstitchRepair"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
@@ -118,13 +119,15 @@ let package = Package(
         .target(
             name: "Backstitch",
             dependencies: [
-                "BackstitchCore", "BackstitchStore", "BackstitchSync", "BackstitchMacros",
+                "BackstitchCore", "BackstitchLog", "BackstitchStore", "BackstitchSync",
+                "BackstitchMacros",
             ]),
+        .target(name: "BackstitchService", dependencies: ["BackstitchCore", "BackstitchSync"]),
         .target(
             name: "BackstitchTesting",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchStore", "BackstitchSync",
-                "BackstitchMacros", "LMDB", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchService", "BackstitchStore",
+                "BackstitchSync", "BackstitchMacros", "LMDB", "Threading",
             ]),
         .target(
             name: "BackstitchSimulation",
@@ -136,16 +139,17 @@ let package = Package(
         .target(
             name: "BackstitchDemo",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchSync", "BackstitchTesting",
-                "CloudKitRecordService", "Terminal", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchSync",
+                "BackstitchTesting", "CloudKitRecordService", "Terminal", "Threading",
             ],
             resources: [.embedInCode("countries.txt"), .embedInCode("subdivisions.txt")]),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
-                "BackstitchHubPostgreSQL",
-                "BackstitchRepair", "BackstitchSimulation", "BackstitchTesting", "CMalloc",
+                "BackstitchHubPostgreSQL", "BackstitchLog",
+                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore",
+                "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
         .testTarget(name: "TidyTests"),
@@ -232,7 +236,7 @@ let package = Package(
         .testTarget(
             name: "BackstitchCLITests",
             dependencies: [
-                "BackstitchCLI", "Backstitch", "BackstitchDemo", "BackstitchHub",
+                "BackstitchCLI", "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
                 "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
                 "PostgreSQLCluster", "RawConnection", "Terminal", "Threading",

@@ -1,3 +1,5 @@
+public import BackstitchCore
+
 /// Makes a struct an entity: a type whose values are records of a store.
 ///
 /// ```swift

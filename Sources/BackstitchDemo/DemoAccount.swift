@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 
 /// What became of the operations that a device made itself: each is counted in exactly one place.
 struct DemoAccount: Equatable {

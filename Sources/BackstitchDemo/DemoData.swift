@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Terminal
 
 /// The records that the story is about.

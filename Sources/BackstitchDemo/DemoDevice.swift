@@ -49,7 +49,7 @@ final class LocalDemoDevice<Record: DemoRecord>: DemoDevice {
             name, at: path, schema: data.schema, service: service, data: { data },
             die: { store throws(ServiceError) in
                 store.setCommitFault { throw Killed() }
-                throw ServiceError(.network, reason: "the device is gone")
+                throw ServiceError(.network, "the device is gone")
             })
     }
 

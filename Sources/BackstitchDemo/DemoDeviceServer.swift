@@ -67,7 +67,7 @@ package struct DemoDeviceServer {
     /// Tells what the device knows, and ends it as a power cut would: no code of it runs any more.
     private static func die(_ store: Store, _ console: Console) throws(ServiceError) {
         guard let counts = try? store.read({ try OutboxCounts($0.reader) }) else {
-            throw ServiceError(.network, reason: "the store can't be read")
+            throw ServiceError(.network, "the store can't be read")
         }
         tell(.answer(DemoAnswer(waiting: .init(counts))), console)
         kill(getpid(), SIGKILL)

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchLog
 import BackstitchTesting
 import Foundation
 import Terminal

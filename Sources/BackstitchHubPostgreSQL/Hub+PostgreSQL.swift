@@ -16,7 +16,8 @@ extension Hub {
         configuration: HubConfiguration = HubConfiguration()
     ) async throws {
         guard !Hub.isHub(at: folder) else {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "The folder '\(folder)' has a hub's records itself. Give another one for the files of "
                     + "the hubs that share a database.")
         }

@@ -4,7 +4,7 @@ import LMDB
 import Threading
 
 /// The live values of this process: the only file that reads the clock and the random source.
-public enum LiveValues {
+package enum LiveValues {
     private struct Source {
         var generator = UUIDv7Generator()
         var draws = [UInt64](repeating: 0, count: LiveValues.drawCount)
@@ -27,14 +27,14 @@ public enum LiveValues {
     private static let source = Locked(Source())
 
     /// The wall clock, in milliseconds since 1970.
-    public static func milliseconds() -> Int64 {
+    package static func milliseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
     /// A random number from 0 up to 1.
-    public static func random() -> Double { Double.random(in: 0..<1) }
+    package static func random() -> Double { Double.random(in: 0..<1) }
 
     /// Waits; ends at once if the task is cancelled.
     package static func pause(milliseconds: Int64) async {

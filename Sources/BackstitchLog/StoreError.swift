@@ -1,10 +1,10 @@
-import BackstitchCore
+public import BackstitchCore
 package import LMDB
 
 /// Why a store did not do what it was asked to.
 ///
 /// Nothing was changed when a call throws, unless the code is `outcomeUnknown`.
-public struct StoreError: Error, Hashable, Sendable {
+public struct StoreError: BackstitchError {
     /// The kinds of failure; new ones may join.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The name of the code.
@@ -80,17 +80,15 @@ public struct StoreError: Error, Hashable, Sendable {
     public let code: Code
     /// What went wrong and what to do, for a developer; without user data.
     public let message: String
+    /// What the system, a query or another layer said, if the failure comes from there.
+    public let cause: (any Error)?
 
     /// A failure by its parts.
-    public init(_ code: Code, _ message: String) {
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
+        self.cause = cause
     }
-}
-
-extension StoreError: CustomStringConvertible {
-    /// The code and the message.
-    public var description: String { "\(code): \(message)" }
 }
 
 extension StoreError {
@@ -116,9 +114,10 @@ extension StoreError {
             self.init(
                 code,
                 "The store has reached its largest size. Raise StoreConfiguration.bytesMax, or "
-                    + "delete records and compact. Nothing was changed; reading still works.")
+                    + "delete records and compact. Nothing was changed; reading still works.",
+                cause: error)
         case .closed: self = .closed
-        default: self.init(code, error.message)
+        default: self.init(code, error.message, cause: error)
         }
     }
 
@@ -128,13 +127,14 @@ extension StoreError {
     package static func wrap(_ error: any Error, commits: Bool = false) -> any Error {
         switch error {
         case let error as LMDBError: StoreError(error, commits: commits)
-        case let error as QueryError: StoreError(.invalidQuery, error.message)
+        case let error as QueryError: StoreError(.invalidQuery, error.message, cause: error)
         case let error as OperationDamage:
             StoreError(
                 .damaged,
-                "An operation in the log can't be read: \(error). Run verify to learn which.")
+                "An operation in the log can't be read: \(error). Run verify to learn which.",
+                cause: error)
         case let error as FieldError:
-            StoreError(.damaged, "A stored field can't be read: \(error).")
+            StoreError(.damaged, "A stored field can't be read: \(error).", cause: error)
         default: error
         }
     }

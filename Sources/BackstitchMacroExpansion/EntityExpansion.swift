@@ -65,7 +65,7 @@ struct EntityExpansion {
     /// The type that is stored: for coded values a wrapper.
     private func storedType(_ attribute: AttributeDeclaration) -> String {
         guard let coded = attribute.codedType else { return attribute.type }
-        return "Backstitch.CodedValue<\(coded)>\(attribute.isOptional ? "?" : "")"
+        return "Backstitch._CodedValue<\(coded)>\(attribute.isOptional ? "?" : "")"
     }
 
     private func toManySchema(_ relationship: ToManyDeclaration) -> String {
@@ -141,7 +141,7 @@ struct EntityExpansion {
     private func read(_ attribute: AttributeDeclaration, at index: Int) -> String {
         let isCoded = attribute.codedType != nil
         let fallback = attribute.defaultValue.map {
-            ", default: " + (isCoded ? "Backstitch.CodedValue(\($0))" : $0)
+            ", default: " + (isCoded ? "Backstitch._CodedValue(\($0))" : $0)
         }
         let content = isCoded ? (attribute.isOptional ? "?.content" : ".content") : ""
         return "fields.read(\(storedType(attribute)).self, at: \(index)\(fallback ?? ""))" + content
@@ -151,7 +151,7 @@ struct EntityExpansion {
         let value = "self.\(attribute.identifier)"
         guard attribute.codedType != nil else { return value }
         return attribute.isOptional
-            ? "\(value).map { Backstitch.CodedValue($0) }" : "Backstitch.CodedValue(\(value))"
+            ? "\(value).map { Backstitch._CodedValue($0) }" : "Backstitch._CodedValue(\(value))"
     }
 
     private var writer: String {

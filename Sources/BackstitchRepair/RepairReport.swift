@@ -1,3 +1,5 @@
+public import Foundation
+
 /// What a repair did.
 public struct RepairReport: Hashable, Sendable {
     /// What was wrong.
@@ -6,10 +8,10 @@ public struct RepairReport: Hashable, Sendable {
     public let salvage: SalvageReport?
     /// Where the damaged files are, as they were; nil if nothing had to be done. Beside them are
     /// `report.json` and `set-aside.jsonl`, a line for each operation that could not be used.
-    public let keptAt: String?
+    public let keptAt: URL?
 
     /// A report by its parts.
-    public init(diagnosis: StoreDiagnosis, salvage: SalvageReport?, keptAt: String?) {
+    public init(diagnosis: StoreDiagnosis, salvage: SalvageReport?, keptAt: URL?) {
         self.diagnosis = diagnosis
         self.salvage = salvage
         self.keptAt = keptAt

@@ -1,5 +1,6 @@
+import BackstitchCore
 public import BackstitchStore
-import Foundation
+public import Foundation
 import LMDB
 
 extension Store {
@@ -12,11 +13,19 @@ extension Store {
     /// store is changed.
     ///
     /// - Parameters:
-    ///   - directory: The path of the store's folder.
+    ///   - directory: The store's folder.
     ///   - progress: Called now and then.
     /// - Throws: `notAStore`, `newerFormat`, `inaccessible`, `openOtherwise` or `io`; never for damage.
     /// - Complexity: O(*n*) in the pages and the operations; some ten microseconds an operation.
     public static func diagnose(
+        at directory: URL, configuration: StoreConfiguration = .init(),
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> StoreDiagnosis {
+        try diagnose(
+            at: directory.localPath(), configuration: configuration, progress: progress)
+    }
+
+    package static func diagnose(
         at directory: String, configuration: StoreConfiguration = .init(),
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> StoreDiagnosis {
@@ -55,14 +64,23 @@ extension Store {
     /// No process may have the store open, and none can open it meanwhile.
     ///
     /// - Parameters:
-    ///   - directory: The path of the store's folder.
-    ///   - milliseconds: The time since 1970, for the name of the folder that keeps the damaged files:
-    ///     the store's path, `.damaged-` and the time.
+    ///   - directory: The store's folder.
+    ///   - configuration: With the clock that the folder of the damaged files is named by: the store's
+    ///     path, `.damaged-` and the milliseconds since 1970.
     ///   - progress: Called now and then, on another thread.
     /// - Throws: `busy` if the store is open; `damaged` if its catalog is lost, so that only a
     ///   backup helps; `invalidTarget` if something is at the path for the damaged files;
     ///   `notAStore`, `newerFormat`, `inaccessible`, `full` or `io`.
     public static func repair(
+        at directory: URL, configuration: StoreConfiguration = .init(),
+        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> RepairReport {
+        try repair(
+            at: directory.localPath(), milliseconds: configuration.clock.milliseconds,
+            configuration: configuration, progress: progress)
+    }
+
+    package static func repair(
         at directory: String, milliseconds: Int64, configuration: StoreConfiguration = .init(),
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> RepairReport {
@@ -82,7 +100,8 @@ extension Store {
                 let report = try StoreReplacement.replace(
                     directory, extent, kept, configuration, progress)
                 diagnosis.salvage = report
-                return RepairReport(diagnosis: diagnosis, salvage: report, keptAt: kept)
+                return RepairReport(
+                    diagnosis: diagnosis, salvage: report, keptAt: URL(filePath: kept))
             } catch {
                 // Once the old files are there, they stay.
                 if !Environment.hasData(at: kept) {

@@ -80,7 +80,7 @@ extension TypeBinding {
     @usableFromInline
     func isOfContent(_ error: any Error) -> Bool {
         guard let error = error as? FieldError else { return false }
-        return error.reason == .unknownCase || error.reason == .notDecodable
+        return [.unknownCase, .notDecodable, .notConvertible].contains(error.reason)
     }
 
     /// The error for a record that can't be read, with the attribute that was read last.

@@ -1,5 +1,6 @@
 public import BackstitchCore
 @_exported public import BackstitchLog
+public import Foundation
 package import LMDB
 import Threading
 
@@ -45,12 +46,12 @@ public final class Store: Sendable {
     deinit { close() }
 
     /// The names and types of everything that is stored.
-    public var catalog: Catalog { catalogSnapshot.catalog }
+    package var catalog: Catalog { catalogSnapshot.catalog }
 
     package var catalogSnapshot: CatalogSnapshot { shared.catalog.snapshot }
 
     /// The folder of the store; for an in-memory store one that is gone already.
-    public var directory: String { environment.directory }
+    public var directory: URL { URL(filePath: environment.directory, directoryHint: .isDirectory) }
 
     /// Closes the store: waits for reads and writes that are under way, ends change streams, and
     /// makes every later call throw `closed`. A store that is released closes itself soon.

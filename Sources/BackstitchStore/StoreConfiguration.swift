@@ -35,8 +35,12 @@ public struct StoreConfiguration: Sendable {
     public var retention: RetentionPolicy
     /// Views of your own that the store keeps up; see ``RecordProjection``.
     public var projections: [any RecordProjection]
-    /// The time in milliseconds since 1970, for the clocks of operations.
-    public var milliseconds: @Sendable () -> Int64
+    /// The time for the clocks of operations; also that of a sync engine which is given no other.
+    public var clock: any StoreClock
+    /// Gets what the store and its sync engines do, for logs and metrics; see ``MonitorCounters`` and
+    /// `MonitorEvent.jsonLine`. It is called in order, often on the thread that writes, which waits for
+    /// it: it should return soon, and must not use the store. Nil costs nothing.
+    public var monitor: (@Sendable (MonitorEvent) -> Void)?
     /// Whether the store goes on in the background with what a changed schema and views need. Tests that
     /// look at the steps in between do them themselves.
     package var worksInBackground = true
@@ -47,7 +51,8 @@ public struct StoreConfiguration: Sendable {
         operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
         projections: [any RecordProjection] = [],
-        milliseconds: @escaping @Sendable () -> Int64 = { LiveValues.milliseconds() }
+        clock: any StoreClock = SystemClock(),
+        monitor: (@Sendable (MonitorEvent) -> Void)? = nil
     ) {
         self.durability = durability
         self.author = author
@@ -57,6 +62,7 @@ public struct StoreConfiguration: Sendable {
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
         self.retention = retention
         self.projections = projections
-        self.milliseconds = milliseconds
+        self.clock = clock
+        self.monitor = monitor
     }
 }

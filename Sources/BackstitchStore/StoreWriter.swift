@@ -59,6 +59,10 @@ final class StoreWriter: Sendable {
     private func commit(_ first: WriteJob) {
         var compacts = configuration.retention != .keepAll
         var takesMissed = true
+        let start = configuration.monitor.map { _ in configuration.clock.now }
+        var operations = 0
+        var jobCount = 0
+        var failure: (any Error)?
         writes.commit(first, jobsMax: WriteQueue.jobsMax) { jobs in
             var hasTakenMissed = false
             do {
@@ -66,6 +70,7 @@ final class StoreWriter: Sendable {
                     &jobs, compacts: compacts, takesMissed: takesMissed,
                     hasTakenMissed: &hasTakenMissed)
                 if let catalog { shared.catalog.set(catalog) }
+                operations += changes.reduce(0) { $0 + $1.sequences.count }
                 shared.feed.publish(changes)
             } catch  where hasTakenMissed && error.isAboutSpaceOfWrite {
                 throw NoSpaceForViews()
@@ -90,9 +95,18 @@ final class StoreWriter: Sendable {
             }
         } finish: { jobs in
             for (job, error) in jobs {
-                job.finish(error.map { StoreError.wrap($0, commits: true) })
+                let error = error.map { StoreError.wrap($0, commits: true) }
+                jobCount += 1
+                failure = error ?? failure
+                job.finish(error)
             }
         }
+        guard let start else { return }
+        configuration.monitor?(
+            MonitorEvent(
+                "store.commit", date: configuration.clock.now, since: start,
+                counts: ["operations": operations, "writes": jobCount],
+                error: failure.map { ($0 as? StoreError)?.code.description ?? "thrown" }))
     }
 
     private func attempt(
@@ -145,7 +159,7 @@ final class StoreWriter: Sendable {
         do {
             let projections = context.projections
             try compaction.work(
-                context.log, policy: configuration.retention, at: configuration.milliseconds(),
+                context.log, policy: configuration.retention, at: configuration.clock.milliseconds,
                 limit: { reader in
                     try projections.registered.flatMap { try reader.compactionLimit(of: $0) }
                         ?? .max

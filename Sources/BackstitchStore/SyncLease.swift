@@ -94,7 +94,7 @@ extension Store {
     /// - Returns: The role; nil if another engine has it, here or in another process.
     package func takeSyncTurn() throws -> SyncTurn? {
         do {
-            let path = environment.isOnDisk ? directory + "/sync.lock" : nil
+            let path = environment.isOnDisk ? environment.directory + "/sync.lock" : nil
             return try syncLease.take(at: path).map { SyncTurn(syncLease, $0) }
         } catch {
             throw StoreError.wrap(error)

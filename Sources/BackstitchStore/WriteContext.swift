@@ -61,7 +61,8 @@ package final class WriteContext {
 extension LogWriter.Settings {
     init(_ configuration: StoreConfiguration) {
         self.init(
-            author: configuration.author, milliseconds: configuration.milliseconds,
+            author: configuration.author,
+            milliseconds: { [clock = configuration.clock] in clock.milliseconds },
             operationsPerWriteMax: configuration.operationsPerWriteMax,
             bytesPerWriteMax: configuration.bytesPerWriteMax)
     }

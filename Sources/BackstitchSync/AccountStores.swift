@@ -1,7 +1,7 @@
 public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
-import Foundation
+public import Foundation
 
 /// One store for each user, side by side in a folder, so that data of different users never meet.
 ///
@@ -9,20 +9,19 @@ import Foundation
 /// the same store again, and no path tells a name.
 public struct AccountStores: Hashable, Sendable {
     /// The folder that has the stores.
-    public let directory: String
+    public let directory: URL
 
     /// The stores below a folder; it is made when the first store is opened.
-    public init(at directory: String) {
+    public init(at directory: URL) {
         self.directory = directory
     }
 
     /// The folder of a user's store.
     ///
     /// - Parameter user: The record name of the user, as `RecordService.currentUser()` gives it.
-    public func path(ofUser user: String) -> String {
-        var folder = directory
-        while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
-        return (folder == "/" ? "" : folder) + "/" + SHA256.hexadecimal(of: Array(user.utf8))
+    public func directory(ofUser user: String) -> URL {
+        directory.appendingPathComponent(
+            SHA256.hexadecimal(of: Array(user.utf8)), isDirectory: true)
     }
 
     /// Opens a user's store, which is made if it does not exist.
@@ -33,13 +32,15 @@ public struct AccountStores: Hashable, Sendable {
     ) throws -> Store {
         do {
             try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true)
+                atPath: directory.localPath(), withIntermediateDirectories: true)
+        } catch let error as StoreError {
+            throw error
         } catch {
             throw StoreError(
                 .inaccessible,
-                "The folder \(directory) can't be made (\(error.localizedDescription)). Choose "
+                "The folder \(directory.path) can't be made (\(error.localizedDescription)). Choose "
                     + "another one, or give the process the right to write there.")
         }
-        return try Store(at: path(ofUser: user), schema: schema, configuration: configuration)
+        return try Store(at: directory(ofUser: user), schema: schema, configuration: configuration)
     }
 }

@@ -19,7 +19,7 @@ public enum ConflictResolution: Hashable, Sendable {
 /// Decides about records that were changed on both sides.
 ///
 /// It is called outside of transactions and may take its time, but the round waits for it. One
-/// that throws, or takes longer than ``SyncConfiguration/resolverMilliseconds``, parks the record,
+/// that throws, or takes longer than ``SyncConfiguration/resolverTimeout``, parks the record,
 /// and everything else goes on. It may be asked again about a record that changed meanwhile, and
 /// is called for several records at once.
 public typealias ConflictResolver = @Sendable (RecordConflict) async throws -> ConflictResolution

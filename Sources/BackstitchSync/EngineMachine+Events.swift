@@ -151,7 +151,7 @@ extension EngineMachine {
                     SyncError(
                         error.code.scope == .account ? .blocked : .unreachable,
                         "The service did not do it (\(error)). Nothing was changed here; try again "
-                            + "later.", serviceError: error))
+                            + "later.", cause: error))
             default: self
             }
         }

@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchStore
+import Foundation
 
 /// Decides what a sync engine does: when a round begins, what its steps are, what status it shows, and
 /// which calls are answered.
@@ -358,7 +359,7 @@ struct EngineMachine: Equatable, Sendable {
                 SyncError(
                     .unreachable,
                     "The service could not take or give everything (\(error)). The rest stays "
-                        + "pending.", serviceError: error, retryMilliseconds: due)
+                        + "pending.", cause: error, retryMilliseconds: due)
             }
         case .blocked(let error):
             // Whoever is signed in when it goes on may be somebody else.
@@ -369,14 +370,14 @@ struct EngineMachine: Equatable, Sendable {
             let told = SyncError(
                 .blocked,
                 "The service refuses to exchange (\(error)). Pending changes are kept; sync again "
-                    + "when the cause is gone.", serviceError: error, retryMilliseconds: due)
+                    + "when the cause is gone.", cause: error, retryMilliseconds: due)
             end(round, with: .failed(told), now: now)
         case .suspended(let code):
             rest = .suspended(code)
             let told = SyncError(
                 .suspended,
                 "The zone is gone (\(code.rawValue)). Local data is kept. Call resume(after:) to "
-                    + "upload it again, or to erase it.", serviceError: ServiceError(code))
+                    + "upload it again, or to erase it.", cause: ServiceError(code))
             end(round, with: .failed(told), now: now)
         }
     }
@@ -560,7 +561,7 @@ extension EngineMachine.Rest {
     fileprivate var status: SyncStatus {
         switch self {
         case .idle: .idle
-        case .waiting(let due): .backingOff(untilMilliseconds: due)
+        case .waiting(let due): .backingOff(until: Date(milliseconds: due))
         case .blocked(let code): .blocked(code)
         case .suspended(let code): .suspended(code)
         case .standby: .standby

@@ -105,7 +105,7 @@ extension RecordService {
         _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
         fields: Set<String>?
     ) async throws(ServiceError) -> ServiceQueryPage {
-        throw ServiceError(.unsupported, reason: "this service takes no queries")
+        throw ServiceError(.unsupported, "this service takes no queries")
     }
 
     /// Throws `unsupported`.
@@ -113,13 +113,13 @@ extension RecordService {
         _ path: String, for field: AssetField, in zone: ZoneID,
         progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
-        throw ServiceError(.unsupported, reason: "this service takes no files")
+        throw ServiceError(.unsupported, "this service takes no files")
     }
 
     /// Throws `unsupported`.
     public func download(
         _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) {
-        throw ServiceError(.unsupported, reason: "this service gives no files")
+        throw ServiceError(.unsupported, "this service gives no files")
     }
 }

@@ -25,23 +25,23 @@ public struct SyncConfiguration: Sendable {
     }
     /// Decides if the rules say ``ConflictPolicy/resolver``, which without one is refused.
     public var conflictResolver: ConflictResolver?
-    /// How long a resolver may take for a record, in milliseconds; nil for as long as it likes.
-    public var resolverMilliseconds: Int64?
+    /// How long a resolver may take for a record; nil for as long as it likes.
+    public var resolverTimeout: Duration?
     /// Whether a local write leads to a round.
     public var syncOnSave: Bool
-    /// How long a local write waits for others before its round, in milliseconds.
-    public var debounceMilliseconds: Int64
-    /// How long after a round the next one begins by itself, in milliseconds; nil is never. Of use
-    /// if the service sends no notifications.
-    public var pollMilliseconds: Int64?
+    /// How long a local write waits for others before its round.
+    public var debounce: Duration
+    /// How long after a round the next one begins by itself; nil is never. Of use if the service sends
+    /// no notifications.
+    public var poll: Duration?
     /// How long after a refusal that lasts, as for a full account or a missing sign-in, the engine
-    /// tries again by itself, in milliseconds.
-    public var blockedRetryMilliseconds: Int64
+    /// tries again by itself.
+    public var blockedRetry: Duration
     /// The container whose notifications count; nil is any.
     public var containerID: String?
     /// How long the engine waits before it asks again whether it may take over from another engine
-    /// that synchronises the store, in milliseconds.
-    public var standbyMilliseconds: Int64
+    /// that synchronises the store.
+    public var standbyRetry: Duration
     /// Whether the records of one request take effect together or not at all.
     public var atomicRequests: Bool
     /// The most records that are folded at once, but for those of one transaction.
@@ -54,36 +54,36 @@ public struct SyncConfiguration: Sendable {
     /// Which records are exchanged. If it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
     public var selection: SyncSelection
-    /// The time and chance that the engine uses.
-    public var clock: any SyncClock
+    /// The time and chance that the engine uses; nil for those of its store.
+    public var clock: (any StoreClock)?
 
     /// A configuration; the defaults suit an application that saves now and then.
     public init(
         zoneName: String, subscriptionID: String? = nil,
         conflictPolicy: ConflictPolicy = .serverWins, deletePolicy: DeletePolicy = .followPolicy,
         entityRules: [String: EntityConflictRules] = [:],
-        conflictResolver: ConflictResolver? = nil, resolverMilliseconds: Int64? = 30_000,
+        conflictResolver: ConflictResolver? = nil, resolverTimeout: Duration? = .seconds(30),
         syncOnSave: Bool = true,
-        debounceMilliseconds: Int64 = 500, pollMilliseconds: Int64? = nil,
-        blockedRetryMilliseconds: Int64 = 900_000, containerID: String? = nil,
-        standbyMilliseconds: Int64 = 1_000,
+        debounce: Duration = .milliseconds(500), poll: Duration? = nil,
+        blockedRetry: Duration = .seconds(900), containerID: String? = nil,
+        standbyRetry: Duration = .seconds(1),
         atomicRequests: Bool = false,
         recordsPerPass: Int = 10_000, bytesPerPass: Int = 16 << 20,
         selection: SyncSelection = .all,
-        clock: any SyncClock = SystemSyncClock()
+        clock: (any StoreClock)? = nil
     ) {
         self.zoneName = zoneName
         givenSubscriptionID = subscriptionID
         conflictRules = ConflictRules(
             conflictPolicy, deletePolicy: deletePolicy, entities: entityRules)
         self.conflictResolver = conflictResolver
-        self.resolverMilliseconds = resolverMilliseconds
+        self.resolverTimeout = resolverTimeout
         self.syncOnSave = syncOnSave
-        self.debounceMilliseconds = debounceMilliseconds
-        self.pollMilliseconds = pollMilliseconds
-        self.blockedRetryMilliseconds = blockedRetryMilliseconds
+        self.debounce = debounce
+        self.poll = poll
+        self.blockedRetry = blockedRetry
         self.containerID = containerID
-        self.standbyMilliseconds = standbyMilliseconds
+        self.standbyRetry = standbyRetry
         self.atomicRequests = atomicRequests
         self.recordsPerPass = recordsPerPass
         self.bytesPerPass = bytesPerPass
@@ -93,4 +93,28 @@ public struct SyncConfiguration: Sendable {
 
     /// The name of a zone's subscription if none is given.
     static func subscriptionID(of zoneName: String) -> String { "\(zoneName)-changes" }
+}
+
+/// Whole milliseconds, which the decisions of an engine count in.
+extension SyncConfiguration {
+    package var resolverMilliseconds: Int64? {
+        get { resolverTimeout?.wholeMilliseconds }
+        set { resolverTimeout = newValue.map { .milliseconds($0) } }
+    }
+    package var debounceMilliseconds: Int64 {
+        get { debounce.wholeMilliseconds }
+        set { debounce = .milliseconds(newValue) }
+    }
+    package var pollMilliseconds: Int64? {
+        get { poll?.wholeMilliseconds }
+        set { poll = newValue.map { .milliseconds($0) } }
+    }
+    package var blockedRetryMilliseconds: Int64 {
+        get { blockedRetry.wholeMilliseconds }
+        set { blockedRetry = .milliseconds(newValue) }
+    }
+    package var standbyMilliseconds: Int64 {
+        get { standbyRetry.wholeMilliseconds }
+        set { standbyRetry = .milliseconds(newValue) }
+    }
 }

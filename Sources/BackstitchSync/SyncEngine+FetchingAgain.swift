@@ -28,7 +28,7 @@ extension SyncEngine {
             throw SyncError(
                 .unreachable,
                 "The service could not give back what was evicted (\(error)). Try again later.",
-                serviceError: error)
+                cause: error)
         }
     }
 

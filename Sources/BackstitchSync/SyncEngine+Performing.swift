@@ -143,7 +143,7 @@ extension SyncEngine {
         if let known = try store.read({ try $0.reader.boundUser() }), known != user {
             throw ServiceError(
                 .accountChanged,
-                reason: "The store belongs to another user. Sign in as that user, or open another "
+                "The store belongs to another user. Sign in as that user, or open another "
                     + "store for this one.")
         }
         return user

@@ -58,7 +58,7 @@ extension SyncEngine {
     ) async throws -> [ConflictKey: ConflictAnswer] {
         guard let resolver = configuration.conflictResolver else { return [:] }
         let catalog = try store.read { $0.reader.catalog }
-        let (clock, limit) = (configuration.clock, configuration.resolverMilliseconds)
+        let (clock, limit) = (clock, configuration.resolverMilliseconds)
         return await withTaskGroup { group in
             for (key, question) in questions {
                 guard let table = catalog.table(key.entity) else { continue }
@@ -75,7 +75,7 @@ extension SyncEngine {
     /// Asks once, and no longer than the limit. What comes after that is not listened to.
     private static func ask(
         _ resolver: @escaping ConflictResolver, _ conflict: RecordConflict,
-        _ clock: any SyncClock, _ limit: Int64?
+        _ clock: any StoreClock, _ limit: Int64?
     ) async -> ConflictResolution {
         func resolved() async -> ConflictResolution {
             do {

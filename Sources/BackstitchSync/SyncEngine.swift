@@ -21,7 +21,8 @@ public actor SyncEngine {
     /// How the engine works.
     public nonisolated let configuration: SyncConfiguration
     let service: any RecordService
-    nonisolated let hub = EventHub()
+    nonisolated let hub: EventHub
+    nonisolated let clock: any StoreClock
     private nonisolated let shownStatus = Locked(SyncStatus.idle)
 
     /// Decides what is done.
@@ -58,6 +59,8 @@ public actor SyncEngine {
         self.store = store
         self.service = service
         self.configuration = configuration
+        clock = configuration.clock ?? store.configuration.clock
+        hub = EventHub(monitor: store.configuration.monitor, clock: clock)
         machine = EngineMachine(configuration)
     }
 
@@ -194,7 +197,7 @@ public actor SyncEngine {
     /// - Returns: The next step of the round that handed in the reply to a step, if it has one.
     @discardableResult
     func hand(_ event: EngineMachine.Event) -> Round.Step? {
-        let clock = configuration.clock
+        let clock = clock
         let actions = machine.handle(event, now: clock.milliseconds, random: clock.random)
         let status = machine.status
         shownStatus.withLock { $0 = status }
@@ -283,7 +286,7 @@ public actor SyncEngine {
 
     private func setTimer(dueMilliseconds due: Int64) {
         endTimer()
-        let clock = configuration.clock
+        let clock = clock
         let wait = max(0, due - clock.milliseconds)
         timer = Task { [weak self] in
             do {

@@ -1,7 +1,8 @@
 public import BackstitchCore
+public import Foundation
 
 /// Why a round ended early.
-public struct SyncError: Error, Hashable, Sendable {
+public struct SyncError: BackstitchError {
     /// The kinds of failure; new ones may join.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The name of the code.
@@ -37,25 +38,25 @@ public struct SyncError: Error, Hashable, Sendable {
     public let code: Code
     /// What went wrong and what to do.
     public let message: String
-    /// What the service said, if it did.
-    public let serviceError: ServiceError?
-    /// When the engine tries again, in milliseconds since 1970; nil if it does not by itself.
-    public let retryMilliseconds: Int64?
+    /// What the service or the store said, if the failure comes from there.
+    public let cause: (any Error)?
+    /// When the engine tries again; nil if it does not by itself.
+    public var retryDate: Date? { retryMilliseconds.map { Date(milliseconds: $0) } }
+
+    let retryMilliseconds: Int64?
 
     init(
-        _ code: Code, _ message: String, serviceError: ServiceError? = nil,
+        _ code: Code, _ message: String, cause: (any Error)? = nil,
         retryMilliseconds: Int64? = nil
     ) {
         self.code = code
         self.message = message
-        self.serviceError = serviceError
+        self.cause = cause
         self.retryMilliseconds = retryMilliseconds
     }
-}
 
-extension SyncError: CustomStringConvertible {
-    /// The code and the message.
-    public var description: String { "\(code): \(message)" }
+    /// What the service said, if it did.
+    public var serviceError: ServiceError? { cause as? ServiceError }
 }
 
 /// What a sync engine is doing.
@@ -66,10 +67,10 @@ public enum SyncStatus: Hashable, Sendable {
     case pulling
     /// It sends what the service lacks.
     case pushing
-    /// It waits before the next attempt, until a time in milliseconds since 1970.
-    case backingOff(untilMilliseconds: Int64)
+    /// It waits before the next attempt.
+    case backingOff(until: Date)
     /// Nothing can be exchanged until something changes outside. The next trigger tries again, and
-    /// a started engine does so by itself after ``SyncConfiguration/blockedRetryMilliseconds``.
+    /// a started engine does so by itself after ``SyncConfiguration/blockedRetry``.
     case blocked(ServiceError.Code)
     /// Nothing is exchanged until the application decides what to do about the lost zone.
     case suspended(ServiceError.Code)

@@ -1,6 +1,7 @@
 public import BackstitchCore
 public import BackstitchLog
 import BackstitchStore
+import Foundation
 import Threading
 
 /// What a sync engine reports while it works.
@@ -72,9 +73,17 @@ final class EventHub: Sendable {
         var next = 0
         var readers: [Int: AsyncStream<SyncEngineEvent>.Continuation] = [:]
         var isFinished = false
+        var roundStart: Date?
     }
 
     private let state = Locked(State())
+    private let monitor: (@Sendable (MonitorEvent) -> Void)?
+    private let clock: any StoreClock
+
+    init(monitor: (@Sendable (MonitorEvent) -> Void)?, clock: any StoreClock) {
+        self.monitor = monitor
+        self.clock = clock
+    }
 
     func stream() -> SyncEventStream {
         let (stream, continuation) = AsyncStream.makeStream(
@@ -98,6 +107,38 @@ final class EventHub: Sendable {
     func send(_ event: SyncEngineEvent) {
         let readers = state.withLock { Array($0.readers.values) }
         for reader in readers { reader.yield(event) }
+        if let monitor { tell(event, monitor) }
+    }
+
+    private func tell(_ event: SyncEngineEvent, _ monitor: (MonitorEvent) -> Void) {
+        let now = clock.now
+        func end(counts: [String: Int] = [:], error: String? = nil) {
+            let start = state.withLock { state in
+                defer { state.roundStart = nil }
+                return state.roundStart
+            }
+            monitor(
+                MonitorEvent("sync.round", date: now, since: start, counts: counts, error: error))
+        }
+        switch event {
+        case .started: state.withLock { $0.roundStart = now }
+        case .progress, .moving: break
+        case .finished(let report):
+            end(counts: [
+                "pulled": report.pulledRecords, "echoed": report.echoedRecords,
+                "pushed": report.pushedRecords, "conflicts": report.conflicts,
+                "parked": report.parkedRecords,
+            ])
+        case .failed(let error):
+            let cause = error.serviceError.map { ".\($0.code)" } ?? ""
+            end(error: "\(error.code)\(cause)")
+        case .conflict: monitor(MonitorEvent("sync.conflict", date: now))
+        case .parked(let record):
+            monitor(MonitorEvent("sync.parked", date: now, error: record.code?.description))
+        case .rejected: monitor(MonitorEvent("sync.rejected", date: now))
+        case .zoneLost(let code):
+            monitor(MonitorEvent("sync.zoneLost", date: now, error: code.description))
+        }
     }
 
     func finish() {

@@ -22,13 +22,12 @@ final class CloudKitConnection: Sendable {
 
     init(_ configuration: CloudKitConfiguration, client: any HTTPClient) throws(ServiceError) {
         if let violation = configuration.violation {
-            throw ServiceError(.invalidRequest, reason: violation)
+            throw ServiceError(.invalidRequest, violation)
         }
         guard configuration.allowsPlainHTTP || Self.isConfidential(configuration.url) else {
             throw ServiceError(
                 .invalidRequest,
-                reason:
-                    "'\(configuration.url)' would get the tokens without encryption; use https, "
+                "'\(configuration.url)' would get the tokens without encryption; use https, "
                     + "or allow plain HTTP")
         }
         self.configuration = configuration
@@ -40,7 +39,7 @@ final class CloudKitConnection: Sendable {
         do throws(KeyError) {
             key = try SigningKey(pem: pem)
         } catch {
-            throw ServiceError(.notAuthenticated, reason: error.message)
+            throw ServiceError(.notAuthenticated, error.message)
         }
     }
 
@@ -84,7 +83,7 @@ final class CloudKitConnection: Sendable {
             return try Reply(body: reply.body)
         } catch {
             // A reply that was cut off: what the service did is not known.
-            throw ServiceError(.network, reason: "the reply can't be read: \(error.message)")
+            throw ServiceError(.network, "the reply can't be read: \(error.message)")
         }
     }
 
@@ -121,7 +120,7 @@ final class CloudKitConnection: Sendable {
                     httpRequest(path, body: body, requestID: requestID))
             } catch {
                 guard attempts > 0, !Task.isCancelled else {
-                    throw ServiceError(.network, reason: error.message)
+                    throw ServiceError(.network, error.message)
                 }
             }
         }
@@ -132,7 +131,7 @@ final class CloudKitConnection: Sendable {
         guard configuration.allowsPlainHTTP || Self.isConfidential(url) else {
             throw ServiceError(
                 .permissionDenied,
-                reason: "the service tells of changes without encryption, at '"
+                "the service tells of changes without encryption, at '"
                     + "\(url.prefix { $0 != "?" }.split(separator: "/").prefix(2).joined(separator: "//"))'"
             )
         }
@@ -142,7 +141,7 @@ final class CloudKitConnection: Sendable {
         do throws(HTTPFailure) {
             reply = try await client.send(request)
         } catch {
-            throw ServiceError(.network, reason: error.message)
+            throw ServiceError(.network, error.message)
         }
         guard reply.status == 200 else { throw failure(reply) }
         return reply
@@ -226,7 +225,7 @@ final class CloudKitConnection: Sendable {
         guard let error = try? WireError(body: reply.body) else {
             return ServiceError(
                 ServiceError.code(status: reply.status),
-                reason: "the service answered with status \(reply.status)",
+                "the service answered with status \(reply.status)",
                 retryAfterSeconds: retryAfter)
         }
         var failure = ServiceError(error, status: reply.status)

@@ -14,7 +14,7 @@ extension CloudKitRecordService {
             throw Self.failure(error, ofToken: token)
         }
         guard let next = reply.syncToken else {
-            throw ServiceError(.serviceUnavailable, reason: "the reply has no syncToken")
+            throw ServiceError(.serviceUnavailable, "the reply has no syncToken")
         }
         var page = DatabaseChangesPage(
             changedZones: [], endedZones: [:], token: next, moreComing: reply.moreComing ?? false)
@@ -40,7 +40,7 @@ extension CloudKitRecordService {
         in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         guard limit > 0 else {
-            throw ServiceError(.invalidRequest, reason: "a page has one record or more")
+            throw ServiceError(.invalidRequest, "a page has one record or more")
         }
         let feed = ZoneFeedRequest(
             zoneID: WireZoneID(zone), syncToken: token,
@@ -85,6 +85,6 @@ extension CloudKitRecordService {
     /// The protocol has no code for tokens that no longer count: a call with one is refused as bad.
     private static func failure(_ error: ServiceError, ofToken token: String?) -> ServiceError {
         guard token != nil, error.code == .invalidRequest else { return error }
-        return ServiceError(.tokenExpired, reason: error.reason)
+        return ServiceError(.tokenExpired, error.message)
     }
 }

@@ -20,7 +20,7 @@ extension CloudKitRecordService {
                 guard operation.byteCount <= limits.recordBytes else {
                     throw ServiceError(
                         .limitExceeded,
-                        reason: "a record has \(operation.byteCount) bytes of \(limits.recordBytes)"
+                        "a record has \(operation.byteCount) bytes of \(limits.recordBytes)"
                     )
                 }
                 bytes += operation.byteCount
@@ -31,7 +31,7 @@ extension CloudKitRecordService {
         }
         guard bytes <= limits.requestBytes else {
             throw ServiceError(
-                .limitExceeded, reason: "a request has \(bytes) bytes of \(limits.requestBytes)")
+                .limitExceeded, "a request has \(bytes) bytes of \(limits.requestBytes)")
         }
         guard batch.mustBeSent else { return batch.results }
         let request = ModifyRecordsRequest(
@@ -105,12 +105,12 @@ extension CloudKitRecordService {
     private func check(count: Int) throws(ServiceError) {
         let max = currentLimits.operationsPerRequest
         guard count <= max else {
-            throw ServiceError(.limitExceeded, reason: "a request names \(count) items of \(max)")
+            throw ServiceError(.limitExceeded, "a request names \(count) items of \(max)")
         }
     }
 
     static var wrongCount: ServiceError {
-        ServiceError(.serviceUnavailable, reason: "the reply does not answer each item")
+        ServiceError(.serviceUnavailable, "the reply does not answer each item")
     }
 }
 

@@ -30,7 +30,7 @@ public final class CloudKitRecordService: RecordService {
         do throws(HTTPFailure) {
             client = try CurlClient(certificates: configuration.certificateFile)
         } catch {
-            throw ServiceError(.serviceUnavailable, reason: error.message)
+            throw ServiceError(.serviceUnavailable, error.message)
         }
         try self.init(configuration, client: client)
     }
@@ -74,7 +74,7 @@ public final class CloudKitRecordService: RecordService {
         case .failure(_, let error)?: throw ServiceError(error)
         case nil: break
         }
-        throw ServiceError(.notAuthenticated, reason: "the service does not tell who is signed in")
+        throw ServiceError(.notAuthenticated, "the service does not tell who is signed in")
     }
 
     // MARK: Zones

@@ -32,7 +32,7 @@ struct ModifyBatch {
         answers.map {
             $0
                 ?? .failed(
-                    ServiceError(.batchFailed, reason: "another record of the batch failed"))
+                    ServiceError(.batchFailed, "another record of the batch failed"))
         }
     }
 

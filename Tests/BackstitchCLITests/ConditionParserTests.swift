@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Foundation
 import Terminal
 import Testing

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import BackstitchTesting
 import Foundation
 import Terminal

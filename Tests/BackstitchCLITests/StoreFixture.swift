@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Foundation
 import LMDB
 import Threading
@@ -30,7 +31,8 @@ final class StoreFixture {
         try Store(
             at: path, schema: StoreSchema(StoredNote.self),
             configuration: StoreConfiguration(
-                author: "test", bytesMax: 1 << 30, milliseconds: { 1_700_000_000_123 }))
+                author: "test", bytesMax: 1 << 30,
+                clock: ManualClock(milliseconds: 1_700_000_000_123)))
     }
 
     /// Writes notes `n0`, `n1`, … in one transaction each, and closes the store.

@@ -139,9 +139,9 @@ private struct Settings: Codable, Equatable, Sendable {
         let forth = Settings(sizes: Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }))
         let back = Settings(
             sizes: Dictionary(uniqueKeysWithValues: names.reversed().map { ($0, 1) }))
-        #expect(try packed(CodedValue(forth)) == packed(CodedValue(back)))
+        #expect(try packed(_CodedValue(forth)) == packed(_CodedValue(back)))
         #expect(
-            try read(packed(CodedValue(forth)), as: CodedValue<Settings>.self).content == forth)
+            try read(packed(_CodedValue(forth)), as: _CodedValue<Settings>.self).content == forth)
     }
 
     @Test func `bytes that are no such value can't be read, and no value is written as none`()
@@ -149,9 +149,9 @@ private struct Settings: Codable, Equatable, Sendable {
     {
         let bytes = try packed(Data("{}".utf8))
         #expect(throws: FieldError(.notDecodable)) {
-            try read(bytes, as: CodedValue<Settings>.self)
+            try read(bytes, as: _CodedValue<Settings>.self)
         }
-        #expect(throws: FieldError(.notEncodable, index: 0)) { try packed(CodedValue(Double.nan)) }
+        #expect(throws: FieldError(.notEncodable, index: 0)) { try packed(_CodedValue(Double.nan)) }
     }
 
     @Test func `a catalog that says nothing of new options is read`() throws {

@@ -172,7 +172,7 @@ struct HubAccessTests {
             "", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
             SigningKey.generate().pem,
         ] {
-            await #expect(throws: HubFailure.self) {
+            await #expect(throws: HubError.self) {
                 try await fixture.hub.accounts.addServerKey(
                     pem, container: HubFixture.container, environment: "development")
             }

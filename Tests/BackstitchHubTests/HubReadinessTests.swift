@@ -152,7 +152,7 @@ struct HubReadinessTests {
         let cut = folder + "/assets/incoming/cut"
         try Data("part".utf8).write(to: URL(fileURLWithPath: cut))
         let second = try await Hub(at: folder)
-        let failure = #expect(throws: HubFailure.self) { try HubServer(second) }
+        let failure = #expect(throws: HubError.self) { try HubServer(second) }
         #expect(failure?.message.contains("Another hub serves") == true)
         // Whoever can't serve removes nothing of the one that does.
         #expect(FileManager.default.fileExists(atPath: cut))

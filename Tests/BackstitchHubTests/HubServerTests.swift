@@ -144,15 +144,15 @@ struct HubServerTests {
         let fixture = try await HubFixture()
         var configuration = HubServer.Configuration()
         configuration.host = "0.0.0.0"
-        #expect(throws: HubFailure.self) {
+        #expect(throws: HubError.self) {
             try HubServer(fixture.hub, configuration: configuration)
         }
         configuration.certificatePEM = "none"
-        #expect(throws: HubFailure.self) {
+        #expect(throws: HubError.self) {
             try HubServer(fixture.hub, configuration: configuration)
         }
         configuration.keyPEM = "none"
-        #expect(throws: HubFailure.self) {
+        #expect(throws: HubError.self) {
             try HubServer(fixture.hub, configuration: configuration)
         }
     }

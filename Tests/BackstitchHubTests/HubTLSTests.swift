@@ -74,7 +74,7 @@ struct HubTLSTests {
             try await Self.certificate("second"), try await Self.certificate("third")
         )
         for (pem, key) in [("none", "none"), (second.pem, third.key), (second.pem, "")] {
-            #expect(throws: HubFailure.self) {
+            #expect(throws: HubError.self) {
                 try server.replaceCertificate(pem: pem, keyPEM: key)
             }
             #expect(try await name() == "subject=CN = first")
@@ -88,7 +88,7 @@ struct HubTLSTests {
         withExtendedLifetime(open) {}
         await server.stop()
         let plain = try HubServer(try await HubFixture().hub)
-        #expect(throws: HubFailure.self) {
+        #expect(throws: HubError.self) {
             try plain.replaceCertificate(pem: second.pem, keyPEM: second.key)
         }
         await plain.stop()

@@ -190,12 +190,12 @@ struct ModifyPlannerTests {
         for index in stored.indices {
             var damaged = stored
             damaged[index] ^= 1
-            #expect(throws: HubFailure.self) {
+            #expect(throws: HubError.self) {
                 try damaged.withUnsafeBytes { try StoredRecord(recordName: "r", stored: $0) }
             }
         }
         for count in 0..<stored.count {
-            #expect(throws: HubFailure.self) {
+            #expect(throws: HubError.self) {
                 try stored.prefix(count).withUnsafeBytes {
                     try StoredRecord(recordName: "r", stored: $0)
                 }

@@ -32,7 +32,7 @@ struct TrustedProxyTests {
         ])
     func noNetwork(_ text: String) {
         #expect(Network(text) == nil)
-        #expect(throws: HubFailure.self) { try TrustedProxies(["::1", text]) }
+        #expect(throws: HubError.self) { try TrustedProxies(["::1", text]) }
     }
 
     private static let routes: [(peer: String, forwarded: [String], client: String)] = [

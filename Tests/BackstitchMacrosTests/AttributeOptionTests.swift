@@ -23,18 +23,19 @@ import Testing
         let text = Member("@Attribute(.codable) var value: [String: Int] = [:]").expansion.text
         #expect(
             text.contains(
-                "AttributeSchema(\"value\", Backstitch.CodedValue<[String: Int]>.self, hasDefault: true)"
+                "AttributeSchema(\"value\", Backstitch._CodedValue<[String: Int]>.self, hasDefault: true)"
             ))
         #expect(
             text.contains(
-                "fields.read(Backstitch.CodedValue<[String: Int]>.self, at: 0, "
-                    + "default: Backstitch.CodedValue([:])).content"))
-        #expect(text.contains("fields.write(Backstitch.CodedValue(self.value), at: 0)"))
+                "fields.read(Backstitch._CodedValue<[String: Int]>.self, at: 0, "
+                    + "default: Backstitch._CodedValue([:])).content"))
+        #expect(text.contains("fields.write(Backstitch._CodedValue(self.value), at: 0)"))
     }
 
     @Test func `an optional coded value is wrapped inside`() {
         let text = Member("@Attribute(.codable) var value: Settings?").expansion.text
-        #expect(text.contains("fields.read(Backstitch.CodedValue<Settings>?.self, at: 0)?.content"))
+        #expect(
+            text.contains("fields.read(Backstitch._CodedValue<Settings>?.self, at: 0)?.content"))
         #expect(text.contains("self.value.map {"))
     }
 

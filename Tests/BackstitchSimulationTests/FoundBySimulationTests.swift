@@ -45,7 +45,7 @@ import Testing
             do {
                 try store.write { try $0.save(Link(id: id, label: "second", partner: id)) }
             } catch {
-                throw ServiceError(.network, reason: "\(error)")
+                throw ServiceError(.network, "\(error)")
             }
         }
         _ = try await engine.sync()

@@ -32,7 +32,7 @@ final class DynamicFixture {
 
     static let schema = StoreSchema(DynamicAuthor.self, DynamicBook.self)
     static let configuration = StoreConfiguration(
-        author: "test", bytesMax: 1 << 30, milliseconds: { 1_700_000_000_123 })
+        author: "test", bytesMax: 1 << 30, clock: ManualClock(milliseconds: 1_700_000_000_123))
 
     /// Opens the store with its Swift types.
     func typed() throws -> Store {

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Foundation
 import LMDB
 import Testing
@@ -66,13 +67,16 @@ extension StoreConfiguration {
 }
 
 /// A clock that stands still until it is moved.
-final class ManualClock: Sendable {
+final class ManualClock: StoreClock {
     private let time: Locked<Int64>
 
     init(milliseconds: Int64 = 1_700_000_000_000) { time = Locked(milliseconds) }
 
     var milliseconds: Int64 { time.withLock { $0 } }
+    var now: Date { Date(milliseconds: milliseconds) }
     func set(_ milliseconds: Int64) { time.withLock { $0 = milliseconds } }
+    func sleep(for duration: Duration) async throws { try Task.checkCancellation() }
+    func random() -> Double { 0.5 }
 }
 
 /// Random numbers that are the same for the same seed (SplitMix64).

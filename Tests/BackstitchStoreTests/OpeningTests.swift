@@ -52,7 +52,7 @@ enum Wrong {
         try first.write { try $0.save(Node(id: "n")) }
         let second = try Store.inMemory(schema: .all)
         #expect(try second.head == 0)
-        #expect(!FileManager.default.fileExists(atPath: first.directory))
+        #expect(!FileManager.default.fileExists(atPath: first.directory.path))
     }
 
     @Test func `two stores on one path see each other's writes, catalog and changes`() async throws

@@ -82,7 +82,7 @@ import Testing
     @Test func `the past is read by date as by sequence`() async throws {
         let clock = ManualClock(milliseconds: 1_000_000)
         var configuration = StoreConfiguration(durability: .relaxed)
-        configuration.milliseconds = { clock.milliseconds }
+        configuration.clock = clock
         let store = try Store.inMemory(schema: .all, configuration: configuration)
         for age in 1...5 {
             clock.set(1_000_000 + Int64(age) * 1000)

@@ -94,7 +94,7 @@ import Testing
     func `parts that throw leave the same bytes as no parts`(seed: UInt64) async throws {
         let clock = ManualClock()
         var configuration = StoreConfiguration(durability: .relaxed, projections: [Mirror()])
-        configuration.milliseconds = { clock.milliseconds }
+        configuration.clock = clock
         let stores = [
             try Store.inMemory(schema: .all, configuration: configuration),
             try Store.inMemory(schema: .all, configuration: configuration),

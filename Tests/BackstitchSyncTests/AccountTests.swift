@@ -74,11 +74,11 @@ import Testing
     @Test func `each user has a store of their own`() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/accounts-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let stores = AccountStores(at: folder + "/")
+        let stores = AccountStores(at: URL(filePath: folder + "/"))
         let names = ["_ada", "_eve", "../_ada", "", "_ADA"]
-        let paths = names.map { stores.path(ofUser: $0) }
+        let paths = names.map { stores.directory(ofUser: $0).path }
         #expect(Set(paths).count == names.count)
-        #expect(paths == names.map { stores.path(ofUser: $0) })
+        #expect(paths == names.map { stores.directory(ofUser: $0).path })
         for path in paths {
             #expect(path.hasPrefix(folder + "/") && !path.contains("ada") && !path.contains(".."))
         }
@@ -95,7 +95,8 @@ import Testing
 
     @Test func `a folder that can't be made is told`() throws {
         #expect {
-            try AccountStores(at: "/dev/null/stores").open(user: "u", schema: scenarioSchema)
+            try AccountStores(at: URL(filePath: "/dev/null/stores"))
+                .open(user: "u", schema: scenarioSchema)
         } throws: { error in
             (error as? StoreError)?.code == .inaccessible
         }

@@ -51,7 +51,7 @@ struct CrashingDevice {
         self.points = points
         service = cloud.connection(device: "phone")
         let hook: SimulatedRecordService.Hook = { _ throws(ServiceError) in
-            if points.pass() { throw ServiceError(.network, reason: "down") }
+            if points.pass() { throw ServiceError(.network, "down") }
         }
         service.beforeRequest = hook
         service.beforeReply = hook

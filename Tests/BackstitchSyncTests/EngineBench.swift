@@ -13,7 +13,8 @@ struct EngineBench: Equatable {
     init(
         poll: Int64? = nil, _ change: (inout SyncConfiguration) -> Void = { _ in }
     ) {
-        var configuration = SyncConfiguration(zoneName: "Notes", pollMilliseconds: poll)
+        var configuration = SyncConfiguration(zoneName: "Notes")
+        configuration.pollMilliseconds = poll
         change(&configuration)
         machine = EngineMachine(configuration)
     }

@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchStore
+import Foundation
 import Testing
 
 @testable import BackstitchSync
@@ -147,7 +148,7 @@ import Testing
                 return
             }
             #expect(deadline.dueMilliseconds == due && error.retryMilliseconds == due)
-            #expect(bench.machine.status == .backingOff(untilMilliseconds: due))
+            #expect(bench.machine.status == .backingOff(until: Date(milliseconds: due)))
             let actions = bench.reply(.done)
             #expect(actions.contains(.tell(.failed(error))))
             #expect(actions.last == .setTimer(dueMilliseconds: due))
@@ -166,7 +167,7 @@ import Testing
         bench.hand(.start)
         let actions = bench.hand(.begin(1, retry))
         #expect(actions == [.answer([1], .done), .setTimer(dueMilliseconds: 9_000)])
-        #expect(bench.machine.status == .backingOff(untilMilliseconds: 9_000))
+        #expect(bench.machine.status == .backingOff(until: Date(milliseconds: 9_000)))
         #expect(bench.hand(.sync(2)) == [.perform(1, .checkConfiguration), .endTimer])
         bench.go()
         #expect(bench.machine.status == .idle)

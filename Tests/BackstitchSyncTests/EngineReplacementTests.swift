@@ -71,8 +71,8 @@ private final class LateService: ForwardingService {
             store: store,
             service: LateService(cloud.connection(device: "phone"), seed: seed),
             configuration: SyncConfiguration(
-                zoneName: scenarioZone.zoneName, debounceMilliseconds: 0, pollMilliseconds: 1,
-                standbyMilliseconds: 1))
+                zoneName: scenarioZone.zoneName, debounce: .zero, poll: .milliseconds(1),
+                standbyRetry: .milliseconds(1)))
     }
 
     @Test(arguments: [false, true])

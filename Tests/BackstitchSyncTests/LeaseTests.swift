@@ -19,7 +19,7 @@ import Testing
         SyncEngine(
             store: store, service: cloud.connection(device: device),
             configuration: SyncConfiguration(
-                zoneName: "Leases", syncOnSave: false, standbyMilliseconds: 20))
+                zoneName: "Leases", syncOnSave: false, standbyRetry: .milliseconds(20)))
     }
 
     private func withFolder(_ body: (String) async throws -> Void) async throws {

@@ -135,7 +135,7 @@ import Testing
             gate.open()
             await gate.keep()
             while !Task.isCancelled { await Task.yield() }
-            throw ServiceError(.network, reason: "cancelled")
+            throw ServiceError(.network, "cancelled")
         }
         let call = Task { try await phone.sync() }
         await gate.arrival()

@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import Foundation
 import Threading
 import Testing
 
@@ -112,7 +113,7 @@ import Testing
             let now = clock.milliseconds
             #expect(
                 phone.engine.status
-                    == .backingOff(untilMilliseconds: clock.nextWakeMilliseconds ?? 0))
+                    == .backingOff(until: Date(milliseconds: clock.nextWakeMilliseconds ?? 0)))
             clock.advanceToNextWake()
             waits.append(clock.milliseconds - now)
             #expect(await events.next() == "failed unreachable")

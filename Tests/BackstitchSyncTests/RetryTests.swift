@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import Foundation
 import Threading
 import Testing
 
@@ -100,7 +101,7 @@ import Testing
         let next = await phone.restarted()
         let events = RoundEnds(next.engine)
         try await next.engine.start()
-        #expect(next.engine.status == .backingOff(untilMilliseconds: due))
+        #expect(next.engine.status == .backingOff(until: Date(milliseconds: due)))
         #expect(cloud.requestCounts == [:])
         await untilAsleep()
         #expect(clock.nextWakeMilliseconds == due)
@@ -131,7 +132,7 @@ import Testing
                 Issue.record("\(phone.engine.status)")
                 return
             }
-            waits.append(due - clock.milliseconds)
+            waits.append((due.wholeMilliseconds ?? 0) - clock.milliseconds)
             await phone.engine.stop()
             while clock.sleeperCount > 0, !Task.isCancelled { await Task.yield() }
             phone = await phone.restarted()

@@ -212,7 +212,7 @@ import Testing
             phone.service.beforeReply = { info throws(ServiceError) in
                 try await hook?(info)
                 guard info.kind == .modify, lost.take() else { return }
-                throw ServiceError(.network, reason: "lost")
+                throw ServiceError(.network, "lost")
             }
             _ = await syncError { try await phone.sync() }
         }

@@ -7,6 +7,16 @@ import Foundation
 import Threading
 import Testing
 
+/// A clock that is ahead of another one.
+private struct OffsetClock: StoreClock {
+    let time: ManualClock
+    let ahead: Locked<Int64>
+
+    var now: Date { Date(milliseconds: time.milliseconds + ahead.withLock { $0 }) }
+    func sleep(for duration: Duration) async throws { try await time.sleep(for: duration) }
+    func random() -> Double { time.random() }
+}
+
 /// A device whose clock was far ahead once: that must not decide about, nor date, what it saves later.
 @Suite struct WrongClockTests {
     private static let day: Int64 = 86_400_000
@@ -23,7 +33,7 @@ import Testing
         let store = try Store.inMemory(
             schema: scenarioSchema,
             configuration: StoreConfiguration(
-                milliseconds: { time.milliseconds + ahead.withLock { $0 } }))
+                clock: OffsetClock(time: time, ahead: ahead)))
         return try Device(cloud, name, store: store) { $0.conflictPolicy = .lastWriterWins }
     }
 

@@ -160,7 +160,7 @@ import Testing
         let error = await syncError { try await device.sync() }
         #expect(error?.code == .invalidConfiguration, sourceLocation: location)
         #expect(error?.message.contains(part) == true, sourceLocation: location)
-        #expect(error?.retryMilliseconds == nil, sourceLocation: location)
+        #expect(error?.retryDate == nil, sourceLocation: location)
         let started = await syncError { try await device.engine.start() }
         #expect(started?.code == .invalidConfiguration, sourceLocation: location)
         #expect(await device.engine.nextAttemptMilliseconds == nil, sourceLocation: location)

@@ -175,7 +175,7 @@ import Testing
         fixture.phone.failNext(with: .existsWithoutServerRecord)
         let exists = try await fixture.modify(Fixture.creation("a"))?.error
         #expect(exists?.code == .alreadyExists && exists?.serverRecord == nil)
-        #expect(exists?.reason == "record to insert already exists")
+        #expect(exists?.message == "record to insert already exists")
     }
 
     private func codeOfCreating(_ name: String, in fixture: Fixture) async -> ServiceError.Code? {

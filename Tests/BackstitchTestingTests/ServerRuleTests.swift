@@ -111,9 +111,9 @@ import Testing
         let refused = ServiceError.Code.invalidRequest
         #expect(results.map(\.code) == [nil, refused, refused, nil, refused, nil, nil])
         guard case .failed(let error) = results[1] else { return }
-        #expect(error.reason.contains("'n'"))
-        #expect(error.reason.contains("STRING"))
-        #expect(error.reason.contains("INT64"))
+        #expect(error.message.contains("'n'"))
+        #expect(error.message.contains("STRING"))
+        #expect(error.message.contains("INT64"))
         // Neither the end of all records nor another user changes that.
         _ = try await fixture.modify(fixture.deletion("a"))
         let late = try await fixture.modify(Fixture.creation("h", ["tags": .list([.double(1)])]))

@@ -91,12 +91,16 @@ import Testing
         "A00000000000000000000000000",
     ])
     func `what is no key is refused`(text: String) {
-        #expect(throws: PositionError.invalid(text)) { try key(text, nil) }
-        #expect(throws: PositionError.invalid(text)) { try key(nil, text) }
+        let places: [(String?, String?)] = [(text, nil), (nil, text)]
+        for (lower, upper) in places {
+            let error = #expect(throws: PositionError.self) { try key(lower, upper) }
+            #expect(error?.code == .invalidKey)
+        }
     }
 
     @Test func `keys in the wrong order are refused`() {
-        #expect(throws: PositionError.order("a2", "a1")) { try key("a2", "a1") }
+        let error = #expect(throws: PositionError.self) { try key("a2", "a1") }
+        #expect(error?.code == .wrongOrder)
     }
 
     @Test func `the ends of the numbers have places before and behind them`() throws {

@@ -51,8 +51,8 @@ struct NamesInUse: RecordProjection {
     }
 
     @Test func `what the tour saves can be read`() async throws {
-        let directory = temporaryFolder()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let directory = URL(filePath: temporaryFolder())
+        defer { try? FileManager.default.removeItem(at: directory) }
 
         let store = try Store(at: directory, schema: StoreSchema(Department.self, Employee.self))
 
@@ -316,18 +316,18 @@ struct NamesInUse: RecordProjection {
     }
 
     @Test func `what the tour backs up and exports is there`() throws {
-        let path = temporaryFolder()
-        defer { try? FileManager.default.removeItem(atPath: path) }
+        let copy = URL(filePath: temporaryFolder())
+        defer { try? FileManager.default.removeItem(at: copy) }
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try store.write { try $0.save(Department(name: "Engines")) }
         var records: [UInt8] = []
 
-        let backup = try store.backup(to: path)
+        let backup = try store.backup(to: copy)
         print(backup.lastSequence, backup.bytes)
 
         try store.export { part in records.append(contentsOf: part) }
 
-        #expect(try Store.open(existing: path).read { try $0.count(of: "Department") } == 1)
+        #expect(try Store.open(existing: copy).read { try $0.count(of: "Department") } == 1)
         #expect(records.last == UInt8(ascii: "\n"))
     }
 
@@ -341,8 +341,8 @@ struct NamesInUse: RecordProjection {
     }
 
     @Test func `what the tour projects follows the records`() async throws {
-        let directory = temporaryFolder()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let directory = URL(filePath: temporaryFolder())
+        defer { try? FileManager.default.removeItem(at: directory) }
         let schema = StoreSchema(Department.self, Employee.self)
         let engines = Department(name: "Engines")
         let ada = Employee(

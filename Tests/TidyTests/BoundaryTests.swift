@@ -63,7 +63,7 @@ import Testing
         let programs: Set = ["BackstitchCLI", "BackstitchDemo", "Terminal"]
         let sources: Set = [
             "Threading/Monitor.swift", "BackstitchLog/LiveValues.swift",
-            "BackstitchSync/SyncClock.swift", "Folder/HubClock+System.swift",
+            "BackstitchLog/SystemClock.swift", "Folder/HubClock+System.swift",
             "Server/ConnectionTable.swift", "CloudKitRecordService/CloudKitConnection.swift",
             "CloudKitRecordService/CloudKitRecordService+Records.swift",
             // How long a run takes and where its stores are, which no run depends on.

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchLog
 import BackstitchRepair
 import BackstitchHub
 import Terminal

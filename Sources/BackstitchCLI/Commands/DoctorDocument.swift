@@ -33,7 +33,7 @@ struct DoctorDocument: Encodable {
         rows = diagnosis.rows
         repair = report.salvage
         repaired = report.keptAt != nil
-        keptAt = report.keptAt
+        keptAt = report.keptAt?.path
         stoppedWriter = diagnosis.stoppedWriter
     }
 }

@@ -38,7 +38,7 @@ enum DoctorLines {
         }
         lines.append(report.keptAt == nil ? "A repair would give:" : "Repaired:")
         lines += self.lines(salvage).map { "  " + $0 }
-        if let keptAt = report.keptAt {
+        if let keptAt = report.keptAt?.path {
             lines.append("The damaged files and a report are at \(keptAt.printable).")
         } else {
             lines.append("To do it: \(Program.name) doctor --repair \(path.printable)")

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchStore
 import Terminal
 
 /// Writes a store's records, or its log, as JSON Lines.

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchStore
 import Terminal
 
 /// Saves records from JSON Lines.

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import Terminal
 
 /// Reads a condition from text.

@@ -5,15 +5,15 @@ public import Foundation
 /// The first 48 bits are Unix milliseconds; the 12 bits after the version count up within a
 /// millisecond, so that ids made in one go sort in the order they were made. A clock that goes
 /// back does not make the ids go back.
-public struct UUIDv7Generator: Sendable {
+package struct UUIDv7Generator: Sendable {
     private var lastMilliseconds: UInt64 = 0
     private var counter: UInt64 = 0
 
     /// A generator that has made no id yet.
-    public init() {}
+    package init() {}
 
     /// The next id for a time in Unix milliseconds and 64 random bits.
-    public mutating func next(milliseconds: UInt64, random: UInt64) -> UUID {
+    package mutating func next(milliseconds: UInt64, random: UInt64) -> UUID {
         if milliseconds > lastMilliseconds {
             lastMilliseconds = milliseconds
             counter = (random >> 62) << 8

@@ -101,20 +101,37 @@ public enum PositionKey {
 }
 
 /// Why there is no key for a position.
-public enum PositionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
-    case invalid(String)
-    /// The first key sorts after the second.
-    case order(String, String)
+public struct PositionError: BackstitchError {
+    /// The kinds of failure.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code.
+        public let description: String
 
+        private init(_ name: String) { description = name }
+
+        /// A text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
+        public static let invalidKey = Code("invalidKey")
+        /// The first key sorts after the second.
+        public static let wrongOrder = Code("wrongOrder")
+    }
+
+    /// What went wrong.
+    public let code: Code
     /// What is wrong, and what to do.
-    public var description: String {
-        switch self {
-        case .invalid(let text):
-            "'\(text)' is no position key. Give keys that PositionKey made, or give the records new "
-                + "ones in their order."
-        case .order(let lower, let upper):
-            "'\(lower)' sorts behind '\(upper)'. Give the key before the place first."
-        }
+    public let message: String
+    /// Nil: nothing is behind it.
+    public var cause: (any Error)? { nil }
+
+    static func invalid(_ text: String) -> PositionError {
+        PositionError(
+            code: .invalidKey,
+            message: "'\(text)' is no position key. Give keys that PositionKey made, or give the "
+                + "records new ones in their order.")
+    }
+
+    static func order(_ lower: String, _ upper: String) -> PositionError {
+        PositionError(
+            code: .wrongOrder,
+            message: "'\(lower)' sorts behind '\(upper)'. Give the key before the place first.")
     }
 }

@@ -19,6 +19,6 @@ public enum AttributeOption: Hashable, Sendable {
     case notDownloaded
     /// Does not store the property at all; it needs an initial value, which every read gives it.
     case transient
-    /// Stores any `Codable` value as JSON in bytes; see ``CodedValue``.
+    /// Stores any `Codable` value as JSON in bytes; see ``_CodedValue``.
     case codable
 }

@@ -28,6 +28,12 @@ public struct EntityID<Model>: Hashable, Sendable {
 
     /// The record's name on the service; a UUID in upper case.
     public var name: String { key.name.description }
+
+    /// The record's name, if it is a UUID in upper case.
+    public var uuid: UUID? {
+        guard case .uuid(let uuid) = key.name else { return nil }
+        return uuid
+    }
 }
 
 extension EntityID where Model: Entity {

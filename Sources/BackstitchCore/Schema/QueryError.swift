@@ -1,41 +1,43 @@
 /// Why a query can't be answered.
-public struct QueryError: Error, Hashable, Sendable {
+public struct QueryError: BackstitchError {
     /// The kinds of failure.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code.
+        public let description: String
+
+        private init(_ name: String) { description = name }
+
         /// A predicate holds an expression that a store can't evaluate.
-        case unsupportedExpression
+        public static let unsupportedExpression = Code("unsupportedExpression")
         /// The entity is not part of the store's schema.
-        case unknownEntity
+        public static let unknownEntity = Code("unknownEntity")
         /// A condition or sort names something that is not a stored attribute.
-        case unknownAttribute
+        public static let unknownAttribute = Code("unknownAttribute")
         /// A condition compares an attribute with a value of another type, or a query asks what its
         /// type does not have: a sum of text, an order of lists.
-        case typeMismatch
+        public static let typeMismatch = Code("typeMismatch")
         /// A limit or an offset is negative.
-        case negativeCount
+        public static let negativeCount = Code("negativeCount")
         /// A predicate unwraps nil with `!`.
-        case unwrappedNil
+        public static let unwrappedNil = Code("unwrappedNil")
         /// Arithmetic in a predicate leaves the range of its type, or divides by zero.
-        case arithmeticOverflow
+        public static let arithmeticOverflow = Code("arithmeticOverflow")
         /// A cursor was made with another query.
-        case foreignCursor
+        public static let foreignCursor = Code("foreignCursor")
         /// The bytes of a row break the format.
-        case damagedRow
+        public static let damagedRow = Code("damagedRow")
     }
 
     /// What went wrong.
     public let code: Code
     /// What is wrong and what to do, for a developer.
     public let message: String
+    /// Nil: a query has no layer below it.
+    public var cause: (any Error)? { nil }
 
     /// A failure by its parts.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
-}
-
-extension QueryError: CustomStringConvertible {
-    /// The code and the message.
-    public var description: String { "\(code.rawValue): \(message)" }
 }

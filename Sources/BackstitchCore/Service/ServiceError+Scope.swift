@@ -52,7 +52,7 @@ extension ServiceError.Code {
     package var retry: Retry { rule.retry }
 
     private var rule: (scope: Scope, retry: Retry) {
-        switch self {
+        switch kind {
         case .conflict: (.record, .after(.merge))
         case .alreadyExists: (.record, .after(.merge))
         case .unknownItem: (.record, .after(.lookUp))

@@ -1,82 +1,133 @@
 /// What a service answers when it does not do what it was asked to: for a whole request, or for one
 /// record of it.
-public struct ServiceError: Error, Hashable, Sendable {
+public struct ServiceError: BackstitchError {
     /// The kinds of failure, each with its own reaction in a sync round.
     ///
     /// Names of CloudKit Web Services are given if they differ.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The change tag sent is not the record's (CONFLICT).
-        case conflict
+        public static let conflict = Code(.conflict)
         /// A record to be created exists (EXISTS).
-        case alreadyExists
+        public static let alreadyExists = Code(.alreadyExists)
         /// A record to be changed does not exist (NOT_FOUND).
-        case unknownItem
+        public static let unknownItem = Code(.unknownItem)
         /// Another record of the same atomic request failed (ATOMIC_ERROR).
-        case batchFailed
+        public static let batchFailed = Code(.batchFailed)
         /// The zone does not exist (ZONE_NOT_FOUND).
-        case zoneNotFound
+        public static let zoneNotFound = Code(.zoneNotFound)
         /// The user deleted the zone.
-        case zoneDeletedByUser
+        public static let zoneDeletedByUser = Code(.zoneDeletedByUser)
         /// The user had the app's data purged.
-        case zonePurged
+        public static let zonePurged = Code(.zonePurged)
         /// The user reset the key of encrypted data.
-        case encryptedDataReset
+        public static let encryptedDataReset = Code(.encryptedDataReset)
         /// A change token is too old or of another epoch (BAD_REQUEST on a token call).
-        case tokenExpired
+        public static let tokenExpired = Code(.tokenExpired)
         /// The request has too many operations or bytes, or one record has too many.
-        case limitExceeded
+        public static let limitExceeded = Code(.limitExceeded)
         /// Too many requests (THROTTLED).
-        case rateLimited
+        public static let rateLimited = Code(.rateLimited)
         /// The zone is being written by others (TRY_AGAIN_LATER).
-        case zoneBusy
+        public static let zoneBusy = Code(.zoneBusy)
         /// The service can't be used for now (TRY_AGAIN_LATER, INTERNAL_ERROR).
-        case serviceUnavailable
+        public static let serviceUnavailable = Code(.serviceUnavailable)
         /// No reply arrived; whether the request took effect is not known.
-        case network
+        public static let network = Code(.network)
         /// The user's space is used up (QUOTA_EXCEEDED).
-        case quotaExceeded
+        public static let quotaExceeded = Code(.quotaExceeded)
         /// No user is signed in, or the credentials were refused.
-        case notAuthenticated
+        public static let notAuthenticated = Code(.notAuthenticated)
         /// The credentials are those of another user than before.
-        case accountChanged
+        public static let accountChanged = Code(.accountChanged)
         /// The user may not do this (ACCESS_DENIED).
-        case permissionDenied
+        public static let permissionDenied = Code(.permissionDenied)
         /// A VALIDATE reference forbids it (VALIDATING_REFERENCE_ERROR).
-        case referenceViolation
+        public static let referenceViolation = Code(.referenceViolation)
         /// The request or record breaks the service's rules (BAD_REQUEST).
-        case invalidRequest
+        public static let invalidRequest = Code(.invalidRequest)
         /// The file of an asset is gone.
-        case assetMissing
+        public static let assetMissing = Code(.assetMissing)
         /// The service has no such call, or the client does not make it.
-        case unsupported
+        public static let unsupported = Code(.unsupported)
         /// The service asks for a newer version of the client.
-        case incompatibleVersion
+        public static let incompatibleVersion = Code(.incompatibleVersion)
+
+        /// The name of the code.
+        public var description: String { kind.rawValue }
+
+        package enum Kind: String, Sendable, CaseIterable {
+            case conflict, alreadyExists, unknownItem, batchFailed, zoneNotFound
+            case zoneDeletedByUser, zonePurged, encryptedDataReset, tokenExpired, limitExceeded
+            case rateLimited, zoneBusy, serviceUnavailable, network, quotaExceeded
+            case notAuthenticated, accountChanged, permissionDenied, referenceViolation
+            case invalidRequest, assetMissing, unsupported, incompatibleVersion
+        }
+
+        package let kind: Kind
+
+        package init(_ kind: Kind) { self.kind = kind }
     }
 
     /// What went wrong.
     public var code: Code
     /// The service's own words, without user data.
-    public var reason: String
-    /// The seconds after which the service wants to be asked again.
-    public var retryAfterSeconds: Double?
+    public var message: String
+    /// How long the service wants not to be asked again.
+    public var retryAfter: Duration?
     /// For conflicts, the record as the service has it, if it says so.
     public var serverRecord: ServiceRecord?
+    /// What the network or the system said, if the failure comes from there.
+    public var cause: (any Error)?
 
     /// A failure by its parts.
     public init(
-        _ code: Code, reason: String = "", retryAfterSeconds: Double? = nil,
-        serverRecord: ServiceRecord? = nil
+        _ code: Code, _ message: String = "", retryAfter: Duration? = nil,
+        serverRecord: ServiceRecord? = nil, cause: (any Error)? = nil
     ) {
         self.code = code
-        self.reason = reason
-        self.retryAfterSeconds = retryAfterSeconds
+        self.message = message
+        self.retryAfter = retryAfter
         self.serverRecord = serverRecord
+        self.cause = cause
     }
 }
 
-extension ServiceError: CustomStringConvertible {
-    /// The code and the service's words.
-    public var description: String {
-        reason.isEmpty ? code.rawValue : "\(code.rawValue): \(reason)"
+extension ServiceError {
+    /// Whether two failures say the same, whatever was behind them.
+    public static func == (left: ServiceError, right: ServiceError) -> Bool {
+        left.code == right.code && left.message == right.message
+            && left.retryAfter == right.retryAfter && left.serverRecord == right.serverRecord
+    }
+}
+
+extension ServiceError.Code {
+    package init?(rawValue: String) {
+        guard let kind = Kind(rawValue: rawValue) else { return nil }
+        self.init(kind)
+    }
+
+    package var rawValue: String { kind.rawValue }
+
+    package static let allCases = Kind.allCases.map { Self($0) }
+}
+
+extension ServiceError {
+    package init(
+        _ code: Code, _ message: String = "", retryAfterSeconds: Double?,
+        serverRecord: ServiceRecord? = nil
+    ) {
+        self.init(code, message, serverRecord: serverRecord)
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+
+    /// The wait in seconds, as replies have it. What is no wait, or is none that ends, is nil.
+    package var retryAfterSeconds: Double? {
+        get { retryAfter.map { Double($0.wholeMilliseconds) / 1_000 } }
+        set {
+            retryAfter = newValue.flatMap { seconds in
+                guard seconds.isFinite, seconds > 0 else { return nil }
+                return .milliseconds(Int64(min(seconds * 1_000, 1e12)))
+            }
+        }
     }
 }

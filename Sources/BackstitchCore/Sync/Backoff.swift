@@ -30,9 +30,7 @@ package struct Backoff: Equatable, Sendable {
 
     /// The milliseconds that the service asked to wait for, within a bound; nil if it did not.
     package static func askedMilliseconds(_ error: ServiceError) -> Int64? {
-        guard let seconds = error.retryAfterSeconds, seconds.isFinite, seconds > 0 else {
-            return nil
-        }
-        return min(Int64(min(seconds * 1000, 1e12)), askedMillisecondsMax)
+        guard let asked = error.retryAfter?.wholeMilliseconds, asked > 0 else { return nil }
+        return min(asked, askedMillisecondsMax)
     }
 }

@@ -85,6 +85,6 @@ extension SyncMachine {
 extension ServiceError {
     /// What is made of an answer from before what is known already.
     fileprivate static var outdated: ServiceError {
-        ServiceError(.conflict, reason: "A lookup was answered with an older state.")
+        ServiceError(.conflict, "A lookup was answered with an older state.")
     }
 }

@@ -66,7 +66,7 @@ extension SyncMachine {
             return finish(
                 isSettled
                     ? .completed
-                    : .backOff(ServiceError(.batchFailed, reason: "Records wait for each other.")))
+                    : .backOff(ServiceError(.batchFailed, "Records wait for each other.")))
         }
         if push.items.isEmpty, !push.isComplete {
             // The outbox's floor may have to stay, and the same run would be folded again for ever.
@@ -84,7 +84,7 @@ extension SyncMachine {
             return finish(
                 .backOff(
                     ServiceError(
-                        .conflict, reason: "Others change the same records all the time.")))
+                        .conflict, "Others change the same records all the time.")))
         }
         return fold()
     }

@@ -99,7 +99,7 @@ extension SyncMachine {
                 index,
                 ServiceError(
                     error.code,
-                    reason: "A record of type \(record.recordType) has the name already."),
+                    "A record of type \(record.recordType) has the name already."),
                 &decisions)
         } else if let tag = modification.changeTag, tag == record.changeTag {
             // A conflict with the very version that was sent: a reply from an older state.
@@ -161,8 +161,8 @@ extension SyncMachine {
     /// Leaves an item to a later round.
     mutating func postpone(_ index: Int, _ error: ServiceError) {
         push.postponed.insert(push.items[index].modification.recordName)
-        let wait = push.transient?.retryAfterSeconds ?? 0
-        if push.transient == nil || (error.retryAfterSeconds ?? 0) > wait { push.transient = error }
+        let wait = push.transient?.retryAfter ?? .zero
+        if push.transient == nil || (error.retryAfter ?? .zero) > wait { push.transient = error }
     }
 
     /// Notes a failure that outlasts the round; a full account is the least of them.
@@ -201,7 +201,7 @@ extension ServiceError {
     /// What is made of a reply that does not fit its request.
     static func oddReply(_ what: String, _ count: Int) -> ServiceError {
         ServiceError(
-            .serviceUnavailable, reason: "The reply has \(what) for \(count) records.")
+            .serviceUnavailable, "The reply has \(what) for \(count) records.")
     }
 }
 

@@ -165,7 +165,7 @@ package struct SyncMachine: Equatable, Sendable {
         }
         guard restart() else {
             return finish(
-                .backOff(ServiceError(code, reason: "The zone ended several times in a row.")))
+                .backOff(ServiceError(code, "The zone ended several times in a row.")))
         }
         state = .forgetting
         return .forgetService

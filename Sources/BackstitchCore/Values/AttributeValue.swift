@@ -70,9 +70,9 @@ extension Bool: AttributeValue {
 }
 
 /// An integer type that an attribute can have.
-public protocol IntegerAttributeValue: AttributeValue, FixedWidthInteger {}
+public protocol _IntegerAttributeValue: AttributeValue, FixedWidthInteger {}
 
-extension IntegerAttributeValue {
+extension _IntegerAttributeValue {
     /// Reads a stored number; throws if it is out of the type's range.
     @inlinable
     public init(_field field: _FieldValue) throws {
@@ -90,19 +90,19 @@ extension IntegerAttributeValue {
     public var _recordValue: RecordValue { .int64(Int64(self)) }
 }
 
-extension Int: IntegerAttributeValue {
+extension Int: _IntegerAttributeValue {
     /// `int64`.
     public static var _attributeType: AttributeType { .int64 }
 }
-extension Int64: IntegerAttributeValue {
+extension Int64: _IntegerAttributeValue {
     /// `int64`.
     public static var _attributeType: AttributeType { .int64 }
 }
-extension Int32: IntegerAttributeValue {
+extension Int32: _IntegerAttributeValue {
     /// `int32`.
     public static var _attributeType: AttributeType { .int32 }
 }
-extension Int16: IntegerAttributeValue {
+extension Int16: _IntegerAttributeValue {
     /// `int16`.
     public static var _attributeType: AttributeType { .int16 }
 }

@@ -3,7 +3,7 @@ import Foundation
 /// A `Codable` value that is stored as JSON in bytes: what `@Attribute(.codable)` keeps.
 ///
 /// The keys are sorted, so that equal values are equal bytes and a save of one changes nothing.
-public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
+public struct _CodedValue<Content: Codable & Sendable>: AttributeValue {
     /// The value.
     public let content: Content
 

@@ -17,6 +17,8 @@ package struct FieldError: Error, Hashable, Sendable {
         case notEncodable
         /// Stored bytes are not the JSON of the attribute's type.
         case notDecodable
+        /// A stored value is one that the attribute's type of the app can't be made from.
+        case notConvertible
         /// The row has no value, and the attribute is neither optional nor has a default.
         case missing
         /// The bytes break the format.
@@ -57,6 +59,7 @@ extension FieldError: CustomStringConvertible {
         case .unknownCase: "it holds a raw value that the attribute's enum has no case for"
         case .notEncodable: "it can't be encoded as JSON"
         case .notDecodable: "it holds bytes that its Codable type can't be decoded from"
+        case .notConvertible: "it holds a value that its Swift type refuses"
         case .missing: "it has no value; make the attribute optional or give it a default"
         case .newerTag(let tag):
             "it holds a value of a kind that a newer version wrote (tag \(tag)); open the store "

@@ -38,7 +38,7 @@ struct FolderCopy {
     func run(change: @escaping @Sendable (any HubWriting) throws -> Void) throws -> HubCopyReport {
         try checkTarget()
         guard LMDBHubStorage.isThere(in: source) else {
-            throw HubFailure("There is no hub in '\(source)'. Check the folder.")
+            throw HubError(.notFound, "There is no hub in '\(source)'. Check the folder.")
         }
         let storage = try LMDBHubStorage(at: source)
         defer { storage.close() }
@@ -65,23 +65,25 @@ struct FolderCopy {
     private func checkTarget() throws {
         let files = FileManager.default
         if (try? files.attributesOfItem(atPath: target)) != nil {
-            throw HubFailure(
+            throw HubError(
+                .alreadyExists,
                 "'\(target)' is there already. Name a folder that does not exist yet.")
         }
         var isFolder: ObjCBool = false
         guard files.fileExists(atPath: parent, isDirectory: &isFolder), isFolder.boolValue else {
-            throw HubFailure("There is no folder '\(parent)' to make it in. Make that first.")
+            throw HubError(
+                .notFound, "There is no folder '\(parent)' to make it in. Make that first.")
         }
         let own = URL(fileURLWithPath: source).resolvingSymlinksInPath().path
         let place = URL(fileURLWithPath: parent).resolvingSymlinksInPath().path
         if place == own || place.hasPrefix(own + "/") {
-            throw HubFailure(
-                "'\(target)' is inside of the hub's folder. Name a place outside of it.")
+            throw HubError(
+                .invalid, "'\(target)' is inside of the hub's folder. Name a place outside of it.")
         }
     }
 
-    static func failure(_ what: String) -> HubFailure {
-        HubFailure("\(what): \(String(cString: strerror(errno))). Check the disk.")
+    static func failure(_ what: String) -> HubError {
+        HubError(.inaccessible, "\(what): \(String(cString: strerror(errno))). Check the disk.")
     }
 
     /// Copies the files that are there before the rows are copied.
@@ -108,10 +110,11 @@ struct FolderCopy {
                 switch try new.holds(file) ? .taken : new.take(file, from: old) {
                 case .taken: needed.insert(file)
                 case .missing where isHeld:
-                    throw HubFailure(
+                    throw HubError(
+                        .damaged,
                         "The file '\(file.text)' is missing. If a user was removed just now, try "
                             + "again; if not, 'hub doctor' tells what is wrong.")
-                case .damaged where isHeld: throw HubFailure(FolderFiles.damaged(file))
+                case .damaged where isHeld: throw HubError(.damaged, FolderFiles.damaged(file))
                 case .missing, .damaged: break
                 }
             }
@@ -120,7 +123,8 @@ struct FolderCopy {
         try copy.change(change)
         let diagnosis = try HubDiagnosis(of: copy, new, checkingPages: copy.checkPages)
         if let finding = diagnosis.findings.first {
-            throw HubFailure(
+            throw HubError(
+                .damaged,
                 "The hub's data is damaged, and no copy is kept. 'hub doctor' tells all of it. "
                     + finding)
         }
@@ -146,7 +150,7 @@ private struct Stage: ~Copyable {
         }
         do {
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-                throw HubFailure("A copy to that place is being made already. Wait for it.")
+                throw HubError(.busy, "A copy to that place is being made already. Wait for it.")
             }
             // What a copy left that was cut.
             for name in try FileManager.default.contentsOfDirectory(atPath: path) {

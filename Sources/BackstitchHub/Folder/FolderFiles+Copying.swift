@@ -29,7 +29,8 @@ extension FolderFiles {
         } catch {
             unlink(draft)
             guard other.holds(file) else { return .missing }
-            throw HubFailure(
+            throw HubError(
+                .inaccessible,
                 "The file '\(file.text)' can't be copied. Check the space on the disk. "
                     + error.localizedDescription)
         }

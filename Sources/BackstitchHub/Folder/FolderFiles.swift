@@ -22,11 +22,12 @@ package final class FolderFiles: HubFiles {
     ///   - isShared: Whether other hubs may serve it too, each with files that the others see.
     package init(
         folder: String, of home: String? = nil, isShared: Bool = false
-    ) throws(HubFailure) {
+    ) throws(HubError) {
         (self.folder, self.home, self.isShared) = (folder, home, isShared)
         for path in [folder, folder + "/incoming", folder + "/parts"] {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-                throw HubFailure(
+                throw HubError(
+                    .inaccessible,
                     "The folder '\(path)' can't be made: \(String(cString: strerror(errno))).")
             }
         }
@@ -140,8 +141,8 @@ package final class FolderFiles: HubFiles {
         return bytes
     }
 
-    private static func failure(_ what: String) -> HubFailure {
-        HubFailure("\(what): \(String(cString: strerror(errno))). Check the disk.")
+    private static func failure(_ what: String) -> HubError {
+        HubError(.inaccessible, "\(what): \(String(cString: strerror(errno))). Check the disk.")
     }
 
     package func partsPath(_ name: [UInt8]) -> String { folder + "/parts/" + name.hexadecimal }
@@ -248,7 +249,8 @@ package final class FolderFiles: HubFiles {
         unlink(copy)
         do { try FileManager.default.copyItem(atPath: old, toPath: copy) } catch {
             unlink(copy)
-            throw HubFailure("A file can't be copied to '\(copy)'. Check the space on the disk.")
+            throw HubError(
+                .inaccessible, "A file can't be copied to '\(copy)'. Check the space on the disk.")
         }
         try keep(copy, as: file)
         return true

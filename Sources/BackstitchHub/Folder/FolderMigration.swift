@@ -17,7 +17,7 @@ struct FolderMigration {
         -> MigrationReport?
     {
         guard LMDBHubStorage.isThere(in: directory) else {
-            throw HubFailure("There is no hub in '\(directory)'. Check the folder.")
+            throw HubError(.notFound, "There is no hub in '\(directory)'. Check the folder.")
         }
         let old = try LMDBHubStorage.format1(at: directory)
         defer { old.close() }

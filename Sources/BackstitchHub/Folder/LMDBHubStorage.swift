@@ -92,11 +92,13 @@ package final class LMDBHubStorage: SnapshotStorage {
         case nil:
             try change { try $0.put(HubFormat.key, HubFormat.value) }
         case 1:
-            throw HubFailure(
+            throw HubError(
+                .wrongFormat,
                 "The hub in '\(directory)' has format 1, and this program works with format 2. Back it "
                     + "up, then run 'backstitch hub migrate --data \(directory)'.")
         case let version?:
-            throw HubFailure(
+            throw HubError(
+                .wrongFormat,
                 "The hub in '\(directory)' has format \(version), and this program works with format "
                     + "2. Use the program that wrote it, or a later one.")
         }

@@ -10,17 +10,19 @@ final class ServingLock: Sendable {
 
     /// - Parameter isShared: Whether others may have it that share it too.
     /// - Throws: A failure if the folder is served already.
-    init(directory: String, isShared: Bool = false) throws(HubFailure) {
+    init(directory: String, isShared: Bool = false) throws(HubError) {
         let path = directory + "/" + Self.name
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
-            throw HubFailure(
+            throw HubError(
+                .inaccessible,
                 "The file '\(path)' can't be made: \(String(cString: strerror(errno))).")
         }
         guard flock(descriptor, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
             let isTaken = errno == EWOULDBLOCK
             close(descriptor)
-            throw HubFailure(
+            throw HubError(
+                isTaken ? .busy : .inaccessible,
                 isTaken
                     ? "Another hub serves the folder '\(directory)'. End that one first."
                     : "The folder '\(directory)' can't be locked.")

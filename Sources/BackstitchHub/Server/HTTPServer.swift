@@ -9,7 +9,7 @@ protocol HTTPServer: Sendable {
     /// Takes no more connections, answers what is under way, and ends.
     func stop() async
     /// Gives new connections another certificate; those that are open keep theirs.
-    func replace(_ tls: MicroHTTPDServer.TLS) throws(HubFailure)
+    func replace(_ tls: MicroHTTPDServer.TLS) throws(HubError)
     /// Whether a new connection is taken up, and what it sends is reacted to, in a time.
     func isResponsive(within milliseconds: Int) async -> Bool
 }

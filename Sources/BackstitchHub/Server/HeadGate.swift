@@ -33,11 +33,12 @@ final class HeadGate: Sendable {
     init(
         socket: Int32, limits: HTTPLimits, mayConnect: @escaping MayConnect,
         noteRefusal: @escaping @Sendable (Int, String) -> Void, handOn: @escaping HandOn
-    ) throws(HubFailure) {
+    ) throws(HubError) {
         self.limits = limits
         queue = backstitch_queue()
         guard queue >= 0, fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0 else {
-            throw HubFailure("The HTTP server can't be started. Check the limits of the system.")
+            throw HubError(
+                .inaccessible, "The HTTP server can't be started. Check the limits of the system.")
         }
         _ = backstitch_watch(queue, socket)
         let (queue, isStopping) = (queue, isStopping)

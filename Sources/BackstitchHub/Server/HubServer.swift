@@ -130,13 +130,14 @@ public final class HubServer: Sendable {
 
     private static func checked(
         _ configuration: Configuration
-    ) throws(HubFailure) -> (tls: MicroHTTPDServer.TLS?, proxies: TrustedProxies) {
+    ) throws(HubError) -> (tls: MicroHTTPDServer.TLS?, proxies: TrustedProxies) {
         let tls = try tls(configuration)
         guard
             tls != nil || configuration.allowsPlainHTTP
                 || ListenSocket.isLoopback(configuration.host)
         else {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "'\(configuration.host)' is reached from other machines. Give a certificate, or allow "
                     + "plain HTTP where a proxy is in front.")
         }
@@ -171,12 +172,12 @@ public final class HubServer: Sendable {
 
     private static func tls(
         _ configuration: Configuration
-    ) throws(HubFailure) -> MicroHTTPDServer.TLS? {
+    ) throws(HubError) -> MicroHTTPDServer.TLS? {
         switch (configuration.certificatePEM, configuration.keyPEM) {
         case (nil, nil): return nil
         case (let certificate?, let key?):
             return MicroHTTPDServer.TLS(certificate: certificate, key: key)
-        default: throw HubFailure("Certificate and key belong together. Give both.")
+        default: throw HubError(.invalid, "Certificate and key belong together. Give both.")
         }
     }
 

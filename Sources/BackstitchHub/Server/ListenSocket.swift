@@ -12,14 +12,15 @@ struct ListenSocket: ~Copyable {
     /// - Parameters:
     ///   - host: A name or a numeric address.
     ///   - port: 0 for one that is free.
-    init(host: String, port: UInt16) throws(HubFailure) {
+    init(host: String, port: UInt16) throws(HubError) {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_PASSIVE
         var list: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &list)
         guard status == 0, let list else {
-            throw HubFailure("'\(host)' is no address: \(String(cString: gai_strerror(status))).")
+            throw HubError(
+                .invalid, "'\(host)' is no address: \(String(cString: gai_strerror(status))).")
         }
         defer { freeaddrinfo(list) }
         let info = list.pointee
@@ -33,7 +34,7 @@ struct ListenSocket: ~Copyable {
         else {
             let reason = String(cString: strerror(errno))
             if descriptor >= 0 { close(descriptor) }
-            throw HubFailure("The hub can't listen at \(host):\(port): \(reason).")
+            throw HubError(.inaccessible, "The hub can't listen at \(host):\(port): \(reason).")
         }
         self.descriptor = descriptor
         self.port = Self.port(of: descriptor)

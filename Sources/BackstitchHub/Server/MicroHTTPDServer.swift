@@ -51,7 +51,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     /// Begins to serve.
     init(
         host: String, port: UInt16, tls: TLS?, limits: HTTPLimits, handler: HTTPHandler
-    ) throws(HubFailure) {
+    ) throws(HubError) {
         let limits = limits.fitting(descriptors: ProcessDescriptors.limit)
         self.limits = limits
         self.handler = handler
@@ -92,7 +92,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         }
     }
 
-    private func startGate(_ descriptor: Int32) throws(HubFailure) {
+    private func startGate(_ descriptor: Int32) throws(HubError) {
         gate = try HeadGate(
             socket: descriptor, limits: limits,
             mayConnect: { [weak self] address, waiting in
@@ -124,7 +124,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     ///   - context: The server that its callbacks get.
     private static func start(
         _ descriptor: Int32?, _ tls: TLS?, _ limits: HTTPLimits, context: UnsafeMutableRawPointer?
-    ) throws(HubFailure) -> OpaquePointer {
+    ) throws(HubError) -> OpaquePointer {
         let threads = max(2, limits.threads)
         // Each thread of the library has its part of them, and waits for itself for ever when it is
         // handed a connection beyond that (0.9.75). So the part of each is enough for all that there may
@@ -168,7 +168,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         let daemon = backstitch_start_daemon(
             flags, policyCallback, accessCallback, context, &options)
         guard let daemon else {
-            throw HubFailure(
+            throw HubError(
+                .inaccessible,
                 tls == nil
                     ? "The HTTP server can't be started. Check the limits of the system."
                     : "The HTTP server can't be started. Check that certificate and key are in PEM "
@@ -178,30 +179,31 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     }
 
     /// Checks that the library takes a certificate and its key.
-    static func check(_ tls: TLS) throws(HubFailure) {
+    static func check(_ tls: TLS) throws(HubError) {
         MHD_stop_daemon(try start(nil, tls, HTTPLimits(), context: nil))
     }
 
     /// Gives new connections another certificate; those that are open keep theirs.
     ///
     /// - Throws: A failure if the library does not take it; then all stays as it was.
-    func replace(_ tls: TLS) throws(HubFailure) {
+    func replace(_ tls: TLS) throws(HubError) {
         let isFree = state.withLock { state in
             guard !state.isReplacing, !state.isStopping, state.socket >= 0 else { return false }
             state.isReplacing = true
             return true
         }
         guard isFree else {
-            throw HubFailure("There is no certificate to replace, or it is being replaced already.")
+            throw HubError(
+                .invalid, "There is no certificate to replace, or it is being replaced already.")
         }
         defer { state.withLock { $0.isReplacing = false } }
         let socket = fcntl(state.withLock { $0.socket }, F_DUPFD_CLOEXEC, 0)
         guard socket >= 0 else {
             let reason = String(cString: strerror(errno))
-            throw HubFailure("The certificate can't be replaced: \(reason).")
+            throw HubError(.invalid, "The certificate can't be replaced: \(reason).")
         }
         let new: OpaquePointer
-        do throws(HubFailure) {
+        do throws(HubError) {
             new = try Self.start(
                 socket, tls, limits, context: Unmanaged.passUnretained(self).toOpaque())
         } catch {

@@ -12,11 +12,12 @@ struct TrustedProxies: Sendable {
     /// Reads addresses and networks.
     ///
     /// - Throws: A failure that names the first text that is neither.
-    init(_ texts: [String]) throws(HubFailure) {
+    init(_ texts: [String]) throws(HubError) {
         var networks: [Network] = []
         for text in texts {
             guard let network = Network(text) else {
-                throw HubFailure(
+                throw HubError(
+                    .invalid,
                     "'\(text)' is no address of a proxy. Give one such as 127.0.0.1, or a network "
                         + "such as 10.0.0.0/8.")
             }

@@ -6,7 +6,8 @@ extension HubReading {
     /// What the hub knows of itself.
     func state() throws -> StateRow {
         guard let state: StateRow = try row(StateRow.key) else {
-            throw HubFailure("The hub's data is damaged: it has no state. Restore a backup.")
+            throw HubError(
+                .damaged, "The hub's data is damaged: it has no state. Restore a backup.")
         }
         return state
     }
@@ -19,7 +20,8 @@ extension HubReading {
     /// The database.
     func database(_ access: DatabaseAccess) throws -> DatabaseRow {
         guard let database: DatabaseRow = try row(DatabaseRow.key(access.partition)) else {
-            throw HubFailure(
+            throw HubError(
+                .damaged,
                 "The hub's data is damaged: a database is not where its name says. Restore a backup."
             )
         }

@@ -139,7 +139,7 @@ extension HubAccounts {
         let key = credential.key
         try await write(expecting: { [.key(key)] }) { transaction in
             switch kind {
-            case .session: throw HubFailure("A session has no label.")
+            case .session: throw HubError(.invalid, "A session has no label.")
             case .apiToken:
                 guard var row: APITokenRow = try transaction.row(key) else { return }
                 row.label = label

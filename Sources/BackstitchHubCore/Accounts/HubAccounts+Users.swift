@@ -107,7 +107,7 @@ extension HubAccounts {
 
     private static func checkName(_ name: String) throws {
         guard !name.isEmpty, name.utf8.count <= 255 else {
-            throw HubFailure("A user has a name of 1 to 255 bytes.")
+            throw HubError(.invalid, "A user has a name of 1 to 255 bytes.")
         }
     }
 
@@ -124,7 +124,7 @@ extension HubAccounts {
         return try await write(expecting: { [.key(realm.key)] }) { transaction in
             let number = try transaction.realm(realm).number
             guard try transaction.user(named: name, realm) == nil else {
-                throw HubFailure("There is a user '\(name)' already.")
+                throw HubError(.alreadyExists, "There is a user '\(name)' already.")
             }
             try transaction.put(UserRow.key(realm: number, row.userRecordName), row)
             return User(row)
@@ -141,7 +141,7 @@ extension HubAccounts {
             if let newName = wanted.name, newName != name,
                 try transaction.user(named: newName, realm) != nil
             {
-                throw HubFailure("There is a user '\(newName)' already.")
+                throw HubError(.alreadyExists, "There is a user '\(newName)' already.")
             }
             user.take(wanted)
             return User(user)
@@ -161,11 +161,12 @@ extension HubAccounts {
         try await write(expecting: { [.key(realm.key)] + queries() }) { transaction in
             let number = try transaction.realm(realm).number
             guard var user = try transaction.user(named: name, realm) ?? new else {
-                throw HubFailure("There is no user '\(name)'. 'users list' has their names.")
+                throw HubError(
+                    .notFound, "There is no user '\(name)'. 'users list' has their names.")
             }
             guard !user.isErased else {
-                throw HubFailure(
-                    "The user '\(name)' is being erased. Remove the user again to end that.")
+                throw HubError(
+                    .busy, "The user '\(name)' is being erased. Remove the user again to end that.")
             }
             let result = try body(&user, number, transaction)
             try transaction.put(UserRow.key(realm: number, user.userRecordName), user)
@@ -202,7 +203,8 @@ extension HubAccounts {
         let realm = Realm(container, environment: environment)
         let (number, user) = try await storage.read { transaction in
             guard let user = try transaction.user(named: name, realm) else {
-                throw HubFailure("There is no user '\(name)'. 'users list' has their names.")
+                throw HubError(
+                    .notFound, "There is no user '\(name)'. 'users list' has their names.")
             }
             return (try transaction.realm(realm).number, user.userRecordName)
         }

@@ -62,11 +62,12 @@ public struct HubAccounts: Sendable {
 
     private static func check(_ realm: Realm) throws {
         guard ServiceNames.isRecordName(realm.container), !realm.container.contains("/") else {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "'\(realm.container)' is no name of a container, such as iCloud.com.example.")
         }
         guard ["development", "production"].contains(realm.environment) else {
-            throw HubFailure("The environment is development or production.")
+            throw HubError(.invalid, "The environment is development or production.")
         }
     }
 
@@ -85,7 +86,7 @@ public struct HubAccounts: Sendable {
         try await write(expecting: { [.key(realm.key), .key(new.key)] }) { transaction in
             var row = try transaction.realm(realm)
             guard try transaction.value(new.key) == nil else {
-                throw HubFailure("There is a container '\(container)' already.")
+                throw HubError(.alreadyExists, "There is a container '\(container)' already.")
             }
             row.container = container
             try transaction.delete(realm.key)
@@ -123,10 +124,10 @@ public struct HubAccounts: Sendable {
         do throws(KeyError) {
             key = try SigningKey(pem: publicPEM)
         } catch {
-            throw HubFailure(error.message)
+            throw HubError(.invalid, error.message)
         }
         guard !key.isPrivate else {
-            throw HubFailure("This is the private key. Keep it, and give the public one.")
+            throw HubError(.invalid, "This is the private key. Keep it, and give the public one.")
         }
         let id = configuration.clock.secret(32).hexadecimal
         let userRecordName = "_" + configuration.clock.secret(16).hexadecimal
@@ -150,7 +151,8 @@ extension HubReading {
     /// An environment of a container.
     func realm(_ realm: HubAccounts.Realm) throws -> RealmRow {
         guard let row: RealmRow = try row(realm.key) else {
-            throw HubFailure(
+            throw HubError(
+                .notFound,
                 "The hub has no container '\(realm.container)' with the environment "
                     + "'\(realm.environment)'. Make it first.")
         }

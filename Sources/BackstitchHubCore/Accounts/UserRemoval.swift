@@ -18,7 +18,8 @@ struct UserRemoval: Sendable {
         ) { transaction in
             let number = try transaction.realm(realm).number
             guard var user = try transaction.user(named: name, realm) else {
-                throw HubFailure("There is no user '\(name)'. 'users list' has their names.")
+                throw HubError(
+                    .notFound, "There is no user '\(name)'. 'users list' has their names.")
             }
             user.isErased = true
             try transaction.put(UserRow.key(realm: number, user.userRecordName), user)

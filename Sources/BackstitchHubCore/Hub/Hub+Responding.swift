@@ -153,7 +153,7 @@ extension Hub {
                 if let response { return try finishedRead(response, request, work) }
                 try await makeDatabase(for: request, work)
             }
-            throw HubFailure("A database was not made before it was read.")
+            throw HubError(.invalid, "A database was not made before it was read.")
         } catch {
             return replies.refusal(to: error, of: name, request)
         }
@@ -241,7 +241,8 @@ extension Hub {
             try endpoint.right.check(call.principal, scope)
             return try await answer(self, call, access)
         case .writesDevices(let answer): return try await answer(self, call)
-        case .reads, .readsUsers: throw HubFailure("A call that reads came to those that write.")
+        case .reads, .readsUsers:
+            throw HubError(.invalid, "A call that reads came to those that write.")
         }
     }
 

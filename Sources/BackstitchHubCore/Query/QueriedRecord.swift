@@ -9,7 +9,7 @@ final class QueriedRecord {
     /// The words of the fields that were asked for, so that each is split once.
     private var tokens: [ServiceFieldName: Set<String>] = [:]
 
-    init(_ record: StoredRecord, zoneName: String) throws(HubFailure) {
+    init(_ record: StoredRecord, zoneName: String) throws(HubError) {
         self.record = record
         self.zoneName = zoneName
         fields = try record.fields()

@@ -207,7 +207,7 @@ extension StoredRecord {
     }
 
     /// The fields if they matter to links or files; none otherwise, which saves reading them.
-    fileprivate func fieldsWithLinksOrAssets() throws(HubFailure) -> WireFields {
+    fileprivate func fieldsWithLinksOrAssets() throws(HubError) -> WireFields {
         guard hasLinks || hasAssets else { return [:] }
         return try fields()
     }

@@ -6,7 +6,7 @@ import CloudKitWire
 
 extension StoredRecord {
     /// What the record takes up of its user's space, in bytes; nothing after its end.
-    func spaceBytes() throws(HubFailure) -> Int64 {
+    func spaceBytes() throws(HubError) -> Int64 {
         guard !isDeleted else { return 0 }
         let own = Int64(recordName.utf8.count + fieldsJSON.count)
         return own + (hasAssets ? try fields().assetBytes : 0)
@@ -25,7 +25,7 @@ extension WireFields {
 
 extension ModifyPlan {
     /// By how much the plan makes a zone larger, in bytes.
-    func growth() throws(HubFailure) -> Int64 {
+    func growth() throws(HubError) -> Int64 {
         var growth: Int64 = 0
         for write in writes {
             growth += try write.after.spaceBytes() - (write.before?.spaceBytes() ?? 0)

@@ -3,7 +3,7 @@ import CloudKitWire
 
 extension StoredRecord {
     /// The record as replies tell it, with all fields, and no addresses of files.
-    func wire() throws(HubFailure) -> WireRecord {
+    func wire() throws(HubError) -> WireRecord {
         var record = WireRecord(recordName: recordName, recordType: recordType)
         record.recordChangeTag = changeTag
         record.isDeleted = isDeleted

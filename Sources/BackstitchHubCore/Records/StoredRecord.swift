@@ -47,7 +47,7 @@ struct StoredRecord: Hashable, Sendable {
     }
 
     /// Reads a stored record.
-    init(recordName: String, stored: UnsafeRawBufferPointer) throws(HubFailure) {
+    init(recordName: String, stored: UnsafeRawBufferPointer) throws(HubError) {
         self.init(try StoredRecordView(stored), recordName: recordName)
     }
 
@@ -87,7 +87,7 @@ struct StoredRecord: Hashable, Sendable {
     }
 
     /// The fields as values.
-    func fields() throws(HubFailure) -> WireFields {
+    func fields() throws(HubError) -> WireFields {
         do throws(WireFormatError) {
             return try WireRecord.fields(body: fieldsJSON)
         } catch {

@@ -21,7 +21,7 @@ struct StoredRecordView {
     let fieldsJSON: UnsafeRawBufferPointer
 
     /// Reads the bytes of a stored record, whose checksum has to be right.
-    init(_ stored: UnsafeRawBufferPointer) throws(HubFailure) {
+    init(_ stored: UnsafeRawBufferPointer) throws(HubError) {
         let end = stored.count - Self.checksumBytes
         guard end >= Self.headerBytes, stored[0] == StoredRecord.version,
             Checksum.xxh64(stored.part(0..<end)) == stored.little(UInt64.self, at: end)
@@ -33,7 +33,7 @@ struct StoredRecordView {
         created = stored.little(Int64.self, at: 10)
         modified = stored.little(Int64.self, at: 18)
         var offset = Self.headerBytes
-        func text() throws(HubFailure) -> UnsafeRawBufferPointer {
+        func text() throws(HubError) -> UnsafeRawBufferPointer {
             guard offset < end, offset + 1 + Int(stored[offset]) <= end else { throw Self.damage }
             let start = offset + 1
             offset = start + Int(stored[offset])
@@ -47,8 +47,8 @@ struct StoredRecordView {
         fieldsJSON = stored.part(offset..<end)
     }
 
-    static var damage: HubFailure {
-        HubFailure("The hub's data is damaged: a record can't be read. Restore a backup.")
+    static var damage: HubError {
+        HubError(.damaged, "The hub's data is damaged: a record can't be read. Restore a backup.")
     }
 }
 

@@ -110,7 +110,8 @@ struct ZoneFeed {
                 return record.fieldsJSON.count
             }
             guard let size else {
-                throw HubFailure(
+                throw HubError(
+                    .damaged,
                     "The hub's data is damaged: the feed names a record that is not there. Restore "
                         + "a backup.")
             }

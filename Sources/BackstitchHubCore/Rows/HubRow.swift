@@ -26,11 +26,12 @@ extension HubReading {
 }
 
 extension HubRow {
-    init(stored bytes: [UInt8]) throws(HubFailure) {
+    init(stored bytes: [UInt8]) throws(HubError) {
         do throws(WireFormatError) {
             try self.init(body: bytes)
         } catch {
-            throw HubFailure(
+            throw HubError(
+                .damaged,
                 "The hub's data is damaged: \(Self.title) can't be read. Restore a backup. "
                     + error.message)
         }

@@ -116,7 +116,7 @@ extension HubStorage {
     /// - Throws: A failure if it is none.
     package func readNow<R>(_ body: (any HubReading) throws -> R) throws -> R {
         guard let result = try readAtHand(RequestWork(), body) else {
-            throw HubFailure("This works with a hub's folder only.")
+            throw HubError(.invalid, "This works with a hub's folder only.")
         }
         return result
     }

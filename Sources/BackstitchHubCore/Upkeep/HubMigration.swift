@@ -139,7 +139,7 @@ package struct HubMigration {
     private mutating func migrateState() async throws -> StateRow {
         let entries = try page(HubKey(format1: .state), after: nil)
         guard let state = try entries.first.map({ try StateRow(stored: $0.value) }) else {
-            throw HubFailure("There is no hub of format 1.")
+            throw HubError(.notFound, "There is no hub of format 1.")
         }
         try await write([(StateRow.key, state.body())], to: .global, from: entries)
         return state
@@ -188,7 +188,7 @@ package struct HubMigration {
         ).map { String(decoding: $0, as: UTF8.self) }
         guard entry.key.bytes.count > 5, parts.count == 2,
             let scope = WireDatabase(rawValue: parts[0])
-        else { throw HubFailure("The hub's data is damaged: a database has no name.") }
+        else { throw HubError(.damaged, "The hub's data is damaged: a database has no name.") }
         let realm = entry.key.bytes[1..<5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         let name = DatabaseName(realm: realm, scope: scope, user: parts[1])
         for table in [HubKey.Table.databaseFeed, .subscription] {
@@ -341,7 +341,8 @@ package struct HubMigration {
             && taken[table, default: 0] + left[table, default: 0] != count
         {
             let taken = taken[table, default: 0]
-            throw HubFailure(
+            throw HubError(
+                .damaged,
                 "The hub's data is damaged: of \(count) entries of table \(table) \(taken) belong to a "
                     + "database. Nothing was changed; run 'backstitch doctor' with the version that "
                     + "wrote them, or restore a backup.")
@@ -369,7 +370,8 @@ package struct HubMigration {
             + [.databaseFeed, .record, .feed, .link, .type, .tombstone, .subscription]
             + [.pushToken, .userPushToken, .ledger, .ledgerTime, .signature]
         for table in same where found[table.rawValue] != taken[table.rawValue] {
-            throw HubFailure(
+            throw HubError(
+                .inaccessible,
                 "Of \(taken[table.rawValue] ?? 0) entries of table \(table.rawValue) "
                     + "\(found[table.rawValue] ?? 0) were written. Nothing was changed; check the disk."
             )

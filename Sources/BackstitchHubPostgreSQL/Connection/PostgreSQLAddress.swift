@@ -20,7 +20,8 @@ public struct PostgreSQLAddress: Sendable {
     public init(_ text: String, password: String? = nil) throws {
         guard let options = PQconninfoParse(text, nil) else {
             // The words of libpq would repeat parts of the text, which may be those of a password.
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "The address of the database can't be read. Give a URI, such as "
                     + "postgresql://hub@localhost/hub, or keywords, such as 'host=localhost dbname=hub'."
             )
@@ -35,7 +36,8 @@ public struct PostgreSQLAddress: Sendable {
             option += 1
         }
         guard values["password"] == nil, values["sslpassword"] == nil else {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "The address of the database has a password, which others see among the arguments. "
                     + "Give it in a file (--storage-password), or in libpq's own (PGPASSFILE).")
         }

@@ -76,12 +76,14 @@ enum HubSchema {
     /// Checks that the tables are there and of this version, and that the server keeps what it commits.
     static func check(_ connection: Connection, _ address: PostgreSQLAddress) throws -> Identity {
         guard let identity = try read(connection) else {
-            throw HubFailure(
+            throw HubError(
+                .wrongFormat,
                 "The database \(address.name) has no hub. Make its tables with 'backstitch hub "
                     + "migrate --storage ADDRESS'.")
         }
         guard try connection.roundTrip([Call(safety)])[0].count == 1 else {
-            throw HubFailure(
+            throw HubError(
+                .invalid,
                 "The server of the database \(address.name) has fsync off, so that a power cut would "
                     + "lose what devices were told is kept. Turn it on.")
         }
@@ -93,13 +95,15 @@ enum HubSchema {
         guard try connection.roundTrip([Call(isThere)])[0].count == 1 else { return nil }
         let rows = try connection.roundTrip([Call(meta)])[0]
         guard rows.count == 1 else {
-            throw HubFailure(
+            throw HubError(
+                .damaged,
                 "The table backstitch_meta has \(rows.count) rows in place of one. Restore the "
                     + "database from a backup.")
         }
         let found = try rows.number(0, 0)
         guard found == version else {
-            throw HubFailure(
+            throw HubError(
+                .wrongFormat,
                 "The database has a hub's tables of version \(found), and this program works with "
                     + "version \(version). "
                     + (found > version

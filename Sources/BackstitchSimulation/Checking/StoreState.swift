@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchSync
 import BackstitchStore
 
 /// What a store has, but for how much of its log is left: a compaction and a refused write change

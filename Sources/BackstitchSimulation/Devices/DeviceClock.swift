@@ -1,9 +1,10 @@
-import BackstitchSync
+import BackstitchCore
 import BackstitchTesting
+import Foundation
 import Threading
 
 /// The clock of one device: the common time, gone wrong by a number of milliseconds that can jump.
-final class DeviceClock: SyncClock {
+final class DeviceClock: StoreClock {
     private struct State {
         var skewMilliseconds: Int64
         var generator: SeededGenerator
@@ -21,6 +22,8 @@ final class DeviceClock: SyncClock {
 
     var milliseconds: Int64 { clock.milliseconds + state.withLock { $0.skewMilliseconds } }
 
+    var now: Date { Date(milliseconds: milliseconds) }
+
     func jump(to skewMilliseconds: Int64) {
         state.withLock { $0.skewMilliseconds = skewMilliseconds }
     }
@@ -29,10 +32,10 @@ final class DeviceClock: SyncClock {
     /// Otherwise a sleep ends at once: the driver asks for every round.
     func setDriven(_ isDriven: Bool) { state.withLock { $0.isDriven = isDriven } }
 
-    func sleep(milliseconds: Int64) async throws {
+    func sleep(for duration: Duration) async throws {
         guard state.withLock(\.isDriven) else { return }
         // A wait of nothing is one too, so that no attempt goes unseen.
-        try await clock.sleep(milliseconds: max(1, milliseconds))
+        try await clock.sleep(milliseconds: max(1, duration.wholeMilliseconds))
     }
 
     func random() -> Double { state.withLock { $0.generator.fraction() } }

@@ -65,7 +65,7 @@ final class DeviceConnection: RecordService {
     }
 
     private func check() throws(ServiceError) {
-        if isCrashed { throw ServiceError(.network, reason: "the device crashed") }
+        if isCrashed { throw ServiceError(.network, "the device crashed") }
     }
 
     /// Sends a request, if the device goes on before and after.

@@ -56,7 +56,7 @@ struct SimulatedDevice {
         let store = try Store(
             at: home.directory, schema: schema.schema,
             configuration: StoreConfiguration(
-                durability: .relaxed, bytesMax: 1 << 26, milliseconds: { clock.milliseconds }))
+                durability: .relaxed, bytesMax: 1 << 26, clock: clock))
         store.setDiskFault { disk.fault() }
         return store
     }

@@ -86,7 +86,7 @@ final class SimulatedDevices {
         var configuration = SyncConfiguration(
             zoneName: SimulatedZone.usual.zoneName, conflictPolicy: setting.policy(of: index),
             deletePolicy: setting.deletePolicy(of: index),
-            conflictResolver: { try SimulatedResolver.decide($0) }, resolverMilliseconds: nil,
+            conflictResolver: { try SimulatedResolver.decide($0) }, resolverTimeout: nil,
             syncOnSave: false,
             atomicRequests: setting.isAtomic, recordsPerPass: setting.recordsPerPass,
             bytesPerPass: setting.bytesPerPass, clock: clock)

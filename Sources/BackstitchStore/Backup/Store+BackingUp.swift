@@ -1,6 +1,6 @@
 import BackstitchCore
 import BackstitchLog
-import Foundation
+public import Foundation
 import LMDB
 import Threading
 
@@ -17,17 +17,24 @@ extension Store {
     /// crash leaves a hidden folder beside the target, which the next backup to it removes.
     ///
     /// - Parameters:
-    ///   - directory: The path of the copy: nothing may be there, and its parent must exist.
+    ///   - directory: The folder of the copy: nothing may be there, and its parent must exist.
     ///   - progress: How far verifying has come, on another thread.
     /// - Throws: `invalidTarget` if something is at the path, its parent is no folder, or it is
     ///   inside the store; `full`, `inaccessible`, `closed` or `io`; `damaged` if the store is.
     ///   Nothing is at the path then.
     @discardableResult
     public func backup(
+        to directory: URL, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+    ) throws -> BackupReport {
+        try backup(to: directory.localPath(), progress: progress)
+    }
+
+    @discardableResult
+    package func backup(
         to directory: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> BackupReport {
         do {
-            try Self.checkTarget(directory, outside: self.directory)
+            try Self.checkTarget(directory, outside: environment.directory)
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
                 made = try StoreCopy(directory: draft, configuration: configuration)

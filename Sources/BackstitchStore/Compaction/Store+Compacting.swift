@@ -34,7 +34,7 @@ extension Store {
         _ policy: RetentionPolicy, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws -> CompactionReport {
         if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
-        let now = configuration.milliseconds()
+        let now = configuration.clock.milliseconds
         let horizon = try read { try $0.reader.compactionHorizon(policy, at: now) }
         return try await compact(through: horizon, progress: progress)
     }

@@ -1,6 +1,6 @@
 import BackstitchCore
 import BackstitchLog
-import Foundation
+public import Foundation
 import LMDB
 
 extension Store {
@@ -15,7 +15,7 @@ extension Store {
     /// included.
     ///
     /// - Parameters:
-    ///   - directory: The path of the store's folder.
+    ///   - directory: The store's folder.
     ///   - access: Whether the store may be written to, as ``rebuild()`` does.
     ///   - checksPages: Whether every page in use is checked first, some microseconds each. Do so
     ///     if the file may be damaged: the storage engine trusts pages and may crash on a
@@ -23,6 +23,15 @@ extension Store {
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
     ///   if this process has the store open with other options.
     public static func open(
+        existing directory: URL, access: StoreAccess = .readOnly,
+        configuration: StoreConfiguration = .init(), checksPages: Bool = false
+    ) throws -> Store {
+        try open(
+            existing: directory.localPath(), access: access, configuration: configuration,
+            checksPages: checksPages)
+    }
+
+    package static func open(
         existing directory: String, access: StoreAccess = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false
     ) throws -> Store {

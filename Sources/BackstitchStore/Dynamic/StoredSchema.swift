@@ -1,4 +1,4 @@
-public import BackstitchCore
+package import BackstitchCore
 import BackstitchLog
 import Foundation
 import LMDB
@@ -8,14 +8,14 @@ import Threading
 /// where the Swift types are not at hand.
 ///
 /// Its JSON is stable: `{"entities":[{"name":"Note","number":1,…}]}`, as a store keeps it itself.
-public struct StoredSchema: Hashable, Sendable, Codable {
+package struct StoredSchema: Hashable, Sendable, Codable {
     /// The entities in order of their numbers, those included that only the service told of.
-    public let entities: [CatalogEntity]
+    package let entities: [CatalogEntity]
 }
 
 extension Store {
     /// The entities and attributes of this moment.
-    public var storedSchema: StoredSchema { StoredSchema(entities: catalog.entities) }
+    package var storedSchema: StoredSchema { StoredSchema(entities: catalog.entities) }
 
     /// Makes a store from what another one knows of its entities.
     ///
@@ -25,7 +25,7 @@ extension Store {
     /// - Parameter directory: A place where nothing is, or an empty folder. Its parent must exist.
     /// - Throws: `invalidTarget` if there is something already; `invalidSchema` if the schema
     ///   contradicts itself; `inaccessible`, `full` or `io`.
-    public static func create(
+    package static func create(
         at directory: String, schema: StoredSchema, configuration: StoreConfiguration = .init()
     ) throws {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []

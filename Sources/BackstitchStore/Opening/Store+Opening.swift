@@ -1,6 +1,6 @@
 public import BackstitchCore
 import BackstitchLog
-import Foundation
+public import Foundation
 package import LMDB
 
 extension Store {
@@ -11,10 +11,17 @@ extension Store {
     /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
     /// converted attributes are worked on first, some ten microseconds a record.
     ///
-    /// - Parameter directory: The path of the store's folder. Its parent must exist.
+    /// - Parameter directory: The store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `notAStore`, `newerFormat`, `damaged`,
     ///   `inaccessible`, `openOtherwise`, `full` or `io`.
     public convenience init(
+        at directory: URL, schema: StoreSchema, configuration: StoreConfiguration = .init()
+    ) throws {
+        try self.init(
+            at: directory.localPath(), schema: schema, configuration: configuration)
+    }
+
+    package convenience init(
         at directory: String, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
         try SchemaAdopter(schema, configuration).check()

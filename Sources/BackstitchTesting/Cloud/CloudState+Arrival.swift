@@ -20,7 +20,7 @@ extension CloudState {
                 LateRequest(
                     request: request, caller: caller, remaining: fault?.lateBy ?? 0,
                     isBefore: faults.generator.next() % 2 == 0, isNew: true))
-            return .failure(ServiceError(.network, reason: "injected"))
+            return .failure(ServiceError(.network, "injected"))
         }
         let pokesBefore = pokeCount
         var reply = perform(request, from: caller, faults: &faults)

@@ -10,7 +10,7 @@ extension CloudState {
             return .failure(absence(of: zone, user))
         }
         guard limit > 0 else {
-            return .failure(ServiceError(.invalidRequest, reason: "a page has one record or more"))
+            return .failure(ServiceError(.invalidRequest, "a page has one record or more"))
         }
         var token = ChangeToken(
             .zone, epoch: epoch, owner: state.incarnation, origin: state.sequence, sequence: 0)
@@ -73,5 +73,5 @@ extension CloudState {
     }
 
     static let tokenExpired = ServiceError(
-        .tokenExpired, reason: "Unknown sync continuation type")
+        .tokenExpired, "Unknown sync continuation type")
 }

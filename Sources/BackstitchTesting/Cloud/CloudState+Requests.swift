@@ -6,7 +6,7 @@ extension CloudState {
         _ request: ServiceRequest, from caller: Caller, faults: inout RequestFaults
     ) -> Result<ServiceReply, ServiceError> {
         guard let user = caller.user else {
-            return .failure(ServiceError(.notAuthenticated, reason: "no user is signed in"))
+            return .failure(ServiceError(.notAuthenticated, "no user is signed in"))
         }
         requestCount += 1
         openDatabase(of: user)
@@ -22,7 +22,7 @@ extension CloudState {
         case .createZone(let zone): return createZone(zone, user, caller.device)
         case .deleteZone(let zone):
             guard databases[user]?.end(zone, error: .zoneNotFound) == true else {
-                return .failure(ServiceError(.zoneNotFound, reason: "zone does not exist"))
+                return .failure(ServiceError(.zoneNotFound, "zone does not exist"))
             }
             return .success(.done)
         case .createSubscription(let subscriptionID, let zone):
@@ -72,7 +72,7 @@ extension CloudState {
             return .failure(
                 ServiceError(
                     .limitExceeded,
-                    reason: "\(names.count) records of \(limits.operationsPerRequest)"))
+                    "\(names.count) records of \(limits.operationsPerRequest)"))
         }
         if let stale = faults.staleLookup(names, in: state) { return .success(.found(stale)) }
         let imposed = faults.imposed(onNames: names)
@@ -88,10 +88,10 @@ extension CloudState {
         _ zone: ZoneID, _ user: String, _ device: String
     ) -> Result<ServiceReply, ServiceError> {
         guard zone.ownerName == nil || zone.ownerName == user else {
-            return .failure(ServiceError(.permissionDenied, reason: "the zone is another user's"))
+            return .failure(ServiceError(.permissionDenied, "the zone is another user's"))
         }
         guard ServiceNames.isRecordName(zone.zoneName) else {
-            return .failure(ServiceError(.invalidRequest, reason: "not a zone name"))
+            return .failure(ServiceError(.invalidRequest, "not a zone name"))
         }
         guard databases[user]?.zones[zone] == nil else { return .success(.done) }
         ownerCount += 1
@@ -108,12 +108,12 @@ extension CloudState {
             return .failure(absence(of: zone, user))
         }
         guard !subscriptionID.isEmpty else {
-            return .failure(ServiceError(.invalidRequest, reason: "not a subscription ID"))
+            return .failure(ServiceError(.invalidRequest, "not a subscription ID"))
         }
         if let existing = databases[user]?.subscriptions[subscriptionID] {
             guard existing.zone == zone else {
                 return .failure(
-                    ServiceError(.invalidRequest, reason: "the subscription is to another zone"))
+                    ServiceError(.invalidRequest, "the subscription is to another zone"))
             }
             databases[user]?.subscriptions[subscriptionID]?.devices.insert(device)
         } else {
@@ -125,6 +125,6 @@ extension CloudState {
 
     func absence(of zone: ZoneID, _ user: String) -> ServiceError {
         databases[user]?.absence(of: zone)
-            ?? ServiceError(.zoneNotFound, reason: "zone does not exist")
+            ?? ServiceError(.zoneNotFound, "zone does not exist")
     }
 }

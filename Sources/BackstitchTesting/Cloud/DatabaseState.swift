@@ -43,11 +43,11 @@ struct DatabaseState: Sendable {
     func absence(of zone: ZoneID) -> ServiceError {
         switch endedZones[zone]?.error {
         case .zoneDeletedByUser?:
-            ServiceError(.zoneDeletedByUser, reason: "zone was deleted by user")
-        case .zonePurged?: ServiceError(.zonePurged, reason: "zone was purged by user")
+            ServiceError(.zoneDeletedByUser, "zone was deleted by user")
+        case .zonePurged?: ServiceError(.zonePurged, "zone was purged by user")
         case .encryptedDataReset?:
-            ServiceError(.encryptedDataReset, reason: "user did reset encrypted data key")
-        default: ServiceError(.zoneNotFound, reason: "zone does not exist")
+            ServiceError(.encryptedDataReset, "user did reset encrypted data key")
+        default: ServiceError(.zoneNotFound, "zone does not exist")
         }
     }
 

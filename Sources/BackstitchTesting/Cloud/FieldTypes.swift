@@ -12,7 +12,7 @@ struct FieldTypes: Sendable {
             let given = SimulatedFieldKind(value)?.name ?? "LIST"
             return ServiceError(
                 .invalidRequest,
-                reason: "invalid attempt to set value type \(given) for field '\(name)' for type "
+                "invalid attempt to set value type \(given) for field '\(name)' for type "
                     + "'\(recordType)', defined to be: \(known.name)")
         }
         note(operation)

@@ -40,7 +40,7 @@ extension ZoneState {
     ) throws(ServiceError) -> PlannedWrite {
         if let existing = slots[slot].record {
             throw ServiceError(
-                .alreadyExists, reason: "record to insert already exists",
+                .alreadyExists, "record to insert already exists",
                 serverRecord: rules.options.existsCarriesServerRecord ? existing : nil)
         }
         let declared = try rules.declaredFields(of: recordType)
@@ -67,12 +67,12 @@ extension ZoneState {
         rules: RecordRules
     ) throws(ServiceError) -> PlannedWrite {
         guard var record = slots[slot].record else {
-            throw ServiceError(.unknownItem, reason: "record not found")
+            throw ServiceError(.unknownItem, "record not found")
         }
         guard record.changeTag == changeTag else { throw rules.conflict(with: record) }
         guard record.recordType == recordType else {
             throw ServiceError(
-                .invalidRequest, reason: "the record is of type \(record.recordType)")
+                .invalidRequest, "the record is of type \(record.recordType)")
         }
         let declared = try rules.declaredFields(of: recordType)
         var plan = PlannedWrite(
@@ -111,7 +111,7 @@ extension ZoneState {
         _ changeTag: String, slot: Int, rules: RecordRules
     ) throws(ServiceError) -> PlannedWrite {
         guard let record = slots[slot].record else {
-            throw ServiceError(.unknownItem, reason: "record not found")
+            throw ServiceError(.unknownItem, "record not found")
         }
         guard record.changeTag == changeTag else { throw rules.conflict(with: record) }
         return PlannedWrite(
@@ -123,13 +123,13 @@ extension ZoneState {
 extension RecordRules {
     func conflict(with record: ServiceRecord) -> ServiceError {
         ServiceError(
-            .conflict, reason: "client oplock error updating record",
+            .conflict, "client oplock error updating record",
             serverRecord: options.conflictsCarryServerRecord ? record : nil)
     }
 
     func checkSize(_ bytes: Int) throws(ServiceError) {
         guard bytes > limits.recordBytes else { return }
         throw ServiceError(
-            .limitExceeded, reason: "record has \(bytes) bytes of \(limits.recordBytes)")
+            .limitExceeded, "record has \(bytes) bytes of \(limits.recordBytes)")
     }
 }

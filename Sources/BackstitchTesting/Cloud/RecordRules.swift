@@ -10,11 +10,11 @@ struct RecordRules: Sendable {
         of recordType: String
     ) throws(ServiceError) -> [String: SimulatedFieldKind]? {
         guard ServiceNames.isIdentifier(recordType) else {
-            throw ServiceError(.invalidRequest, reason: "not a record type name")
+            throw ServiceError(.invalidRequest, "not a record type name")
         }
         guard let schema = options.declaredSchema else { return nil }
         guard let fields = schema[recordType] else {
-            throw ServiceError(.invalidRequest, reason: "did not find record type: \(recordType)")
+            throw ServiceError(.invalidRequest, "did not find record type: \(recordType)")
         }
         return fields
     }
@@ -24,18 +24,18 @@ struct RecordRules: Sendable {
         _ value: ServiceValue, of name: String, declared: [String: SimulatedFieldKind]?
     ) throws(ServiceError) {
         guard ServiceNames.isIdentifier(name) else {
-            throw ServiceError(.invalidRequest, reason: "not a field name")
+            throw ServiceError(.invalidRequest, "not a field name")
         }
         guard value.isWellFormed else {
-            throw ServiceError(.invalidRequest, reason: "not a value of one type: \(name)")
+            throw ServiceError(.invalidRequest, "not a value of one type: \(name)")
         }
         guard let declared else { return }
         guard let kind = declared[name] else {
-            throw ServiceError(.invalidRequest, reason: "cannot create or modify field '\(name)'")
+            throw ServiceError(.invalidRequest, "cannot create or modify field '\(name)'")
         }
         guard kind.holds(value) else {
             throw ServiceError(
-                .invalidRequest, reason: "invalid value, expected type \(kind.name)")
+                .invalidRequest, "invalid value, expected type \(kind.name)")
         }
     }
 }

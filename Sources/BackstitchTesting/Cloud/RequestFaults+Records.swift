@@ -8,7 +8,7 @@ extension RequestFaults {
         if take(.partialFailure) {
             let sure = Int(generator.next() % UInt64(names.count))
             for index in names.indices where index == sure || generator.next() % 2 == 0 {
-                errors[index] = ServiceError(.serviceUnavailable, reason: "injected")
+                errors[index] = ServiceError(.serviceUnavailable, "injected")
             }
         }
         for fault in active {
@@ -21,7 +21,7 @@ extension RequestFaults {
                 index = Int(generator.next() % UInt64(names.count))
             }
             errors[index] = ServiceError(
-                code, reason: "injected", retryAfterSeconds: fault.retryAfterSeconds)
+                code, "injected", retryAfterSeconds: fault.retryAfterSeconds)
             injected.append(fault.kind)
         }
         return errors

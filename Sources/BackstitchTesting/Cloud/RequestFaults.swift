@@ -33,7 +33,7 @@ struct RequestFaults: Sendable {
             injected.append(fault.kind)
             var seconds = fault.retryAfterSeconds
             if !fault.kind.rawValue.hasPrefix("error."), seconds == nil { seconds = 1 }
-            return ServiceError(code, reason: "injected", retryAfterSeconds: seconds)
+            return ServiceError(code, "injected", retryAfterSeconds: seconds)
         }
         return nil
     }

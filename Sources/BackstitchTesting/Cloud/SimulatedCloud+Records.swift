@@ -70,7 +70,7 @@ extension SimulatedCloud {
                 fields: fields)
         }
         guard let record = record(named: recordName, in: zone, user: user) else {
-            throw ServiceError(.unknownItem, reason: "record deleted meanwhile")
+            throw ServiceError(.unknownItem, "record deleted meanwhile")
         }
         return record
     }

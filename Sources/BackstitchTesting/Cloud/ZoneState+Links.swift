@@ -34,7 +34,7 @@ extension ZoneState {
             return .deleted
         }
         if plan.kind == .update && old.record == nil {
-            let error = ServiceError(.unknownItem, reason: "record deleted by the same request")
+            let error = ServiceError(.unknownItem, "record deleted by the same request")
             journal.lateFailures[index] = error
             return .failed(error)
         }
@@ -54,7 +54,7 @@ extension ZoneState {
     ) -> [Int: ServiceError] {
         var culprits = journal.lateFailures
         let dangling = ServiceError(
-            .referenceViolation, reason: "the target of a validating reference does not exist")
+            .referenceViolation, "the target of a validating reference does not exist")
         for (index, plan) in plans.enumerated() where errors[index] == nil {
             guard let plan, !plan.links.isEmpty, slots[plan.slot].record != nil else { continue }
             for link in plan.links {
@@ -67,7 +67,7 @@ extension ZoneState {
                     count > rules.options.deleteSelfSourcesMax
                 {
                     culprits[index] = ServiceError(
-                        .referenceViolation, reason: "\(count) references that delete themselves")
+                        .referenceViolation, "\(count) references that delete themselves")
                 }
             }
         }
@@ -76,7 +76,7 @@ extension ZoneState {
             where journal.writers[source] == nil {
                 culprits[operation] = ServiceError(
                     .referenceViolation,
-                    reason: "record delete would violate validating reference, rejecting update")
+                    "record delete would violate validating reference, rejecting update")
             }
         }
         return culprits

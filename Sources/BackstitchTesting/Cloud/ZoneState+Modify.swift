@@ -25,7 +25,7 @@ extension ZoneState {
                 guard slots[slot].requestNumber != requestNumber else {
                     return .failure(
                         ServiceError(
-                            .invalidRequest, reason: "more than one operation for one record"))
+                            .invalidRequest, "more than one operation for one record"))
                 }
                 slots[slot].requestNumber = requestNumber
                 do throws(ServiceError) {
@@ -34,7 +34,7 @@ extension ZoneState {
                     if errors[index] == nil { errors[index] = error }
                 }
             } else {
-                errors[index] = ServiceError(.invalidRequest, reason: "not a record name")
+                errors[index] = ServiceError(.invalidRequest, "not a record name")
             }
             requestBytes += plan?.requestBytes ?? operation.byteCount
             hasLinks = hasLinks || plan?.links.isEmpty == false
@@ -100,7 +100,7 @@ extension ZoneState {
     private static func failedBatch(
         _ count: Int, _ errors: [Int: ServiceError]
     ) -> [ModificationResult] {
-        let innocent = ServiceError(.batchFailed, reason: "another record of the batch failed")
+        let innocent = ServiceError(.batchFailed, "another record of the batch failed")
         return (0..<count).map { .failed(errors[$0] ?? innocent) }
     }
 
@@ -124,7 +124,7 @@ extension RecordRules {
     func tooMuch(
         _ operations: [RecordModification], _ what: String
     ) -> Result<[ModificationResult], ServiceError> {
-        let error = ServiceError(.limitExceeded, reason: "a request has too much: \(what)")
+        let error = ServiceError(.limitExceeded, "a request has too much: \(what)")
         guard options.wrapsLimitExceeded else { return .failure(error) }
         return .success(operations.map { _ in .failed(error) })
     }

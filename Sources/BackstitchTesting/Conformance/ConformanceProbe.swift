@@ -60,7 +60,7 @@ final class ConformanceProbe {
     /// Carries out one operation.
     func modify(_ operation: RecordModification) async throws(ServiceError) -> ModificationResult {
         guard let result = try await modify([operation]).first else {
-            throw ServiceError(.invalidRequest, reason: "the service gave no answer")
+            throw ServiceError(.invalidRequest, "the service gave no answer")
         }
         return result
     }
@@ -90,7 +90,7 @@ final class ConformanceProbe {
     func tag(of result: ModificationResult) throws(ServiceError) -> String {
         switch result {
         case .saved(let changeTag, _): return changeTag
-        case .deleted: throw ServiceError(.invalidRequest, reason: "deleted instead of saved")
+        case .deleted: throw ServiceError(.invalidRequest, "deleted instead of saved")
         case .failed(let error): throw error
         }
     }
@@ -128,7 +128,7 @@ final class ConformanceProbe {
             token = page.token
             if !page.moreComing { return pages }
         }
-        throw ServiceError(.invalidRequest, reason: "the feed does not come to an end")
+        throw ServiceError(.invalidRequest, "the feed does not come to an end")
     }
 
     /// All zones changed since a token, of all pages.

@@ -23,14 +23,14 @@ extension SimulatedRecordService {
         if let refusal = departure.refusal { throw refusal }
         if let hook = departure.beforeRequest { try await hook(departure.info) }
         if departure.faults.take(.lostRequest) {
-            throw ServiceError(.network, reason: "injected")
+            throw ServiceError(.network, "injected")
         }
         let reply = cloud.execute(
             request.owned(by: departure.caller.user), from: departure.caller,
             info: departure.info, faults: &departure.faults)
         if let hook = departure.beforeReply { try await hook(departure.info) }
         if departure.faults.take(.lostReply) {
-            throw ServiceError(.network, reason: "injected")
+            throw ServiceError(.network, "injected")
         }
         return try reply.get()
     }
@@ -50,7 +50,7 @@ extension SimulatedRecordService {
                 beforeRequest: state.beforeRequest, beforeReply: state.beforeReply)
             // A missing user is another matter: the service itself refuses such requests.
             if state.isChangeUnread, state.user != nil {
-                departure.refusal = ServiceError(.accountChanged, reason: "another user signed in")
+                departure.refusal = ServiceError(.accountChanged, "another user signed in")
             }
             return departure
         }

@@ -11,7 +11,7 @@ extension ServiceRecord {
             let modified = record.modified ?? record.created
         else {
             throw ServiceError(
-                .serviceUnavailable, reason: "the reply has a record without name, tag or time")
+                .serviceUnavailable, "the reply has a record without name, tag or time")
         }
         var fields: [String: ServiceValue] = [:]
         fields.reserveCapacity(record.fields.count)

@@ -9,7 +9,7 @@ extension ServiceError {
     ///   - record: The record as the service has it, if the reply has it.
     init(_ error: WireError, status: Int = 200, record: ServiceRecord? = nil) {
         self.init(
-            Self.code(error, status), reason: error.reason, retryAfterSeconds: error.retryAfter,
+            Self.code(error, status), error.reason, retryAfterSeconds: error.retryAfter,
             serverRecord: record)
     }
 

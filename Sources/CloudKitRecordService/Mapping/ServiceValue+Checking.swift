@@ -11,11 +11,11 @@ extension ServiceValue {
         case .null: return nil
         case .double(let number):
             guard number.isFinite else {
-                throw ServiceError(.invalidRequest, reason: "'\(field)' is no finite number")
+                throw ServiceError(.invalidRequest, "'\(field)' is no finite number")
             }
         case .location(let location):
             guard location.place.isValid else {
-                throw ServiceError(.invalidRequest, reason: "'\(field)' is no place on earth")
+                throw ServiceError(.invalidRequest, "'\(field)' is no place on earth")
             }
         case .list(let elements, _):
             var values: [ServiceValue] = []
@@ -25,7 +25,7 @@ extension ServiceValue {
                     let type = value.scalarType, type == values.first?.scalarType ?? type
                 else {
                     throw ServiceError(
-                        .invalidRequest, reason: "'\(field)' is no list of values of one type")
+                        .invalidRequest, "'\(field)' is no list of values of one type")
                 }
                 values.append(value)
             }
@@ -36,7 +36,7 @@ extension ServiceValue {
                 return try ServiceValue(json: json, type: value.typeName, field: field)
             } catch {
                 throw ServiceError(
-                    .invalidRequest, reason: "'\(field)' can't be written: \(error)")
+                    .invalidRequest, "'\(field)' can't be written: \(error)")
             }
         case .string, .int64, .timestamp, .bytes, .reference, .asset: break
         }

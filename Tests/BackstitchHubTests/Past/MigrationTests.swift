@@ -254,9 +254,9 @@ import Threading
     {
         let kept = try Kept()
         let data = try Data(contentsOf: URL(fileURLWithPath: kept.folder + "/data.mdb"))
-        let failure = await #expect(throws: HubFailure.self) { try await Hub(at: kept.folder) }
+        let failure = await #expect(throws: HubError.self) { try await Hub(at: kept.folder) }
         #expect(failure?.message.contains("backstitch hub migrate --data \(kept.folder)") == true)
-        #expect(throws: HubFailure.self) { try Hub.diagnose(at: kept.folder) }
+        #expect(throws: HubError.self) { try Hub.diagnose(at: kept.folder) }
         #expect(Hub.isHub(at: kept.folder))
         #expect(try Data(contentsOf: URL(fileURLWithPath: kept.folder + "/data.mdb")) == data)
         #expect(try await Hub.migrate(at: kept.folder) != nil)
@@ -269,9 +269,9 @@ import Threading
         #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
         storage.close()
         try Self.write("{\"version\":3}", in: kept.folder)
-        let newer = await #expect(throws: HubFailure.self) { try await Hub(at: kept.folder) }
+        let newer = await #expect(throws: HubError.self) { try await Hub(at: kept.folder) }
         #expect(newer?.message.contains("format 3") == true)
-        await #expect(throws: HubFailure.self) { try await Hub.migrate(at: kept.folder) }
+        await #expect(throws: HubError.self) { try await Hub.migrate(at: kept.folder) }
     }
 
     /// Sets the row of the format, as another process might.
@@ -296,7 +296,7 @@ import Threading
     @Test func `a hub that is served, or written to meanwhile, is not migrated`() async throws {
         let kept = try Kept()
         let serving = try ServingLock(directory: kept.folder)
-        let failure = await #expect(throws: HubFailure.self) {
+        let failure = await #expect(throws: HubError.self) {
             try await Hub.migrate(at: kept.folder)
         }
         #expect(failure?.message.contains("Another hub serves") == true)
@@ -311,7 +311,7 @@ import Threading
         }
         #expect(busy?.message.contains("Try again") == true)
         #expect(try await Hub.migrate(at: other.folder) != nil)
-        await #expect(throws: HubFailure.self) {
+        await #expect(throws: HubError.self) {
             try await Hub.migrate(at: other.copy.path + "/nothing")
         }
     }
@@ -351,7 +351,7 @@ import Threading
             var migration = HubMigration(
                 from: MemoryHubStorage(entries), to: MemoryHubStorage(), adopt: { _ in true }
             ) { _ in }
-            await #expect(throws: HubFailure.self) { try await migration.run() }
+            await #expect(throws: HubError.self) { try await migration.run() }
         }
     }
 
@@ -429,7 +429,7 @@ import Threading
                     try past.hub.beginServing()
                     past.hub.close()
                 } else {
-                    await #expect(throws: HubFailure.self) { try await Hub(at: kept.folder) }
+                    await #expect(throws: HubError.self) { try await Hub(at: kept.folder) }
                 }
                 let report = try await Hub.migrate(at: kept.folder)
                 #expect((report == nil) == isNew, "step \(end)")

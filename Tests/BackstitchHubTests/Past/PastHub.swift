@@ -67,7 +67,7 @@ final class PastHub: Sendable {
             target: path.text + "?ckAPIToken=\(apiToken)&ckWebAuthToken=\(escaped)",
             body: request.body())
         let response = await hub.respond(to: sent)
-        guard case .bytes(let body) = response.body else { throw HubFailure("a file") }
+        guard case .bytes(let body) = response.body else { throw HubError(.invalid, "a file") }
         guard response.status == 200 else { throw try WireError(body: body) }
         return try Reply(body: body)
     }

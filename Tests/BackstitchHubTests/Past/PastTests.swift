@@ -79,7 +79,7 @@ struct PastTests {
             at: copy.path + "/store", schema: schema,
             configuration: StoreConfiguration(
                 durability: .relaxed, projections: projections,
-                milliseconds: { clock.milliseconds }))
+                clock: clock))
     }
 
     @Test(

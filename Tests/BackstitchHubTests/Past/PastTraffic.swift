@@ -150,7 +150,7 @@ extension PastWriter {
     ) async throws -> PastTraffic.Exchange {
         let response = await past.hub.respond(to: exchange.request)
         guard response.status == 200, case .bytes(let bytes) = response.body else {
-            throw HubFailure("The hub refused: \(response.status)")
+            throw HubError(.invalid, "The hub refused: \(response.status)")
         }
         var exchange = exchange
         exchange.answer = String(decoding: bytes, as: UTF8.self)

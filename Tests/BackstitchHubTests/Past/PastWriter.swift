@@ -98,7 +98,7 @@ struct PastWriter {
     }
 
     static func expectDone(_ codes: [String]) throws {
-        guard codes.isEmpty else { throw HubFailure("The hub refused: \(codes)") }
+        guard codes.isEmpty else { throw HubError(.invalid, "The hub refused: \(codes)") }
     }
 
     // MARK: The store
@@ -111,7 +111,7 @@ struct PastWriter {
         try Store(
             at: folder + "/" + name, schema: schema,
             configuration: StoreConfiguration(
-                author: name, projections: projections, milliseconds: { clock.milliseconds }))
+                author: name, projections: projections, clock: clock))
     }
 
     private func writeStore(_ past: PastHub, _ credentials: PastHub.Credentials) async throws {

@@ -22,7 +22,7 @@ final class MemoryHubFiles: HubFiles {
 
     func read(_ file: HubFile, _ range: Range<Int>) throws -> [UInt8] {
         guard let bytes = contents.withLock({ $0[path(file)] }) else {
-            throw HubFailure("There is no such file.")
+            throw HubError(.notFound, "There is no such file.")
         }
         return Array(bytes[range.clamped(to: 0..<bytes.count)])
     }
@@ -59,7 +59,7 @@ final class MemoryHubFiles: HubFiles {
     func keep(_ path: String, as file: HubFile) throws {
         try contents.withLock { contents in
             guard let bytes = contents.removeValue(forKey: path) else {
-                throw HubFailure("There is no such upload.")
+                throw HubError(.notFound, "There is no such upload.")
             }
             contents[self.path(file)] = bytes
         }

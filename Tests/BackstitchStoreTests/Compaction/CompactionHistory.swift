@@ -19,7 +19,7 @@ final class CompactionHistory {
         let clock = ManualClock()
         self.clock = clock
         let configuration = StoreConfiguration(
-            projections: projections, milliseconds: { clock.milliseconds })
+            projections: projections, clock: clock)
         if let path {
             store = try Store(at: path, schema: .all, configuration: configuration)
         } else {
@@ -95,7 +95,7 @@ final class CompactionHistory {
     func copy() throws -> CompactionHistory {
         let clock = ManualClock(milliseconds: clock.milliseconds)
         let copy = try Store.inMemory(
-            schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
+            schema: .all, configuration: StoreConfiguration(clock: clock))
         let content = try store.content()
         let names = [MetaName.catalog, MetaName.catalogCopy]
         let catalog = (names + names.map(MetaChecksum.name)).map { Array($0.utf8) }

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchSync
 import BackstitchCore
 import Foundation
 import LMDB

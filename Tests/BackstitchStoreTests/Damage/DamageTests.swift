@@ -93,7 +93,7 @@ import Testing
         let comment = Comment(rawValue: place)
         let report = try Store.repair(at: folder.store, milliseconds: 1)
         #expect(report.salvage == diagnosis.salvage, comment)
-        let kept = try #require(report.keptAt)
+        let kept = try #require(report.keptAt).path
         let old = try StoreFiles(at: kept)
         #expect(old.data == files.data && old.redo == files.redo, comment)
         let after = try Store.diagnose(at: folder.store)

@@ -11,7 +11,7 @@ enum FormatStore {
     static func write(to directory: String) async throws {
         let store = try Store(
             at: directory, schema: .format,
-            configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
+            configuration: StoreConfiguration(clock: clock))
         defer { store.close() }
         try await writeCompacted(store)
         try await store.compact(.keepUnsyncedOnly)

@@ -13,7 +13,7 @@ import Testing
     init() throws {
         let clock = clock
         store = try Store.inMemory(
-            schema: .all, configuration: StoreConfiguration(milliseconds: { clock.milliseconds }))
+            schema: .all, configuration: StoreConfiguration(clock: clock))
     }
 
     private func save(_ name: String, budget: Int? = nil) async throws {

@@ -46,7 +46,7 @@ extension EngineBenchmark {
     private func engine(_ store: Store, _ service: CloudKitRecordService) -> SyncEngine {
         SyncEngine(
             store: store, service: service,
-            configuration: SyncConfiguration(zoneName: "Bench", debounceMilliseconds: 0))
+            configuration: SyncConfiguration(zoneName: "Bench", debounce: .zero))
     }
 
     /// The times of single saves, in nanoseconds.

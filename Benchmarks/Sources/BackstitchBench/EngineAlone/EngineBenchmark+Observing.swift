@@ -44,7 +44,7 @@ extension EngineBenchmark {
             var changes = store.changes().makeAsyncIterator()
             let writer = Process()
             writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            writer.arguments = [SaveTimesCommand.name, store.directory, "\(Self.saves)"]
+            writer.arguments = [SaveTimesCommand.name, store.directory.path, "\(Self.saves)"]
             try writer.run()
             defer { writer.waitUntilExit() }
             var delivered: [Double] = []

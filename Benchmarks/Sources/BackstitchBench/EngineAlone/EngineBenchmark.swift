@@ -83,14 +83,15 @@ struct EngineBenchmark {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         return try Store(
-            at: folder + "/" + name, schema: StoreSchema(Department.self, Contact.self),
+            at: URL(filePath: folder + "/" + name),
+            schema: StoreSchema(Department.self, Contact.self),
             configuration: StoreConfiguration(
                 durability: durability, projections: projections))
     }
 
     func remove(_ store: Store) {
         store.close()
-        try? FileManager.default.removeItem(atPath: store.directory)
+        try? FileManager.default.removeItem(at: store.directory)
     }
 
     /// A contact by number; values repeat, ids don't.

@@ -1,9 +1,0 @@
-/// Why a hub can't go on with its data.
-package struct HubFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What happened and what to do.
-    package let message: String
-
-    package init(_ message: String) { self.message = message }
-
-    package var description: String { message }
-}

@@ -1,0 +1,16 @@
+package import Foundation
+
+extension URL {
+    /// The path of a file or folder.
+    ///
+    /// - Throws: `inaccessible` if the address is not one of a file.
+    package func localPath() throws -> String {
+        guard isFileURL else {
+            throw StoreError(
+                .inaccessible,
+                "'\(scheme ?? "")' is no scheme of a place on this machine. Give a URL that was made "
+                    + "with URL(filePath:).")
+        }
+        return path
+    }
+}
