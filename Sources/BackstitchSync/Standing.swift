@@ -1,0 +1,22 @@
+import BackstitchCore
+import BackstitchStore
+
+/// What the last round left: how the engine stands while nothing runs.
+enum Standing: Equatable, Sendable {
+    case idle
+    case waiting(untilMilliseconds: Int64)
+    case blocked(ServiceError.Code)
+    case suspended(ServiceError.Code)
+    case standby
+
+    /// What the engine shows.
+    var status: SyncStatus {
+        switch self {
+        case .idle: .idle
+        case .waiting(let due): .backingOff(untilMilliseconds: due)
+        case .blocked(let code): .blocked(code)
+        case .suspended(let code): .suspended(code)
+        case .standby: .standby
+        }
+    }
+}
