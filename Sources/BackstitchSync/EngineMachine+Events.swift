@@ -33,7 +33,7 @@ extension EngineMachine {
 
         // From what runs.
 
-        case replied(Round.ID, Reply)
+        case replied(Round.ID, Round.Reply)
 
         /// The call that waits for an answer to this.
         var call: CallID? {
@@ -46,27 +46,6 @@ extension EngineMachine {
         }
     }
 
-    /// What came of a step.
-    enum Reply: Equatable, Sendable {
-        case done
-        /// The engine has the lease; with what the store knows of a failure before.
-        case lease(RetryDeadline?)
-        case leaseRefused
-        case prepared(Zone)
-        case exchanged(SyncEvent)
-        case answered(Answer)
-        case failed(Failure)
-    }
-
-    /// What is known of the zone when an exchange begins.
-    struct Zone: Equatable, Sendable {
-        var limits = ServiceLimits()
-        var isSetUp = true
-        var needsPull = false
-        var suspension: ServiceError.Code?
-        var prefersLocal = false
-    }
-
     /// What a call gets.
     enum Answer: Equatable, Sendable {
         case done
@@ -74,7 +53,7 @@ extension EngineMachine {
         case report
         case count(Int)
         case progress(OperationProgress)
-        case failed(Failure)
+        case failed(StepFailure)
     }
 
     /// What has to be performed.
@@ -108,79 +87,6 @@ extension EngineMachine {
         case finished
         case failed(SyncError)
     }
-
-    /// Why a step failed.
-    struct Failure: Equatable, Sendable, CustomStringConvertible {
-        enum Kind: Equatable, Sendable {
-            case cancelled
-            /// The store is not as the step had it: the lease was lost, or the application began anew.
-            case outdated
-            case service(ServiceError)
-            case sync(SyncError)
-            case storeClosed
-            case store(isFull: Bool)
-        }
-
-        let kind: Kind
-        /// What calls throw.
-        let error: any Error
-        var description: String { "\(error)" }
-
-        init(_ error: any Error) {
-            self.error = error
-            switch error {
-            case is CancellationError: kind = .cancelled
-            case is SyncBasis.Outdated: kind = .outdated
-            case let error as ServiceError: kind = .service(error)
-            case let error as SyncError: kind = .sync(error)
-            case let error as StoreError where error.code == .closed: kind = .storeClosed
-            default: kind = .store(isFull: (error as? StoreError)?.code == .full)
-            }
-        }
-
-        static func == (one: Failure, other: Failure) -> Bool {
-            one.kind == other.kind && one.description == other.description
-        }
-
-        /// The same, as a request's call throws it.
-        var ofRequest: Failure {
-            switch kind {
-            case .outdated: Failure(standby)
-            case .service(let error):
-                Failure(
-                    SyncError(
-                        error.code.scope == .account ? .blocked : .unreachable,
-                        "The service did not do it (\(error)). Nothing was changed here; try again "
-                            + "later.", cause: error))
-            default: self
-            }
-        }
-    }
-
-    // MARK: Errors of its own
-
-    static let stopped = SyncError(.stopped, "The engine was stopped. Make another one.")
-
-    static let closed = SyncError(
-        .stopped,
-        "The store was closed, and the engine with it. Open the store again and make another one.")
-
-    static let cancelled = SyncError(
-        .cancelled, "The call was cancelled, and the round ended early. The rest stays pending.")
-
-    static let offline = SyncError(
-        .offline,
-        "There is no network. What is pending is kept; call connectivityChanged(isReachable:) when "
-            + "it is back.")
-
-    static let standby = standby(retryMilliseconds: nil)
-
-    static func standby(retryMilliseconds: Int64?) -> SyncError {
-        SyncError(
-            .standby,
-            "Another engine synchronises the store. What is saved here is pushed by it; stop it to "
-                + "let this one take over.", retryMilliseconds: retryMilliseconds)
-    }
 }
 
 extension EngineMachine {
@@ -189,11 +95,10 @@ extension EngineMachine {
 
     /// What is wrong with the machine itself; nil if nothing is.
     var violation: String? {
-        let places = asked.map(\.calls) + [Set(waits.keys)]
-        var calls: [CallID] = places.flatMap(\.self)
+        var calls = waiting.all
         switch state {
         case .resting:
-            if !asked.isEmpty { return "Nothing runs, and \(asked) waits." }
+            if !waiting.asked.isEmpty { return "Nothing runs, and \(waiting.asked) waits." }
             if timerMilliseconds != queue.next?.dueMilliseconds {
                 return "The timer is at \(timerMilliseconds as Any) for \(queue.next as Any)."
             }
@@ -201,18 +106,11 @@ extension EngineMachine {
             calls += round.calls
             if round.id != rounds { return "Round \(round.id) of \(rounds) runs." }
             if timerMilliseconds != nil { return "A timer runs beside a round." }
-            if round.isCancelled, !round.calls.isEmpty {
-                return "A round with calls was cancelled."
-            }
-            if case .exchange = round.step, !round.exchange.isRunning {
-                return "An exchange that has ended has a step."
-            }
+            if let violation = round.violation { return violation }
         case .stopped:
             if !calls.isEmpty { return "Calls \(calls) wait for an engine that has ended." }
         }
         if Set(calls).count != calls.count { return "A call waits twice: \(calls)." }
-        if asked.contains(where: \.calls.isEmpty) { return "Something is asked for by no call." }
-        if asked.count(where: \.purpose.isExchange) > 1 { return "Two exchanges are asked for." }
-        return nil
+        return waiting.violation
     }
 }

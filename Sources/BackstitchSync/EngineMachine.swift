@@ -1,6 +1,5 @@
 import BackstitchCore
 import BackstitchStore
-import Foundation
 
 /// Decides what a sync engine does: when a round begins, what its steps are, what status it shows, and
 /// which calls are answered.
@@ -24,15 +23,6 @@ struct EngineMachine: Equatable, Sendable {
         case stopped(SyncError, unfinished: Round.ID?)
     }
 
-    /// What the last round left: how the engine stands while nothing runs.
-    enum Rest: Equatable, Sendable {
-        case idle
-        case waiting(untilMilliseconds: Int64)
-        case blocked(ServiceError.Code)
-        case suspended(ServiceError.Code)
-        case standby
-    }
-
     /// What makes rounds begin.
     enum Mode: Equatable, Sendable {
         /// Calls, and what the application tells.
@@ -49,24 +39,10 @@ struct EngineMachine: Equatable, Sendable {
         case checked
     }
 
-    /// What a call waits for that does not run for it alone.
-    enum Wait: Equatable, Sendable {
-        /// The end of a round that begins no earlier than the one of this number.
-        case round(Round.ID)
-        /// An operation that is settled or parked.
-        case operation(UInt64)
-    }
-
-    /// What is run when the round that is under way has ended, and for whom.
-    struct Ask: Equatable, Sendable {
-        var purpose: Round.Purpose
-        var calls: Set<CallID>
-    }
-
     private let standbyMilliseconds: Int64
     private let blockedRetryMilliseconds: Int64
     private(set) var state = State.resting
-    private(set) var rest = Rest.idle
+    private(set) var rest = Standing.idle
     private(set) var mode = Mode.onDemand
     private(set) var account = Account.unchecked
     /// The failures in a row; nil until the store has told of those before this engine.
@@ -74,9 +50,8 @@ struct EngineMachine: Equatable, Sendable {
     private(set) var queue: TriggerQueue
     /// The rounds that began.
     private(set) var rounds: Round.ID = 0
-    /// In the order in which they came; exchanges are one.
-    private(set) var asked: [Ask] = []
-    private(set) var waits: [CallID: Wait] = [:]
+    /// The calls for which nothing runs yet.
+    private(set) var waiting = WaitingCalls()
     /// When the timer ends that was asked for; nil if there is none.
     private(set) var timerMilliseconds: Int64?
     /// The decisions of the last exchange, whose batches the next one goes on with.
@@ -112,13 +87,8 @@ struct EngineMachine: Equatable, Sendable {
         if case .running(let round) = state { round } else { nil }
     }
 
-    /// The decisions of the exchange that runs, or of the last one.
-    var exchange: SyncMachine { round?.exchange ?? lastExchange }
-
     /// The operations that calls wait for.
-    var operations: [CallID: UInt64] {
-        waits.compactMapValues { if case .operation(let sequence) = $0 { sequence } else { nil } }
-    }
+    var operations: [CallID: UInt64] { waiting.operations }
 
     // MARK: Events
 
@@ -146,12 +116,12 @@ struct EngineMachine: Equatable, Sendable {
         case .catchUp(let call) where mode == .onDemand:
             ask(.exchange(.manual), for: call)
         case .catchUp(let call):
-            waits[call] = .round(rounds + 1)
+            waiting.wait(call, for: .round(rounds + 1))
             queue.add(.manual, nowMilliseconds: now)
         case .waitForOperation(let sequence, let call):
-            waits[call] = .operation(sequence)
+            waiting.wait(call, for: .operation(sequence))
         case .operationEnded(let call, let answer):
-            if waits.removeValue(forKey: call) != nil { self.answer([call], answer) }
+            if waiting.endWait(call) { self.answer([call], answer) }
         case .cancelled(let call):
             forget(call)
         case .triggered(let trigger):
@@ -168,7 +138,7 @@ struct EngineMachine: Equatable, Sendable {
         case .replied(let id, let reply):
             replied(id, reply, now: now, random: random)
         case .stop:
-            stop(Self.stopped)
+            stop(.stopped)
         case .storeClosed:
             closeStore()
         }
@@ -182,7 +152,7 @@ struct EngineMachine: Equatable, Sendable {
     private static func handleStopped(
         _ event: Event, _ state: inout State, _ ending: SyncError, _ unfinished: Round.ID?
     ) -> [Action] {
-        if let call = event.call { return [.answer([call], .failed(Failure(ending)))] }
+        if let call = event.call { return [.answer([call], .failed(StepFailure(ending)))] }
         guard case .replied(let id, _) = event, id == unfinished else { return [] }
         state = .stopped(ending, unfinished: nil)
         return [.giveBackLease]
@@ -203,24 +173,17 @@ struct EngineMachine: Equatable, Sendable {
 
     /// Runs something for a call, now or when what runs has ended.
     private mutating func ask(_ purpose: Round.Purpose, for call: CallID) {
-        guard queue.isReachable else { return answer([call], .failed(Failure(Self.offline))) }
+        guard queue.isReachable else {
+            return answer([call], .failed(StepFailure(SyncError.offline)))
+        }
         if case .resting = state { return begin(purpose, for: [call]) }
-        guard purpose.isExchange else {
-            return asked.append(Ask(purpose: purpose, calls: [call]))
-        }
-        if let place = asked.firstIndex(where: \.purpose.isExchange) {
-            asked[place].calls.insert(call)
-        } else {
-            asked.append(Ask(purpose: .exchange(.manual), calls: [call]))
-        }
+        waiting.ask(purpose, for: call)
     }
 
     /// Lets a call go whose task was cancelled. What runs for that call alone ends early; what an
     /// automatic engine runs goes on.
     private mutating func forget(_ call: CallID) {
-        waits[call] = nil
-        for place in asked.indices { asked[place].calls.remove(call) }
-        asked.removeAll { $0.calls.isEmpty }
+        waiting.remove(call)
         guard case .running(var round) = state, round.calls.remove(call) != nil else { return }
         if round.calls.isEmpty, mode == .onDemand {
             round.isCancelled = true
@@ -260,7 +223,7 @@ struct EngineMachine: Equatable, Sendable {
     }
 
     private mutating func replied(
-        _ id: Round.ID, _ reply: Reply, now: Int64, random: () -> Double
+        _ id: Round.ID, _ reply: Round.Reply, now: Int64, random: () -> Double
     ) {
         guard case .running(var round) = state, round.id == id else { return }
         // The round is held once, so that nothing of it is copied when it changes.
@@ -355,11 +318,8 @@ struct EngineMachine: Equatable, Sendable {
             queue.setDeadline(nil)
             store(&round, nil, isNews: isNews, .completed, now: now)
         case .backOff(let error):
-            retry(&round, after: error, now: now, random: random) { due in
-                SyncError(
-                    .unreachable,
-                    "The service could not take or give everything (\(error)). The rest stays "
-                        + "pending.", cause: error, retryMilliseconds: due)
+            retry(&round, after: error, now: now, random: random) {
+                .unreachable(error, retryMilliseconds: $0)
             }
         case .blocked(let error):
             // Whoever is signed in when it goes on may be somebody else.
@@ -367,23 +327,15 @@ struct EngineMachine: Equatable, Sendable {
             rest = .blocked(error.code)
             let wait = Backoff.askedMilliseconds(error) ?? blockedRetryMilliseconds
             let due = goOn(.retry, atMilliseconds: now + max(1, wait))
-            let told = SyncError(
-                .blocked,
-                "The service refuses to exchange (\(error)). Pending changes are kept; sync again "
-                    + "when the cause is gone.", cause: error, retryMilliseconds: due)
-            end(round, with: .failed(told), now: now)
+            end(round, with: .failed(.blocked(error, retryMilliseconds: due)), now: now)
         case .suspended(let code):
             rest = .suspended(code)
-            let told = SyncError(
-                .suspended,
-                "The zone is gone (\(code.rawValue)). Local data is kept. Call resume(after:) to "
-                    + "upload it again, or to erase it.", cause: ServiceError(code))
-            end(round, with: .failed(told), now: now)
+            end(round, with: .failed(.suspended(code)), now: now)
         }
     }
 
     private mutating func failed(
-        _ round: inout Round, _ failure: Failure, now: Int64, random: () -> Double
+        _ round: inout Round, _ failure: StepFailure, now: Int64, random: () -> Double
     ) {
         if case .storeRetry(_, let conclusion) = round.step {
             // This engine knows the time; only one that is started before another failure would not
@@ -416,9 +368,7 @@ struct EngineMachine: Equatable, Sendable {
             end(round, with: .failed(error), now: now)
         case (_, .store(let isFull)):
             retry(&round, after: ServiceError(.serviceUnavailable), now: now, random: random) {
-                SyncError(
-                    isFull ? .storeFull : .store,
-                    "The store failed, and the round was ended: \(failure)", retryMilliseconds: $0)
+                .storeFailed(failure, isFull: isFull, retryMilliseconds: $0)
             }
         case (_, .storeClosed):
             closeStore(answering: round.calls)
@@ -430,15 +380,15 @@ struct EngineMachine: Equatable, Sendable {
         if let covered = round.covered {
             queue.add(covered.trigger, atMilliseconds: covered.dueMilliseconds)
         }
-        if round.purpose.isExchange { actions.append(.tell(.failed(Self.cancelled))) }
-        end(round, .failed(Failure(CancellationError())), now: now)
+        if round.purpose.isExchange { actions.append(.tell(.failed(.cancelled))) }
+        end(round, .failed(StepFailure(CancellationError())), now: now)
     }
 
     /// Waits for the end of whoever synchronises the store.
     private mutating func standBy(_ round: Round, now: Int64) {
         rest = .standby
         let due = goOn(.start, atMilliseconds: now + standbyMilliseconds)
-        end(round, .failed(Failure(Self.standby(retryMilliseconds: due))), now: now)
+        end(round, .failed(StepFailure(SyncError.standby(retryMilliseconds: due))), now: now)
     }
 
     /// Waits longer than after the failure before, and remembers that in the store.
@@ -481,15 +431,11 @@ struct EngineMachine: Equatable, Sendable {
         switch conclusion {
         case .completed:
             actions.append(.tell(.finished))
-            let ended = waits.filter {
-                if case .round(let id) = $0.value { id <= round.id } else { false }
-            }
-            for call in ended.keys { waits[call] = nil }
-            answer(Set(ended.keys), .done)
+            answer(waiting.endRounds(through: round.id), .done)
             end(round, .report, now: now)
         case .failed(let error):
             actions.append(.tell(.failed(error)))
-            end(round, .failed(Failure(error)), now: now)
+            end(round, .failed(StepFailure(error)), now: now)
         }
     }
 
@@ -503,12 +449,11 @@ struct EngineMachine: Equatable, Sendable {
         self.answer(round.calls, answer)
         state = .resting
         queue.ended(nowMilliseconds: now, polls: mode == .automatic && rest == .idle)
-        while case .resting = state, !asked.isEmpty {
-            let next = asked.removeFirst()
+        while case .resting = state, let next = waiting.next() {
             if queue.isReachable {
                 begin(next.purpose, for: next.calls)
             } else {
-                self.answer(next.calls, .failed(Failure(Self.offline)))
+                self.answer(next.calls, .failed(StepFailure(SyncError.offline)))
             }
         }
     }
@@ -516,13 +461,13 @@ struct EngineMachine: Equatable, Sendable {
     // MARK: The end of the engine
 
     private mutating func closeStore(answering calls: Set<CallID> = []) {
-        actions.append(.tell(.failed(Self.closed)))
-        stop(Self.closed, answering: calls)
+        actions.append(.tell(.failed(.closed)))
+        stop(.closed, answering: calls)
     }
 
     private mutating func stop(_ reason: SyncError, answering calls: Set<CallID> = []) {
         actions.append(.endLease)
-        var calls = asked.reduce(into: calls.union(waits.keys)) { $0.formUnion($1.calls) }
+        var calls = calls.union(waiting.removeAll())
         if case .running(let round) = state {
             calls.formUnion(round.calls)
             actions.append(.cancel(round.id))
@@ -532,10 +477,8 @@ struct EngineMachine: Equatable, Sendable {
             state = .stopped(reason, unfinished: nil)
         }
         actions.append(.endListening)
-        answer(calls, .failed(Failure(reason)))
+        answer(calls, .failed(StepFailure(reason)))
         actions.append(.endEvents)
-        asked = []
-        waits = [:]
     }
 
     // MARK: Waiting
@@ -549,22 +492,9 @@ struct EngineMachine: Equatable, Sendable {
 
     /// Waits for the next round that is due, and for that alone.
     private mutating func setTimer() {
-        var due: Int64?
-        if case .resting = state { due = queue.next?.dueMilliseconds }
+        let due: Int64? = if case .resting = state { queue.next?.dueMilliseconds } else { nil }
         guard due != timerMilliseconds else { return }
         timerMilliseconds = due
         actions.append(due.map(Action.setTimer) ?? .endTimer)
-    }
-}
-
-extension EngineMachine.Rest {
-    fileprivate var status: SyncStatus {
-        switch self {
-        case .idle: .idle
-        case .waiting(let due): .backingOff(until: Date(milliseconds: due))
-        case .blocked(let code): .blocked(code)
-        case .suspended(let code): .suspended(code)
-        case .standby: .standby
-        }
     }
 }

@@ -53,6 +53,27 @@ struct Round: Equatable, Sendable {
         }
     }
 
+    /// What came of a step.
+    enum Reply: Equatable, Sendable {
+        case done
+        /// The engine has the lease; with what the store knows of a failure before.
+        case lease(RetryDeadline?)
+        case leaseRefused
+        case prepared(Zone)
+        case exchanged(SyncEvent)
+        case answered(EngineMachine.Answer)
+        case failed(StepFailure)
+    }
+
+    /// What is known of the zone when an exchange begins.
+    struct Zone: Equatable, Sendable {
+        var limits = ServiceLimits()
+        var isSetUp = true
+        var needsPull = false
+        var suspension: ServiceError.Code?
+        var prefersLocal = false
+    }
+
     /// How an exchange ended, as its calls and the events tell it.
     enum Conclusion: Equatable, Sendable {
         case completed
@@ -85,6 +106,15 @@ struct Round: Equatable, Sendable {
         self.purpose = purpose
         self.calls = calls
         self.exchange = exchange
+    }
+
+    /// What is wrong with it; nil if nothing is.
+    var violation: String? {
+        if isCancelled, !calls.isEmpty { return "A round with calls was cancelled." }
+        if case .exchange = step, !exchange.isRunning {
+            return "An exchange that has ended has a step."
+        }
+        return nil
     }
 }
 

@@ -10,16 +10,12 @@ extension SyncEngine {
     /// - Parameter limit: The most records to list.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pendingRecords(limit: Int = 1_000) throws -> [PendingRecord] {
-        let names = inFlight.withLock { $0 }
+        let names = scope.inFlight.withLock { $0 }
         return try store.read { try $0.reader.outboxRecords(limit: limit) }.map { record in
             var record = record
             record.isInFlight = names.contains(record.record.name)
             return record
         }
-    }
-
-    func setInFlight(_ names: [String]) {
-        inFlight.withLock { $0 = Set(names) }
     }
 
     // MARK: Waiting

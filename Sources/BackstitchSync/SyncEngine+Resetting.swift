@@ -1,5 +1,4 @@
 import BackstitchCore
-import BackstitchLog
 import BackstitchStore
 
 /// Whose version wins when everything is compared again.
@@ -60,89 +59,5 @@ extension SyncEngine {
     public func resync(from source: ResyncSource) async throws -> SyncReport {
         try await request(.resync(from: source))
         return try await sync()
-    }
-
-    // MARK: Steps
-
-    func deleteZoneForGood() async throws {
-        let old = try await requiredState()
-        try await change { $0.suspension = .zoneDeletedByUser }
-        do {
-            try await deleteZone()
-        } catch {
-            do {
-                try await change { $0 = old }
-            } catch is SyncBasis.Outdated {
-                // Somebody has decided about the zone meanwhile.
-            }
-            throw error
-        }
-    }
-
-    func eraseRecords(keepsUnsynced: Bool) async throws {
-        _ = try await requiredState()
-        try await write { [zoneName] context in
-            try ZoneLoss(context).eraseRecords(keepsUnsynced: keepsUnsynced)
-            try context.fetchAll(zoneName)
-        }
-    }
-
-    func beginRemoteReset() async throws {
-        _ = try await requiredState()
-        try await change {
-            $0.resetsRemote = true
-            $0.suspension = nil
-        }
-    }
-
-    func beginResync(from source: ResyncSource) async throws {
-        _ = try await requiredState()
-        try await write { [zoneName] context in
-            if source == .local { try ZoneLoss(context).forgetService(keepsUnsynced: true) }
-            try context.fetchAll(zoneName, prefersLocal: source == .local)
-        }
-    }
-
-    /// The state of the zone, if it is the store's, and the user too.
-    private func requiredState() async throws -> ZoneState {
-        try await settleZone()
-        try checkCalled()
-        _ = try await checkUser()
-        try checkCalled()
-        return try store.read { [zoneName] in try $0.reader.zoneState(zoneName) }
-    }
-
-    private func deleteZone() async throws {
-        try checkCalled()
-        do {
-            try await service.deleteZone(zone)
-        } catch {
-            // If it is gone already, that is what was wanted.
-            if error.code.scope != .zone { throw error }
-        }
-    }
-
-    /// Deletes the zone and forgets it, if that was begun.
-    ///
-    /// - Throws: `ServiceError` if the service did not do it; the next round tries again.
-    func finishRemoteReset() async throws {
-        let isBegun = try store.read { [zoneName] in
-            try $0.reader.zoneState(zoneName).resetsRemote == true
-        }
-        guard isBegun else { return }
-        _ = try await checkUser()
-        try await deleteZone()
-        try await forgetZone()
-    }
-}
-
-extension LogWriter {
-    /// Lets the next round fetch everything.
-    fileprivate func fetchAll(_ zone: String, prefersLocal: Bool = false) throws {
-        var state = try reader.zoneState(zone)
-        state.beginAnew()
-        if prefersLocal { state.prefersLocal = true }
-        try FullFetch(self).forgetFetched()
-        try setZoneState(state, zone)
     }
 }

@@ -11,7 +11,7 @@ extension SyncEngine {
     public func handle(notification: SyncNotification) -> Bool {
         guard
             notification.concerns(
-                zone, subscriptionID: subscriptionID,
+                scope.zone, subscriptionID: scope.subscriptionID,
                 containerID: configuration.containerID)
         else { return false }
         hand(.triggered(.notification))

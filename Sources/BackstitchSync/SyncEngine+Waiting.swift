@@ -20,12 +20,7 @@ extension SyncEngine {
     /// last, all records are read until later commits, a thousand records each, have counted again.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pending() throws -> OutboxCounts {
-        try store.read { transaction in
-            let reader = transaction.reader
-            return try OutboxCounts(
-                reader, selection: configuration.selection.bound(to: reader),
-                fromStart: looksBack(try reader.zoneState(zoneName)))
-        }
+        try scope.pending()
     }
 
     /// The records that can't be pushed as they are, with the reasons.
@@ -77,26 +72,12 @@ extension SyncEngine {
     ///   the store fails. The engine stays suspended then.
     @discardableResult
     public func resume(after decision: ZoneLossDecision) async throws -> Bool {
-        try checkZone()
-        let name = zoneName
-        let wasSuspended = try await store.withLogWriter { context in
-            guard let old = try Self.suspendedState(context, name) else { return false }
-            if decision == .erase { try ZoneLoss(context).eraseRecords() }
-            var state = ZoneState()
-            state.userName = old.userName
-            try ZoneLoss(context).forgetService()
-            try FullFetch(context).forgetFetched()
-            try context.setZoneState(state, name)
-            return true
+        try scope.checkZone()
+        let (name, erases) = (zoneName, decision == .erase)
+        let wasSuspended = try await store.withLogWriter {
+            try ZoneLoss($0).endSuspension(of: name, erases: erases)
         }
         if wasSuspended { hand(.resumed) }
         return wasSuspended
-    }
-
-    private static func suspendedState(
-        _ context: LogWriter, _ name: String
-    ) throws -> ZoneState? {
-        let state = try context.reader.zoneState(name)
-        return state.suspension == nil ? nil : state
     }
 }

@@ -17,33 +17,21 @@ import Threading
 /// one after another; a trigger during a round leads to another round.
 public actor SyncEngine {
     /// The store whose records are exchanged.
-    public nonisolated let store: Store
+    public nonisolated var store: Store { scope.store }
     /// How the engine works.
-    public nonisolated let configuration: SyncConfiguration
-    let service: any RecordService
-    nonisolated let hub: EventHub
-    nonisolated let clock: any StoreClock
+    public nonisolated var configuration: SyncConfiguration { scope.configuration }
+    nonisolated let scope: EngineScope
     private nonisolated let shownStatus = Locked(SyncStatus.idle)
 
     /// Decides what is done.
-    private(set) var machine: EngineMachine
-    /// What the exchange that runs has read and done.
-    var progress = ExchangeProgress(.manual)
-    let largestPass = Locked(0)
+    private var machine: EngineMachine
+    /// Does what the machine decides for rounds.
+    private let steps: RoundSteps
     /// The bytes of memory that the largest pass so far took, roughly.
-    package nonisolated var passBytes: Int { largestPass.withLock { $0 } }
-    let inFlight = Locked<Set<String>>([])
-    /// Whether what a selection held back was put in front of the outbox again.
-    let hasLookedBack = Locked(false)
-    /// The zone that the records were moved to by this engine; nil if they were not.
-    nonisolated let movedTo = Locked<String?>(nil)
+    package nonisolated var passBytes: Int { scope.largestPass.withLock { $0 } }
 
     private var calls: [EngineMachine.CallID: Call] = [:]
     private var lastCall: EngineMachine.CallID = 0
-    /// The engine's right to exchange; held until its last request has ended.
-    private var turn: SyncTurn?
-    /// What the next request is made from.
-    private var basis: SyncBasis?
     /// Takes the steps of a round. It keeps the engine until it has ended.
     private var work: (round: Round.ID, task: Task<Void, Never>)?
     private var listener: Task<Void, Never>?
@@ -56,37 +44,26 @@ public actor SyncEngine {
     public init(
         store: Store, service: any RecordService, configuration: SyncConfiguration
     ) {
-        self.store = store
-        self.service = service
-        self.configuration = configuration
-        clock = configuration.clock ?? store.configuration.clock
-        hub = EventHub(monitor: store.configuration.monitor, clock: clock)
+        scope = EngineScope(store: store, configuration: configuration)
+        steps = RoundSteps(SyncSession(scope, service))
         machine = EngineMachine(configuration)
     }
 
     deinit {
         listener?.cancel()
         timer?.cancel()
-        hub.finish()
+        scope.events.finish()
     }
 
     /// The name of the zone that the engine exchanges with: the configuration's, or the one that
     /// ``move(to:adoptsUser:)`` named since.
-    public nonisolated var zoneName: String { movedTo.withLock { $0 } ?? configuration.zoneName }
-
-    var zone: ZoneID { ZoneID(zoneName) }
-
-    /// The name of the subscription to the zone's changes.
-    var subscriptionID: String {
-        zoneName == configuration.zoneName
-            ? configuration.subscriptionID : SyncConfiguration.subscriptionID(of: zoneName)
-    }
+    public nonisolated var zoneName: String { scope.zoneName }
 
     /// The current activity of the engine.
     public nonisolated var status: SyncStatus { shownStatus.withLock { $0 } }
 
     /// The events from now on; each call gives a stream of its own.
-    public nonisolated var events: SyncEventStream { hub.stream() }
+    public nonisolated var events: SyncEventStream { scope.events.stream() }
 
     // MARK: Rounds on call
 
@@ -104,13 +81,13 @@ public actor SyncEngine {
     public func start() async throws {
         try checkGoesOn()
         do {
-            try checkConfiguration()
+            try scope.checkConfiguration()
         } catch {
             throw reported(error)
         }
         hand(.start)
         do {
-            let retry = try storedRetry()
+            let retry = try scope.zoneState().retry
             _ = try await ask { .begin($0, retry) }
         } catch let error as SyncError where error.code != .store && error.code != .stopped {
             // Reported as an event; the engine goes on by itself.
@@ -150,19 +127,14 @@ public actor SyncEngine {
         if let ending = machine.ending { throw ending }
     }
 
-    /// - Throws: if no further request is to begin.
-    func checkCalled() throws {
-        try checkGoesOn()
-        try Task.checkCancellation()
-    }
-
     // MARK: Calls
 
     /// Hands in what a call asks for, and waits for the answer.
     func ask(
         _ event: (EngineMachine.CallID) -> EngineMachine.Event
     ) async throws -> Call.Value {
-        try checkCalled()
+        try checkGoesOn()
+        try Task.checkCancellation()
         lastCall += 1
         let (number, call) = (lastCall, Call())
         calls[number] = call
@@ -185,7 +157,7 @@ public actor SyncEngine {
     /// What a call throws for an error. An engine whose store was closed ends: nothing that it could do
     /// would open it.
     private func reported(_ error: any Error) -> any Error {
-        let failure = EngineMachine.Failure(error)
+        let failure = StepFailure(error)
         if failure.kind == .storeClosed { hand(.storeClosed) }
         return machine.ending ?? failure.ofRequest.error
     }
@@ -197,7 +169,7 @@ public actor SyncEngine {
     /// - Returns: The next step of the round that handed in the reply to a step, if it has one.
     @discardableResult
     func hand(_ event: EngineMachine.Event) -> Round.Step? {
-        let clock = clock
+        let clock = scope.clock
         let actions = machine.handle(event, now: clock.milliseconds, random: clock.random)
         let status = machine.status
         shownStatus.withLock { $0 = status }
@@ -210,15 +182,15 @@ public actor SyncEngine {
             case .answer(let numbers, let answer):
                 let result = result(answer)
                 for number in numbers { calls[number]?.end(result) }
-            case .tell(let notice): hub.send(told(notice))
+            case .tell(let notice): scope.events.send(told(notice))
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()
             case .lookAtOperations: lookAtOperations()
-            case .endLease: turn?.end()
-            case .giveBackLease: (basis, turn) = (nil, nil)
+            case .endLease: steps.session.endTurn(machine.ending)
+            case .giveBackLease: steps.session.giveBackTurn()
             case .endListening: listener?.cancel()
-            case .endEvents: hub.finish()
+            case .endEvents: scope.events.finish()
             }
         }
         return next
@@ -227,7 +199,7 @@ public actor SyncEngine {
     private func result(_ answer: EngineMachine.Answer) -> Result<Call.Value, any Error> {
         switch answer {
         case .done: .success(.done)
-        case .report: .success(.report(progress.report))
+        case .report: .success(.report(steps.progress.report))
         case .count(let count): .success(.count(count))
         case .progress(let progress): .success(.progress(progress))
         case .failed(let failure): .failure(failure.error)
@@ -237,7 +209,7 @@ public actor SyncEngine {
     private func told(_ notice: EngineMachine.Notice) -> SyncEngineEvent {
         switch notice {
         case .started(let trigger): .started(trigger)
-        case .finished: .finished(progress.report)
+        case .finished: .finished(steps.progress.report)
         case .failed(let error): .failed(error)
         }
     }
@@ -249,10 +221,19 @@ public actor SyncEngine {
             var next: Round.Step? = first
             while let step = next { next = hand(.replied(round, await perform(step))) }
             // The memory of what was read is given back.
-            progress = progress.begunAgain
+            steps.progress.beginAgain()
             if work?.round == round { work = nil }
         }
         work = (round, task)
+    }
+
+    private func perform(_ step: Round.Step) async -> Round.Reply {
+        guard let round = machine.round else {
+            return .failed(StepFailure(machine.ending ?? .stopped))
+        }
+        let reply = await steps.perform(step, of: round)
+        if case .exchanged = reply { lookAtOperations() }
+        return reply
     }
 
     /// Returns once nothing runs, also in an engine that was stopped. For tests.
@@ -261,13 +242,13 @@ public actor SyncEngine {
     }
 
     /// Tells the calls that wait for operations which of them are not pending any more.
-    func lookAtOperations() {
+    private func lookAtOperations() {
         for (call, sequence) in machine.operations {
             do {
                 let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
                 if progress != .pending { hand(.operationEnded(call, .progress(progress))) }
             } catch {
-                hand(.operationEnded(call, .failed(EngineMachine.Failure(error))))
+                hand(.operationEnded(call, .failed(StepFailure(error))))
             }
         }
     }
@@ -286,7 +267,7 @@ public actor SyncEngine {
 
     private func setTimer(dueMilliseconds due: Int64) {
         endTimer()
-        let clock = clock
+        let clock = scope.clock
         let wait = max(0, due - clock.milliseconds)
         timer = Task { [weak self] in
             do {
@@ -301,79 +282,5 @@ public actor SyncEngine {
     private func endTimer() {
         timer?.cancel()
         timer = nil
-    }
-
-    // MARK: The turn
-
-    /// Takes the engine's turn if it has none, and looks at what the next requests are made from.
-    ///
-    /// - Returns: whether this engine may exchange.
-    func takeTurn() async throws -> Bool {
-        if turn == nil {
-            basis = nil
-            turn = try store.takeSyncTurn()
-        }
-        guard turn != nil else { return false }
-        do {
-            try await base(on: zoneName)
-            return true
-        } catch is SyncBasis.Outdated {
-            turn = nil
-            return false
-        }
-    }
-
-    /// Makes the next requests from what the store has of a zone.
-    ///
-    /// - Throws: `SyncBasis.Outdated` if the engine's turn is over.
-    func base(on zone: String) async throws {
-        guard let turn else { throw SyncBasis.Outdated() }
-        basis = try await store.syncBasis(of: turn, zone: zone, after: basis)
-    }
-
-    /// Stores what a reply told, or what was decided from it, if the store is still the one that
-    /// the request was made from. Everything that rounds store goes this way.
-    ///
-    /// - Throws: `SyncBasis.Outdated` if it is not, and nothing was stored.
-    func write<Result: Sendable>(
-        _ body: @escaping @Sendable (LogWriter) throws -> Result
-    ) async throws -> Result {
-        guard let basis else { throw SyncBasis.Outdated() }
-        let (result, next) = try await store.write(from: basis, body)
-        self.basis = next
-        return result
-    }
-}
-
-/// What an exchange has read and done so far.
-struct ExchangeProgress {
-    var report: SyncReport
-    /// What was folded for the running pass.
-    var outbox = Outbox()
-    /// Records of which only the first edits were refused, because the rest was behind the fold or came
-    /// meanwhile. They are pushed with all of them next.
-    var wholes: Set<RecordPlace> = []
-    /// The positions in the outbox of the items that the machine knows.
-    var pushed: [PendingChange] = []
-    /// What is to be looked up before the next fold, by the places that the machine knows.
-    var missed: [MissedRecord] = []
-    /// What was listed to be looked up, which is done once.
-    var lookedUp: Set<MissedRecord> = []
-    /// Where the run of the log begins that is folded.
-    var foldStart: UInt64 = 0
-    /// Whether the service told that the zone changed.
-    var isZoneChanged = false
-    /// How many records there are to push; nil before that is known.
-    var pushTotal: Int?
-
-    init(_ trigger: SyncTrigger) {
-        report = SyncReport(trigger: trigger, changes: ChangeSet())
-    }
-
-    /// The same report, and nothing read.
-    var begunAgain: ExchangeProgress {
-        var begun = ExchangeProgress(report.trigger)
-        begun.report = report
-        return begun
     }
 }

@@ -26,13 +26,13 @@ struct EngineBench: Equatable {
 
     /// Hands in the reply to the step that is under way.
     @discardableResult
-    mutating func reply(_ reply: EngineMachine.Reply) -> [EngineMachine.Action] {
+    mutating func reply(_ reply: Round.Reply) -> [EngineMachine.Action] {
         hand(.replied(machine.round?.id ?? 0, reply))
     }
 
     @discardableResult
     mutating func fail(_ error: any Error) -> [EngineMachine.Action] {
-        reply(.failed(EngineMachine.Failure(error)))
+        reply(.failed(StepFailure(error)))
     }
 
     /// Replies as though all went well, until a step is asked for that a closure takes, or the round ends.
@@ -63,11 +63,11 @@ struct EngineBench: Equatable {
     }
 
     /// What comes of a step when all goes well.
-    static func reply(to step: Round.Step) -> EngineMachine.Reply {
+    static func reply(to step: Round.Step) -> Round.Reply {
         switch step {
         case .checkConfiguration, .settleZone, .finishReset, .storeRetry: .done
         case .takeLease: .lease(nil)
-        case .prepare: .prepared(EngineMachine.Zone(isSetUp: false))
+        case .prepare: .prepared(Round.Zone(isSetUp: false))
         case .request(.fetchAgain(let names)): .answered(.count(names.count))
         case .request: .answered(.done)
         case .exchange(let action): .exchanged(reply(to: action))
@@ -112,7 +112,7 @@ extension [EngineMachine.Action] {
     }
 
     /// The kinds of the errors that calls are answered with.
-    var failures: [EngineMachine.Failure.Kind] {
+    var failures: [StepFailure.Kind] {
         compactMap { if case .answer(_, .failed(let failure)) = $0 { failure.kind } else { nil } }
     }
 

@@ -22,8 +22,8 @@ import Testing
         ] + ServiceError.Code.allCases.map { ServiceError($0) }
 
     /// What can come of a step, failures too. What an exchange is told fits its action.
-    private static func replies(to step: Round.Step?) -> [Machine.Reply] {
-        var replies: [Machine.Reply] = [
+    private static func replies(to step: Round.Step?) -> [Round.Reply] {
+        var replies: [Round.Reply] = [
             .lease(nil), .leaseRefused,
             .lease(RetryDeadline(dueMilliseconds: 9_000, failures: 2, isAsked: false)),
             .answered(.done), .answered(.count(1)),
@@ -31,16 +31,16 @@ import Testing
         if step?.isExchange != true { replies.append(.done) }
         if step == .prepare {
             replies += [
-                .prepared(Machine.Zone()), .prepared(Machine.Zone(isSetUp: false)),
-                .prepared(Machine.Zone(needsPull: true, prefersLocal: true)),
-                .prepared(Machine.Zone(suspension: .zonePurged)),
+                .prepared(Round.Zone()), .prepared(Round.Zone(isSetUp: false)),
+                .prepared(Round.Zone(needsPull: true, prefersLocal: true)),
+                .prepared(Round.Zone(suspension: .zonePurged)),
             ]
         }
         if let step, step.isExchange { replies.append(EngineBench.reply(to: step)) }
         if case .exchange(.foldOutbox)? = step {
             replies += [.exchanged(.folded([], isComplete: true)), .exchanged(.missed(2))]
         }
-        return replies + errors.map { .failed(Machine.Failure($0)) }
+        return replies + errors.map { .failed(StepFailure($0)) }
     }
 
     /// Everything that can be told to a machine; calls have numbers from `call` on.
@@ -58,7 +58,7 @@ import Testing
         events += machine.operations.keys.sorted().flatMap {
             [
                 .operationEnded($0, .progress(.settled)),
-                .operationEnded($0, .failed(Machine.Failure(StoreError(.io, "injected")))),
+                .operationEnded($0, .failed(StepFailure(StoreError(.io, "injected")))),
             ] as [Machine.Event]
         }
         events.append(.operationEnded(call, .progress(.parked)))
@@ -75,9 +75,7 @@ import Testing
 
     /// The calls that wait.
     private static func calls(of machine: Machine) -> Set<Machine.CallID> {
-        machine.asked.reduce(into: Set(machine.waits.keys).union(machine.round?.calls ?? [])) {
-            $0.formUnion($1.calls)
-        }
+        Set(machine.waiting.all).union(machine.round?.calls ?? [])
     }
 
     /// Machines in every state: at every step of every kind of round, before and after, alone and with
@@ -216,7 +214,8 @@ import Testing
     @Test func `every round comes to an end, and answers those who wait for it`() {
         for bench in Self.benches {
             var bench = bench
-            let waiting = Self.calls(of: bench.machine).subtracting(bench.machine.waits.keys)
+            let waits = bench.machine.waiting.waits.keys
+            let waiting = Self.calls(of: bench.machine).subtracting(waits)
             var answered: Set<Machine.CallID> = []
             var steps = 0
             while bench.machine.round != nil, steps < 1_000 {

@@ -17,7 +17,7 @@ import Testing
         #expect(bench.reply(.done) == [.perform(1, .finishReset)])
         #expect(bench.reply(.done) == [.perform(1, .prepare)])
         #expect(
-            bench.reply(.prepared(EngineMachine.Zone(isSetUp: true)))
+            bench.reply(.prepared(Round.Zone(isSetUp: true)))
                 == [.perform(1, .exchange(.setUp))])
         #expect(bench.machine.status == .idle)
         bench.reply(.exchanged(.done))
@@ -33,7 +33,7 @@ import Testing
         func setsUp() -> Bool {
             bench.hand(.sync(1))
             bench.go { $0 == .prepare }
-            bench.reply(.prepared(EngineMachine.Zone()))
+            bench.reply(.prepared(Round.Zone()))
             defer { bench.go() }
             return bench.machine.round?.step == .exchange(.setUp)
         }
@@ -238,10 +238,10 @@ import Testing
         bench.hand(.waitForOperation(7, 3))
         bench.go { $0.isPush }
         let actions = bench.fail(StoreError.closed)
-        #expect(actions.first == .tell(.failed(EngineMachine.closed)))
+        #expect(actions.first == .tell(.failed(SyncError.closed)))
         #expect(actions.answered == [1, 2, 3] && actions.contains(.giveBackLease))
         #expect(bench.machine.status == .stopped)
-        #expect(bench.machine.ending == EngineMachine.closed)
+        #expect(bench.machine.ending == SyncError.closed)
     }
 
     @Test func `the lease is kept until the last request of a stopped engine has ended`() {
@@ -278,7 +278,7 @@ import Testing
         #expect(bench.hand(.cancelled(2)) == [])
         #expect(bench.hand(.cancelled(3)) == [.cancel(2)])
         let actions = bench.reply(.done)
-        #expect(actions == [.tell(.failed(EngineMachine.cancelled))])
+        #expect(actions == [.tell(.failed(SyncError.cancelled))])
         #expect(bench.machine.status == .idle && bench.machine.round == nil)
     }
 

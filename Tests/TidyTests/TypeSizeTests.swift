@@ -9,7 +9,6 @@ import Testing
     private static let exceptions = [
         "BackstitchLog.LogWriter": 953,
         "BackstitchLog.TableReader": 1_307, "BackstitchStore.Store": 1_700,
-        "BackstitchSync.EngineMachine": 768, "BackstitchSync.SyncEngine": 1_563,
         "LMDB.Environment": 690,
     ]
 

@@ -87,6 +87,22 @@ package struct ZoneLoss {
         }
     }
 
+    /// Begins anew with a zone that was suspended.
+    ///
+    /// - Parameter erases: Whether the records here end.
+    /// - Returns: Whether the zone was suspended; nothing is changed if not.
+    package func endSuspension(of zone: String, erases: Bool) throws -> Bool {
+        let old = try reader.zoneState(zone)
+        guard old.suspension != nil else { return false }
+        if erases { try eraseRecords() }
+        var state = ZoneState()
+        state.userName = old.userName
+        try forgetService()
+        try FullFetch(log).forgetFetched()
+        try log.setZoneState(state, zone)
+        return true
+    }
+
     private func erase(_ row: RowView, at place: RecordPlace) throws {
         if row.isDeleted {
             // A delete that was not pushed comes to the same.

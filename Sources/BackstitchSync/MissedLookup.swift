@@ -15,15 +15,20 @@ enum MissedRecord: Hashable, Sendable {
     }
 }
 
-extension SyncEngine {
+/// Looks up the records of which the service may have another version than the one known here.
+struct MissedLookup {
+    private let work: ExchangeWork
+
+    init(_ work: ExchangeWork) { self.work = work }
+
     /// The most records of a kind that are looked up before a fold.
     private static let missedMax = 10_000
 
     /// Lists the records to look up that this round has not looked up yet.
     ///
     /// - Returns: How many there are; nil if there are none.
-    func findMissed() async throws -> SyncEvent? {
-        let (versions, incomplete) = try store.read {
+    func find() async throws -> SyncEvent? {
+        let (versions, incomplete) = try work.store.read {
             (
                 try MissedVersions($0.reader).settled(limit: Self.missedMax),
                 try IncompleteRecords.completable($0.reader, limit: Self.missedMax)
@@ -37,6 +42,7 @@ extension SyncEngine {
                         version.key, modifiedMilliseconds: $0, isDoubted: version.isDoubted)
                 }
             } + incomplete.map(MissedRecord.incomplete)
+        let progress = work.progress
         progress.missed = missed.filter { progress.lookedUp.insert($0).inserted }
         return progress.missed.isEmpty ? nil : .missed(progress.missed.count)
     }
@@ -44,8 +50,8 @@ extension SyncEngine {
     /// A record that began again since would have come with the feed.
     private func takeEnds(of keys: [RecordKey]) async throws {
         guard !keys.isEmpty else { return }
-        note(
-            try await merge { merger, merged in
+        work.note(
+            try await work.merge { merger, merged in
                 for key in keys {
                     merged.note(
                         try merger.mergeAbsent(key, recordType: nil), key.name, "")
@@ -58,17 +64,17 @@ extension SyncEngine {
     ///
     /// An answer from before the version that was met is of a replica that lags behind: it is left for
     /// the next round.
-    func lookUpMissed(_ places: Range<Int>) async throws -> SyncEvent {
-        let part = Array(progress.missed[places])
-        let results = try await service.lookUpRecords(part.map(\.key.name.description), in: zone)
-        note(
-            try await merge { merger, merged in
+    func lookUp(_ places: Range<Int>) async throws {
+        let part = Array(work.progress.missed[places])
+        let results = try await work.service.lookUpRecords(
+            part.map(\.key.name.description), in: work.scope.zone)
+        work.note(
+            try await work.merge { merger, merged in
                 for (missed, result) in zip(part, results) {
                     try merger.take(result, for: missed, &merged)
                 }
                 try merged.mergeDuplicates(merger)
             })
-        return .done
     }
 }
 

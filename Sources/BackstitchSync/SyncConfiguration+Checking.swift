@@ -1,35 +1,6 @@
 import BackstitchCore
-import BackstitchStore
 
 /// Mistakes that no later try mends: they are told before anything is exchanged.
-extension SyncEngine {
-    /// Checks the configuration by itself and against the store.
-    ///
-    /// - Throws: `invalidConfiguration`.
-    func checkConfiguration() throws {
-        if let violation = configuration.violation {
-            throw SyncError(.invalidConfiguration, violation)
-        }
-        let unknown = configuration.conflictRules.unknownNames(in: store.catalogSnapshot)
-        guard unknown.isEmpty else {
-            throw SyncError(
-                .invalidConfiguration,
-                "There are conflict rules for what the store does not have: "
-                    + "\(unknown.joined(separator: ", ")). Correct their names.")
-        }
-        try checkZone()
-    }
-
-    /// Checks that the store belongs to no other zone.
-    ///
-    /// - Throws: `invalidConfiguration`.
-    func checkZone() throws {
-        let claims = try store.read { try $0.reader.zoneClaims() }
-        guard let refusal = claims.refusal(of: zoneName) else { return }
-        throw SyncError(.invalidConfiguration, refusal)
-    }
-}
-
 extension SyncConfiguration {
     /// What makes the configuration one that can't work, and what to do; nil if nothing does.
     var violation: String? {

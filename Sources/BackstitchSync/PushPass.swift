@@ -3,21 +3,27 @@ import BackstitchLog
 import BackstitchStore
 import Threading
 
-extension SyncEngine {
+/// Pushes what the service lacks: folds a part of the outbox, sends it, and stores what came of it.
+struct PushPass {
+    private let work: ExchangeWork
+
+    init(_ work: ExchangeWork) { self.work = work }
+
     /// Folds unsynced operations, and settles at once what adds up to nothing.
     ///
     /// - Parameter continues: Whether the run of the log behind the last one is folded.
     func fold(continues: Bool) async throws -> SyncEvent {
+        let (progress, configuration) = (work.progress, work.scope.configuration)
         let (recordsMax, bytesMax) = (configuration.recordsPerPass, configuration.bytesPerPass)
-        dropPass()
+        progress.dropPass()
         if continues {
             progress.foldStart = progress.outbox.through
-        } else if let missed = try await findMissed() {
+        } else if let missed = try await MissedLookup(work).find() {
             return missed
         }
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
-        let (outbox, items, pushed, settled) = try store.read { transaction in
+        let (outbox, items, pushed, settled) = try work.store.read { transaction in
             let reader = transaction.reader
             let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
             let outbox = try folder.fold(
@@ -36,39 +42,34 @@ extension SyncEngine {
             return (outbox, items, pushed, settled)
         }
         if !settled.isEmpty {
-            try await write { context in
+            try await work.session.write { context in
                 for change in settled {
                     try context.settle(change.entity, change.key, through: change.through)
                 }
             }
             // What they add up to may be nothing, and the service have them all the same.
-            if let missed = try await findMissed() { return missed }
+            if let missed = try await MissedLookup(work).find() { return missed }
         }
         progress.outbox = outbox
         // The machine knows those that are pushed; the others are settled.
         progress.outbox.changes = []
         progress.pushed = pushed
-        largestPass.withLock { $0 = max($0, outbox.byteCount) }
+        work.scope.largestPass.withLock { $0 = max($0, outbox.byteCount) }
         try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
         return .folded(items, isComplete: outbox.isComplete)
-    }
-
-    /// Gives the memory of what was folded back.
-    func dropPass() {
-        progress.outbox.changes = []
-        progress.pushed = []
     }
 
     /// Tells how much the round has to push, from the first fold on.
     ///
     /// - Parameter isWhole: Whether the folded items are all that is pending.
     private func countPushes(_ items: Int, isWhole: Bool) throws {
+        let progress = work.progress
         guard items > 0 else { return }
         if isWhole {
             progress.pushTotal = max(
                 progress.pushTotal ?? 0, progress.report.pushedRecords + items)
         } else if progress.pushTotal == nil {
-            progress.pushTotal = try pending().pendingRecords
+            progress.pushTotal = try work.scope.pending().pendingRecords
         }
     }
 
@@ -117,26 +118,48 @@ extension SyncEngine {
         }
     }
 
+    // MARK: Requests
+
+    func push(_ places: [Int], atomic: Bool) async throws -> SyncEvent {
+        let modifications = sent(places)
+        let inFlight = work.scope.inFlight
+        inFlight.withLock { $0 = Set(modifications.map(\.recordName)) }
+        defer { inFlight.withLock { $0 = [] } }
+        return .pushed(
+            try await work.service.modifyRecords(
+                modifications, in: work.scope.zone, atomic: atomic))
+    }
+
+    func lookUp(_ places: [Int]) async throws -> SyncEvent {
+        let names = sent(places).map(\.recordName)
+        return .lookedUp(try await work.service.lookUpRecords(names, in: work.scope.zone))
+    }
+
+    /// Items as they are sent.
+    private func sent(_ places: [Int]) -> [RecordModification] {
+        places.map { work.round.exchange.item($0).sent }
+    }
+
+    // MARK: Replies
+
     /// Applies decisions in one transaction.
-    func apply(_ decisions: [ItemDecision]) async throws -> SyncEvent {
+    func apply(_ decisions: [ItemDecision]) async throws {
         let steps = steps(decisions)
-        let results = try await merge { merger, results in
+        let results = try await work.merge { merger, results in
             for step in steps { try step.apply(to: merger, &results) }
             try merger.log.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
             try results.mergeDuplicates(merger)
         }
-        progress.report.pushedRecords += steps.count { $0.isAcknowledgement }
-        progress.wholes.formUnion(results.editedSince)
-        note(results)
-        return .done
+        work.progress.notePushed(steps.count { $0.isAcknowledgement })
+        work.progress.wholes.formUnion(results.editedSince)
+        work.note(results)
     }
 
     private func steps(_ decisions: [ItemDecision]) -> [PushStep] {
-        let exchange = machine.exchange
-        return decisions.map { decision in
+        decisions.map { decision in
             PushStep(
-                change: progress.pushed[decision.index], kind: decision.kind,
-                deferred: exchange.item(decision.index).deferredFields)
+                change: work.progress.pushed[decision.index], kind: decision.kind,
+                deferred: work.round.exchange.item(decision.index).deferredFields)
         }
     }
 }

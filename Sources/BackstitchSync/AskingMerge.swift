@@ -8,40 +8,47 @@ private struct Undecided: Error {
     let conflicts: [ConflictKey: ConflictQuestion]
 }
 
-extension SyncEngine {
+/// Merges in one transaction, after the application has decided what the rules leave to it.
+struct AskingMerge {
+    private let session: SyncSession
+    /// Whether the local version wins.
+    private let prefersLocal: Bool
+
+    init(_ session: SyncSession, prefersLocal: Bool) {
+        self.session = session
+        self.prefersLocal = prefersLocal
+    }
+
     /// The most times that a transaction is tried again because records changed while the
     /// application decided about them.
     private static let askingRoundsMax = 4
 
     /// Merges in one transaction. If the application has to decide, it is asked in between.
-    func merge(
-        _ body:
-            @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
+    func run(
+        _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        let prefersLocal = machine.round?.prefersLocal ?? false
         var settings = ConflictSettings(
-            prefersLocal ? ConflictRules(.clientWins) : configuration.conflictRules)
+            prefersLocal ? ConflictRules(.clientWins) : session.configuration.conflictRules)
         for _ in 0..<Self.askingRoundsMax {
             do {
-                return try await mergeOnce(settings, prefersLocal, body)
+                return try await runOnce(settings, body)
             } catch let undecided as Undecided {
                 let answers = try await answers(to: undecided.conflicts)
                 // A resolver whose task was cancelled did not decide.
-                try checkCalled()
+                try session.checkCalled()
                 settings.answers.merge(answers) { $1 }
             }
         }
         settings.lastAnswer = .park(
             reason: "It changed whenever the resolver was asked about it. Retry it later.")
-        return try await mergeOnce(settings, prefersLocal, body)
+        return try await runOnce(settings, body)
     }
 
-    private func mergeOnce(
-        _ settings: ConflictSettings, _ prefersLocal: Bool,
-        _ body:
-            @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
+    private func runOnce(
+        _ settings: ConflictSettings,
+        _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        try await write { log in
+        try await session.write { [prefersLocal] log in
             var results = MergeResults()
             try body(
                 RecordMerger(log, policy: settings, prefersLocal: prefersLocal), &results)
@@ -56,9 +63,10 @@ extension SyncEngine {
     private func answers(
         to questions: [ConflictKey: ConflictQuestion]
     ) async throws -> [ConflictKey: ConflictAnswer] {
+        let configuration = session.configuration
         guard let resolver = configuration.conflictResolver else { return [:] }
-        let catalog = try store.read { $0.reader.catalog }
-        let (clock, limit) = (clock, configuration.resolverMilliseconds)
+        let catalog = try session.store.read { $0.reader.catalog }
+        let (clock, limit) = (session.scope.clock, configuration.resolverMilliseconds)
         return await withTaskGroup { group in
             for (key, question) in questions {
                 guard let table = catalog.table(key.entity) else { continue }

@@ -1,0 +1,88 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import Threading
+
+/// What an engine exchanges, as any thread may ask for it: a store and its zone.
+struct EngineScope: Sendable {
+    let store: Store
+    let configuration: SyncConfiguration
+    let clock: any StoreClock
+    let events: EventHub
+    /// The zone that the records were moved to by this engine; nil if they were not.
+    let movedTo = Locked<String?>(nil)
+    /// Whether what a selection held back was put in front of the outbox again.
+    let hasLookedBack = Locked(false)
+    /// The names of the records that the running request carries.
+    let inFlight = Locked<Set<String>>([])
+    /// The bytes of memory that the largest pass so far took, roughly.
+    let largestPass = Locked(0)
+
+    init(store: Store, configuration: SyncConfiguration) {
+        self.store = store
+        self.configuration = configuration
+        clock = configuration.clock ?? store.configuration.clock
+        events = EventHub(monitor: store.configuration.monitor, clock: clock)
+    }
+
+    /// The configuration's zone, or the one that the records were moved to since.
+    var zoneName: String { movedTo.withLock { $0 } ?? configuration.zoneName }
+
+    var zone: ZoneID { ZoneID(zoneName) }
+
+    /// The name of the subscription to the zone's changes.
+    var subscriptionID: String {
+        zoneName == configuration.zoneName
+            ? configuration.subscriptionID : SyncConfiguration.subscriptionID(of: zoneName)
+    }
+
+    /// What the store has of the zone.
+    func zoneState() throws -> ZoneState {
+        try store.read { [zoneName] in try $0.reader.zoneState(zoneName) }
+    }
+
+    /// How many records and operations wait, by what keeps them.
+    func pending() throws -> OutboxCounts {
+        try store.read { transaction in
+            let reader = transaction.reader
+            return try OutboxCounts(
+                reader, selection: configuration.selection.bound(to: reader),
+                fromStart: looksBack(try reader.zoneState(zoneName)))
+        }
+    }
+
+    /// Whether operations before the outbox's floor may have to be pushed: what another selection
+    /// held back, or the same one with another version of the schema.
+    func looksBack(_ state: ZoneState) -> Bool {
+        guard state.holdsBack == true || !configuration.selection.isAll else { return false }
+        return !hasLookedBack.withLock { $0 }
+    }
+
+    // MARK: Mistakes that no later try mends
+
+    /// Checks the configuration by itself and against the store.
+    ///
+    /// - Throws: `invalidConfiguration`.
+    func checkConfiguration() throws {
+        if let violation = configuration.violation {
+            throw SyncError(.invalidConfiguration, violation)
+        }
+        let unknown = configuration.conflictRules.unknownNames(in: store.catalogSnapshot)
+        guard unknown.isEmpty else {
+            throw SyncError(
+                .invalidConfiguration,
+                "There are conflict rules for what the store does not have: "
+                    + "\(unknown.joined(separator: ", ")). Correct their names.")
+        }
+        try checkZone()
+    }
+
+    /// Checks that the store belongs to no other zone.
+    ///
+    /// - Throws: `invalidConfiguration`.
+    func checkZone() throws {
+        let claims = try store.read { try $0.reader.zoneClaims() }
+        guard let refusal = claims.refusal(of: zoneName) else { return }
+        throw SyncError(.invalidConfiguration, refusal)
+    }
+}

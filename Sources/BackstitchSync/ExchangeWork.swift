@@ -1,0 +1,96 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+
+/// What an exchange has read and done so far.
+final class ExchangeProgress {
+    private(set) var report: SyncReport
+    /// What was folded for the running pass.
+    var outbox = Outbox()
+    /// Records of which only the first edits were refused, because the rest was behind the fold or came
+    /// meanwhile. They are pushed with all of them next.
+    var wholes: Set<RecordPlace> = []
+    /// The positions in the outbox of the items that the machine knows.
+    var pushed: [PendingChange] = []
+    /// What is to be looked up before the next fold, by the places that the machine knows.
+    var missed: [MissedRecord] = []
+    /// What was listed to be looked up, which is done once.
+    var lookedUp: Set<MissedRecord> = []
+    /// Where the run of the log begins that is folded.
+    var foldStart: UInt64 = 0
+    /// Whether the service told that the zone changed.
+    var isZoneChanged = false
+    /// How many records there are to push; nil before that is known.
+    var pushTotal: Int?
+
+    init(_ trigger: SyncTrigger) {
+        report = SyncReport(trigger: trigger, changes: ChangeSet())
+    }
+
+    /// Forgets what was read, and keeps the report.
+    func beginAgain() {
+        outbox = Outbox()
+        wholes = []
+        dropPass()
+        missed = []
+        lookedUp = []
+        foldStart = 0
+        isZoneChanged = false
+        pushTotal = nil
+    }
+
+    /// Gives the memory of what was folded back.
+    func dropPass() {
+        outbox.changes = []
+        pushed = []
+    }
+
+    func notePulled(_ records: Int, echoed: Int) {
+        report.pulledRecords += records
+        report.echoedRecords += echoed
+    }
+
+    func notePushed(_ records: Int) { report.pushedRecords += records }
+
+    /// Adds what a transaction did to the report, and tells of it.
+    func note(_ results: MergeResults, of scope: EngineScope) {
+        report.changes.add(results.changes)
+        report.conflicts += results.conflicts.count
+        for sequence in results.conflicts {
+            // A journal that can't be read is told by whoever reads it.
+            guard let conflict = try? scope.store.read({ try $0.reader.conflict(at: sequence) })
+            else { continue }
+            scope.events.send(.conflict(conflict))
+        }
+        for rejected in results.rejected {
+            scope.events.send(.rejected(recordName: rejected.name, reason: rejected.reason))
+        }
+        report.parkedRecords += results.parked.count
+        for record in results.parked { scope.events.send(.parked(record)) }
+        scope.events.send(
+            .progress(
+                pulledRecords: report.pulledRecords, pushedRecords: report.pushedRecords,
+                pushTotal: pushTotal))
+    }
+}
+
+/// What a step of an exchange works with.
+struct ExchangeWork {
+    let session: SyncSession
+    let progress: ExchangeProgress
+    /// The round as it was when the step began.
+    let round: Round
+
+    var store: Store { session.store }
+    var service: any RecordService { session.service }
+    var scope: EngineScope { session.scope }
+
+    /// Merges in one transaction. If the application has to decide, it is asked in between.
+    func merge(
+        _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
+    ) async throws -> MergeResults {
+        try await AskingMerge(session, prefersLocal: round.prefersLocal).run(body)
+    }
+
+    func note(_ results: MergeResults) { progress.note(results, of: scope) }
+}
