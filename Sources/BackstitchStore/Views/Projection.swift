@@ -23,7 +23,7 @@ public import BackstitchCore
 /// and keeps it up; read it with `ReadTransaction.view(of:)`.
 ///
 /// **The same log must give the same bytes.** `apply` may use the change, the view and constants:
-/// no clock, no random numbers, no other state, no network. It runs on the store's writer thread and
+/// no clock, no random numbers, no other state, no network. It runs inside of a write, and other
 /// writers wait for it, and in a read that finds the view behind, on the reader's thread. It may run again for the same change, after what it wrote was taken back.
 /// ``Store/verify(progress:)`` applies the log again and compares.
 ///
