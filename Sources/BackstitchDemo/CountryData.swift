@@ -5,7 +5,7 @@ import Backstitch
 /// The codes and names are those of ISO 3166-1 (`countries.txt`: alpha-2, alpha-3, number, name) and
 /// ISO 3166-2 (`subdivisions.txt`: code, kind, name), a record a line.
 enum CountryData {
-    static let schema = Schema(Country.self, Subdivision.self)
+    static let schema = StoreSchema(Country.self, Subdivision.self)
 
     static var data: DemoData<Subdivision> {
         var data = DemoData<Subdivision>(title: "subdivisions of countries", schema: schema)

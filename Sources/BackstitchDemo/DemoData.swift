@@ -7,7 +7,7 @@ import Terminal
 struct DemoData<Record: DemoRecord>: Sendable {
     /// What the main records are, in the plural.
     let title: String
-    let schema: Schema
+    let schema: StoreSchema
     var others: [any Entity] = []
     /// Sorted by id, so that they are stored in the order of their keys.
     var records: [Record] = []
@@ -17,7 +17,7 @@ struct DemoData<Record: DemoRecord>: Sendable {
 
 /// Makes records of the stanzas of a package index.
 struct PackageIndex {
-    static let schema = Schema(Package.self, Maintainer.self, Section.self)
+    static let schema = StoreSchema(Package.self, Maintainer.self, Section.self)
 
     /// The fields that are read.
     static let fields: Set<String> = [

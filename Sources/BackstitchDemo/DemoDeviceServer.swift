@@ -44,7 +44,7 @@ package struct DemoDeviceServer {
     }
 
     private func serve<Record: DemoRecord>(
-        _ schema: Schema, data: @escaping () throws -> DemoData<Record>
+        _ schema: StoreSchema, data: @escaping () throws -> DemoData<Record>
     ) async throws {
         let console = console
         let worker = try DemoWorker<Record>(

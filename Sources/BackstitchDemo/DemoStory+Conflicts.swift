@@ -111,7 +111,7 @@ extension DemoStory {
         tell("      The other \((names.count - rows.count + 1).grouped) attributes are the same.")
     }
 
-    static func describe(_ value: Value) -> String {
+    static func describe(_ value: RecordValue) -> String {
         switch value {
         case .null: "-"
         case .string(let text): text.printable

@@ -10,7 +10,7 @@ final class DemoWorker<Record: DemoRecord> {
 
     private let path: String
     private let author: String
-    private let schema: Schema
+    private let schema: StoreSchema
     private let service: DemoConnection
     private let data: () throws -> DemoData<Record>
     /// Ends the device between the service's doing and its reply.
@@ -23,7 +23,7 @@ final class DemoWorker<Record: DemoRecord> {
     ///   - die: Ends the device; if it returns or throws, nothing that the device goes on to do
     ///     may count.
     init(
-        _ author: String, at path: String, schema: Schema, service: any RecordService,
+        _ author: String, at path: String, schema: StoreSchema, service: any RecordService,
         data: @escaping () throws -> DemoData<Record>,
         die: @escaping @Sendable (Store) throws(ServiceError) -> Void
     ) throws {
@@ -33,7 +33,9 @@ final class DemoWorker<Record: DemoRecord> {
         store = try Self.open(path, schema, author)
     }
 
-    private static func open(_ path: String, _ schema: Schema, _ author: String) throws -> Store {
+    private static func open(_ path: String, _ schema: StoreSchema, _ author: String) throws
+        -> Store
+    {
         try Store(
             at: path, schema: schema,
             configuration: StoreConfiguration(durability: .full, author: author))

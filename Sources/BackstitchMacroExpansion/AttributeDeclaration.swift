@@ -67,7 +67,7 @@ enum AttributeSpelling: Equatable {
 
     static let supportedNames: Set<String> = [
         "String", "Bool", "Int", "Int16", "Int32", "Int64", "Float", "Double", "Decimal", "Date",
-        "Data", "UUID", "URL", "Location", "Duration",
+        "Data", "UUID", "URL", "GeoLocation", "Duration",
     ]
 
     private static let unsupportedNames: Set<String> = [

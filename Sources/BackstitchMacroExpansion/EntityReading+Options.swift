@@ -71,8 +71,8 @@ extension EntityReading {
             report(.dataIndexed("Data"), at: expression)
         case ("unique", .supported("Data", _)):
             report(.unordered(option: option, what: "Data"), at: expression)
-        case ("indexed", .supported("Location", _)), ("unique", .supported("Location", _)):
-            report(.unordered(option: option, what: "a Location"), at: expression)
+        case ("indexed", .supported("GeoLocation", _)), ("unique", .supported("GeoLocation", _)):
+            report(.unordered(option: option, what: "a GeoLocation"), at: expression)
         case ("indexed", .list), ("unique", .list):
             report(.unordered(option: option, what: "a list"), at: expression)
         default:

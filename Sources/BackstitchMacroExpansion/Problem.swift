@@ -174,7 +174,7 @@ enum Problem: DiagnosticMessage, Hashable {
     /// The types of attributes, for messages.
     static let supportedTypes =
         "String, Bool, Int, Int16, Int32, Int64, Float, Double, Decimal, Date, Data, UUID, URL, "
-        + "Location, Duration, an enum that conforms to EnumAttributeValue, a list of these, the ID "
+        + "GeoLocation, Duration, an enum that conforms to EnumAttributeValue, a list of these, the ID "
         + "of an entity"
 }
 

@@ -5,7 +5,7 @@ import LMDB
 
 /// Checks the entries of a data file one by one, as an inspection shows them.
 struct ContentCheck {
-    private(set) var diagnosis = Diagnosis()
+    private(set) var diagnosis = StoreDiagnosis()
     private var expected: UInt64 = 1
     /// Where operations are missing, the last ones first dropped when there are too many.
     private var gaps: [ClosedRange<UInt64>] = []

@@ -1,7 +1,7 @@
 /// What a repair did.
 public struct RepairReport: Hashable, Sendable {
     /// What was wrong.
-    public let diagnosis: Diagnosis
+    public let diagnosis: StoreDiagnosis
     /// What was kept; nil if nothing had to be done, or opening the store was all.
     public let salvage: SalvageReport?
     /// Where the damaged files are, as they were; nil if nothing had to be done. Beside them are
@@ -9,7 +9,7 @@ public struct RepairReport: Hashable, Sendable {
     public let keptAt: String?
 
     /// A report by its parts.
-    public init(diagnosis: Diagnosis, salvage: SalvageReport?, keptAt: String?) {
+    public init(diagnosis: StoreDiagnosis, salvage: SalvageReport?, keptAt: String?) {
         self.diagnosis = diagnosis
         self.salvage = salvage
         self.keptAt = keptAt

@@ -19,7 +19,7 @@ extension Store {
     public static func diagnose(
         at directory: String, configuration: StoreConfiguration = .init(),
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
-    ) throws -> Diagnosis {
+    ) throws -> StoreDiagnosis {
         do {
             let stoppedWriter = Environment.stoppedWriter(at: directory)?.process
             var (diagnosis, extent) = try StoreExamination.examine(

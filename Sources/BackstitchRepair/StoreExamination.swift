@@ -20,7 +20,7 @@ enum StoreExamination {
     static func examine(
         _ directory: String, _ configuration: StoreConfiguration,
         _ progress: @escaping @Sendable (WorkProgress) -> Void
-    ) throws -> (Diagnosis, DamageExtent) {
+    ) throws -> (StoreDiagnosis, DamageExtent) {
         var check = ContentCheck()
         let inspection = try inspect(directory, begin: { check = ContentCheck() }) {
             check.add($0)
@@ -28,7 +28,7 @@ enum StoreExamination {
         check.finish()
         var diagnosis = check.diagnosis
         for problem in inspection.problems {
-            diagnosis.note(Diagnosis.Part(problem.part), problem.described)
+            diagnosis.note(StoreDiagnosis.Part(problem.part), problem.described)
         }
         var extent = DamageExtent(inspection, check)
         extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
@@ -60,7 +60,7 @@ enum StoreExamination {
 
     /// Opens a file whose pages are in order, and compares log and tables.
     private static func verify(
-        _ directory: String, _ configuration: StoreConfiguration, _ diagnosis: inout Diagnosis,
+        _ directory: String, _ configuration: StoreConfiguration, _ diagnosis: inout StoreDiagnosis,
         _ extent: inout DamageExtent, _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws {
         let store = try Store.open(existing: directory, configuration: configuration)
@@ -148,7 +148,7 @@ extension StoreExamination.DamageExtent {
     }
 }
 
-extension Diagnosis.Part {
+extension StoreDiagnosis.Part {
     fileprivate init(_ part: FileInspection.Part) {
         switch part {
         case .meta, .freePages, .databases, .journal: self = .file

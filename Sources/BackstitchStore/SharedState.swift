@@ -23,7 +23,8 @@ final class SharedState: Sendable {
     private static let opening = NSLock()
 
     private init(
-        _ environment: Environment, _ databases: Databases, _ catalog: Catalog, _ schema: Schema?
+        _ environment: Environment, _ databases: Databases, _ catalog: Catalog,
+        _ schema: StoreSchema?
     ) {
         self.environment = environment
         let state = CatalogState(CatalogSnapshot(catalog))
@@ -32,7 +33,7 @@ final class SharedState: Sendable {
         entities = Locked(schema.map { Self.named($0) })
     }
 
-    private static func named(_ schema: Schema) -> [String: EntitySchema] {
+    private static func named(_ schema: StoreSchema) -> [String: EntitySchema] {
         Dictionary(schema.entities.map { ($0.name, $0) }) { first, _ in first }
     }
 
@@ -41,7 +42,7 @@ final class SharedState: Sendable {
     /// - Parameter schema: Nil if the store is opened without its Swift types.
     /// - Throws: `openOtherwise` if it is open with another schema, or what `adopt` throws.
     static func of(
-        _ environment: Environment, _ databases: Databases, schema: Schema?,
+        _ environment: Environment, _ databases: Databases, schema: StoreSchema?,
         adopt: () throws -> Catalog
     ) throws -> SharedState {
         opening.lock()

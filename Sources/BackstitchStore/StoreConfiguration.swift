@@ -2,7 +2,7 @@ public import BackstitchCore
 public import BackstitchLog
 
 /// When a commit is on disk.
-public enum Durability: String, Hashable, Sendable, CaseIterable {
+public enum StoreDurability: String, Hashable, Sendable, CaseIterable {
     /// Before `write` returns; a power cut loses nothing that was acknowledged.
     case full
     /// Soon after; a power cut may lose the last commits, but never damages the store.
@@ -12,7 +12,7 @@ public enum Durability: String, Hashable, Sendable, CaseIterable {
 /// How a store is opened.
 public struct StoreConfiguration: Sendable {
     /// When a commit is on disk.
-    public var durability: Durability
+    public var durability: StoreDurability
     /// The author that operations carry, up to 255 bytes; each write can name another.
     public var author: String
     /// The most bytes of an author's name.
@@ -33,8 +33,8 @@ public struct StoreConfiguration: Sendable {
     /// Which operations the log keeps. Commits compact the rest in passing; see
     /// ``Store/compact(_:progress:)``.
     public var retention: RetentionPolicy
-    /// Views of your own that the store keeps up; see ``Projection``.
-    public var projections: [any Projection]
+    /// Views of your own that the store keeps up; see ``RecordProjection``.
+    public var projections: [any RecordProjection]
     /// The time in milliseconds since 1970, for the clocks of operations.
     public var milliseconds: @Sendable () -> Int64
     /// Whether the store goes on in the background with what a changed schema and views need. Tests that
@@ -43,10 +43,10 @@ public struct StoreConfiguration: Sendable {
 
     /// A configuration; the defaults suit a local disk.
     public init(
-        durability: Durability = .full, author: String = "", bytesMax: Int = 1 << 40,
+        durability: StoreDurability = .full, author: String = "", bytesMax: Int = 1 << 40,
         operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
-        projections: [any Projection] = [],
+        projections: [any RecordProjection] = [],
         milliseconds: @escaping @Sendable () -> Int64 = { LiveValues.milliseconds() }
     ) {
         self.durability = durability

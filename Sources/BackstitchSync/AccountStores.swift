@@ -29,7 +29,7 @@ public struct AccountStores: Hashable, Sendable {
     ///
     /// - Throws: `inaccessible` if the folder can't be made; what `Store.init(at:schema:)` throws.
     public func open(
-        user: String, schema: Schema, configuration: StoreConfiguration = .init()
+        user: String, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws -> Store {
         do {
             try FileManager.default.createDirectory(

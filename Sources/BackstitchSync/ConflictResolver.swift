@@ -8,7 +8,7 @@ public enum ConflictResolution: Hashable, Sendable {
     case client
     /// These values stand, by attribute name, `null` for none. The rest is the service's version,
     /// or the local one if the service deleted the record.
-    case fields([String: Value])
+    case fields([String: RecordValue])
     /// Both stand: see ``ConflictPolicy/keepBoth``.
     case keepBoth
     /// The record stays as it is here and is not pushed until somebody edits, retries or discards

@@ -64,7 +64,7 @@ public protocol RecordService: Sendable {
     func query(
         _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
         fields: Set<String>?
-    ) async throws(ServiceError) -> QueryPage
+    ) async throws(ServiceError) -> ServiceQueryPage
 
     /// Uploads the content of a file for one field of a record, and returns what the field is to be set
     /// to. Nobody sees the content before a record with that value is saved, and the service drops it
@@ -104,7 +104,7 @@ extension RecordService {
     public func query(
         _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
         fields: Set<String>?
-    ) async throws(ServiceError) -> QueryPage {
+    ) async throws(ServiceError) -> ServiceQueryPage {
         throw ServiceError(.unsupported, reason: "this service takes no queries")
     }
 

@@ -22,7 +22,7 @@ import Testing
 
 @Suite struct ConditionParserTests {
     static let entity: CatalogEntity? = {
-        let store = try? Store.inMemory(schema: Schema(ConditionThing.self))
+        let store = try? Store.inMemory(schema: StoreSchema(ConditionThing.self))
         return store?.catalog.entities.first
     }()
 
@@ -197,7 +197,7 @@ private struct ConditionRandom: RandomNumberGenerator {
         }
     }
 
-    private mutating func literal(_ name: String) -> (String, Value) {
+    private mutating func literal(_ name: String) -> (String, RecordValue) {
         switch name {
         case "flag":
             let bool = Bool.random(using: &self)

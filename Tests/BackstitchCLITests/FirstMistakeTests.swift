@@ -104,7 +104,7 @@ import Testing
             try Runner.run("export", fixture.path), try Runner.run("export", target)
         )
         #expect(old.output == new.output)
-        let store = try Store(at: target, schema: Schema(StoredNote.self))
+        let store = try Store(at: target, schema: StoreSchema(StoredNote.self))
         #expect(try store.read { try $0.fetch(StoredNote.self) }.count == 3)
         #expect(try store.verify().problems == [])
         store.close()
@@ -169,7 +169,7 @@ import Testing
         try "text".write(
             toFile: fixture.root + "/other.txt", atomically: true, encoding: .utf8)
         #expect {
-            try Store(at: fixture.root, schema: Schema(StoredNote.self))
+            try Store(at: fixture.root, schema: StoreSchema(StoredNote.self))
         } throws: { error in
             (error as? StoreError)?.code == .notAStore
                 && (error as? StoreError)?.message.contains("no store, but other files") == true

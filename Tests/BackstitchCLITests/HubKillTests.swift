@@ -126,7 +126,7 @@ private final class CountingDevice: Sendable {
 
     init(_ number: Int, service: CloudKitRecordService) throws {
         self.number = number
-        store = try Store.inMemory(schema: Schema(Count.self))
+        store = try Store.inMemory(schema: StoreSchema(Count.self))
         engine = SyncEngine(
             store: store, service: service,
             configuration: SyncConfiguration(

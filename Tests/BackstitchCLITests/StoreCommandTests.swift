@@ -56,7 +56,7 @@ import Testing
         let notes = GroupedTotals("by stars", of: StoredNote.self, by: \.stars, sum: \.stars)
         try fixture.fill(2)
         let store = try Store(
-            at: fixture.path, schema: Schema(StoredNote.self),
+            at: fixture.path, schema: StoreSchema(StoredNote.self),
             configuration: StoreConfiguration(
                 bytesMax: 1 << 30, projections: [notes]))
         try await store.prepareProjections()

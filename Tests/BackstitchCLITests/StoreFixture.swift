@@ -28,7 +28,7 @@ final class StoreFixture {
 
     func open() throws -> Store {
         try Store(
-            at: path, schema: Schema(StoredNote.self),
+            at: path, schema: StoreSchema(StoredNote.self),
             configuration: StoreConfiguration(
                 author: "test", bytesMax: 1 << 30, milliseconds: { 1_700_000_000_123 }))
     }

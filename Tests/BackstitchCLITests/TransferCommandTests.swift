@@ -18,7 +18,7 @@ import Testing
     /// Makes an empty store of the same schema.
     private func emptyStore() throws -> String {
         let path = fixture.root + "/other"
-        try Store(at: path, schema: Schema(StoredNote.self)).close()
+        try Store(at: path, schema: StoreSchema(StoredNote.self)).close()
         return path
     }
 

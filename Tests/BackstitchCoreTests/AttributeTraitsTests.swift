@@ -7,7 +7,7 @@ import Testing
     private static let types = AttributeTypes.all.map { $0.type }
 
     /// Values of every kind, with the bounds of their types.
-    private static let values: [Value] = [
+    private static let values: [RecordValue] = [
         .bool(false), .bool(true), .int64(.min), .int64(-1), .int64(0), .int64(1), .int64(40_000),
         .int64(.max), .double(-.greatestFiniteMagnitude), .double(-0.0), .double(0.1),
         .double(.greatestFiniteMagnitude), .string(""), .string("a"), .string("\u{0}ä\"\\"),
@@ -17,8 +17,8 @@ import Testing
         .decimal(Decimal(-12.5)), .decimal(0),
         .decimal(Decimal.greatestFiniteMagnitude), .uuid(uuid(0)), .uuid(uuid(255)),
         .reference(RecordKey(RecordName("r"))), .reference(RecordKey(RecordName("s"))),
-        .location(Location(latitude: -90, longitude: 180)),
-        .location(Location(latitude: 1.5, longitude: -2)),
+        .location(GeoLocation(latitude: -90, longitude: 180)),
+        .location(GeoLocation(latitude: 1.5, longitude: -2)),
         .duration(nanoseconds: .min), .duration(nanoseconds: 0), .duration(nanoseconds: .max),
     ]
 
@@ -26,11 +26,11 @@ import Testing
         UUID(uuid: (byte, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte))
     }
 
-    private func values(_ traits: any AttributeTraits.Type) -> [Value] {
+    private func values(_ traits: any AttributeTraits.Type) -> [RecordValue] {
         Self.values.filter { $0.tag == traits.tag }
     }
 
-    private func stored(_ value: Value, _ body: (FieldValue) throws -> Void) throws {
+    private func stored(_ value: RecordValue, _ body: (FieldValue) throws -> Void) throws {
         var writer = FieldWriter()
         try writer.write(value, of: FieldID(1))
         var buffer = ByteBuffer(capacity: 64)
@@ -39,7 +39,7 @@ import Testing
         try body(field)
     }
 
-    private func key(_ value: Value, _ type: AttributeType) -> [UInt8] {
+    private func key(_ value: RecordValue, _ type: AttributeType) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 64)
         OrderedKey.append(value, type: type, to: &buffer)
         return Array(buffer.bytes)
@@ -59,7 +59,9 @@ import Testing
             let tag: FieldTag? = value.traits.map { $0.tag }
             #expect(tag == value.tag)
         }
-        for value in [Value.null, .list([]), .unknown(UnknownValue(typeName: "X", json: "1"))] {
+        for value in [
+            RecordValue.null, .list([]), .unknown(UnknownValue(typeName: "X", json: "1")),
+        ] {
             #expect(value.traits == nil)
         }
         #expect(Set(Self.values.map { $0.tag.name }) == Set(AttributeTypes.kinds))
@@ -82,9 +84,9 @@ import Testing
             }
             var json = ByteBuffer(capacity: 64)
             value.write(taggedInto: &json)
-            #expect(try Value(tagged: JSONParser.parse(Array(json.bytes))) == value)
+            #expect(try RecordValue(tagged: JSONParser.parse(Array(json.bytes))) == value)
             let coded = try JSONEncoder().encode(value)
-            #expect(try JSONDecoder().decode(Value.self, from: coded) == value)
+            #expect(try JSONDecoder().decode(RecordValue.self, from: coded) == value)
             #expect(!traits.text(of: value).isEmpty)
         }
     }
@@ -142,8 +144,8 @@ import Testing
     @Test(arguments: types)
     func `null and values of other kinds do not fit`(type: AttributeType) throws {
         let traits = try #require(type.traits)
-        #expect(Value.null.converted(to: type) == .null)
-        #expect(try Value.null.saved(as: type) == .null)
+        #expect(RecordValue.null.converted(to: type) == .null)
+        #expect(try RecordValue.null.saved(as: type) == .null)
         #expect(traits.converted(.null) == nil && traits.value(service: .null) == nil)
         for value in Self.values {
             guard let converted = value.converted(to: type) else {

@@ -40,8 +40,8 @@ private struct Settings: Codable, Equatable, Sendable {
 
     @Test func `values that differ in digits which their type has not are the same`() {
         let attribute = AttributeSchema("share", Float.self)
-        let raw = Value.double(0.875293729486014)
-        let typed = Value.double(Double(Float(0.875293729486014)))
+        let raw = RecordValue.double(0.875293729486014)
+        let typed = RecordValue.double(Double(Float(0.875293729486014)))
         #expect(ServiceMapping.areSame(raw, typed, of: attribute))
         #expect(!ServiceMapping.areSame(raw, typed, of: nil))
         #expect(!ServiceMapping.areSame(raw, .double(0.8753), of: attribute))
@@ -61,11 +61,11 @@ private struct Settings: Codable, Equatable, Sendable {
         try roundTrip([Data([1, 2]), Data()])
         try roundTrip([UUID(), UUID()])
         try roundTrip([URL(string: "https://example.org/a")].compactMap(\.self))
-        try roundTrip([Location(latitude: 1, longitude: -2)])
+        try roundTrip([GeoLocation(latitude: 1, longitude: -2)])
         try roundTrip([Status.open, .closed, .open])
         try roundTrip([] as [String])
         try roundTrip(Optional([1, 2]))
-        try roundTrip(Location(latitude: -90, longitude: 180))
+        try roundTrip(GeoLocation(latitude: -90, longitude: 180))
         try roundTrip(Level.high)
     }
 
@@ -95,15 +95,15 @@ private struct Settings: Codable, Equatable, Sendable {
             try packed([Date.distantFuture * 1e9])
         }
         #expect(throws: FieldError(.outOfRange, index: 0)) {
-            try packed([Location(latitude: 91, longitude: 0)])
+            try packed([GeoLocation(latitude: 91, longitude: 0)])
         }
     }
 
     @Test(arguments: [
-        Location(latitude: 90.5, longitude: 0), Location(latitude: 0, longitude: -181),
-        Location(latitude: .nan, longitude: 0), Location(latitude: 0, longitude: .infinity),
+        GeoLocation(latitude: 90.5, longitude: 0), GeoLocation(latitude: 0, longitude: -181),
+        GeoLocation(latitude: .nan, longitude: 0), GeoLocation(latitude: 0, longitude: .infinity),
     ])
-    func `a place must be on earth`(location: Location) {
+    func `a place must be on earth`(location: GeoLocation) {
         #expect(throws: FieldError(.outOfRange, index: 0)) { try packed(location) }
         #expect(
             !ServiceMapping.storedValue(.location(location), of: .location).fits

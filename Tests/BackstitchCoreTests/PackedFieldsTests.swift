@@ -4,16 +4,16 @@ import Testing
 @testable import BackstitchCore
 
 @Suite struct PackedFieldsTests {
-    static let values: [Value] = [
+    static let values: [RecordValue] = [
         .bool(true), .bool(false), .int64(.min), .int64(-1), .double(-0.5), .string(""),
         .string("é🧵\0"), .bytes(Data()), .bytes(Data([1, 2])), .date(milliseconds: -1),
         .decimal(Decimal(string: "-1.50") ?? 0), .uuid(UUID()),
         .reference(RecordKey(.text("name"), zone: 2)), .reference(RecordKey(.uuid(UUID()))),
-        .location(Location(latitude: 1, longitude: -2)), .list([]),
+        .location(GeoLocation(latitude: 1, longitude: -2)), .list([]),
         .list([.int64(1), .null, .string("x")]),
     ]
 
-    private func pack(_ fields: [(FieldID, Value)]) throws -> [UInt8] {
+    private func pack(_ fields: [(FieldID, RecordValue)]) throws -> [UInt8] {
         var writer = FieldWriter()
         for (field, value) in fields { try writer.write(value, of: field) }
         var output = ByteBuffer()
@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: [65_535 - 6, 65_535 - 5, 65_536, 300_000])
     func `narrow and wide offsets`(count: Int) throws {
         let text = String(repeating: "x", count: count)
-        let fields: [(FieldID, Value)] = [
+        let fields: [(FieldID, RecordValue)] = [
             (FieldID(2), .string(text)), (FieldID(900), .string("end")),
         ]
         let bytes = try pack(fields)
@@ -64,8 +64,10 @@ import Testing
     @Test(arguments: [Double.nan, .infinity, -.infinity])
     func `numbers that are none are refused`(number: Double) {
         var writer = FieldWriter()
-        let location = Location(latitude: number, longitude: 0)
-        for value in [.double(number), .location(location), .list([.double(number)])] as [Value] {
+        let location = GeoLocation(latitude: number, longitude: 0)
+        for value in [.double(number), .location(location), .list([.double(number)])]
+            as [RecordValue]
+        {
             #expect(throws: FieldError.self) { try writer.write(value, of: FieldID(1)) }
         }
     }

@@ -7,7 +7,7 @@ import Foundation
 struct SampleColumn: Sendable {
     let name: String
     let type: AttributeType
-    let value: @Sendable (Sample) -> Value
+    let value: @Sendable (Sample) -> RecordValue
     /// Swift's `==` of the attribute's type.
     let isSame: @Sendable (Sample, Sample) -> Bool
     /// How groups are ordered; of types with an order the order of sorts too.
@@ -35,8 +35,8 @@ struct SampleColumn: Sendable {
             QueryDifferentialTests.order(key(left[keyPath: keyPath]), key(right[keyPath: keyPath]))
         }
         sort = { $0.sorted(by: keyPath) }
-        minimum = { try Aggregate<Sample, Attribute?>.minimum(keyPath).lowered() }
-        maximum = { try Aggregate<Sample, Attribute?>.maximum(keyPath).lowered() }
+        minimum = { try QueryAggregate<Sample, Attribute?>.minimum(keyPath).lowered() }
+        maximum = { try QueryAggregate<Sample, Attribute?>.maximum(keyPath).lowered() }
     }
 
     typealias Text = QueryDifferentialTests.Text
@@ -56,7 +56,7 @@ struct SampleColumn: Sendable {
         { Elements(keys: $0.map(key)) }
     }
 
-    static func place(_ place: Location) -> Elements<Double> {
+    static func place(_ place: GeoLocation) -> Elements<Double> {
         Elements(keys: [place.latitude, place.longitude])
     }
 

@@ -36,7 +36,7 @@ import Testing
     /// What an aggregate of rows is; nil where it is an error, or the order of rows decides.
     static func model(
         _ function: RecordAggregate.Function, _ column: SampleColumn, _ rows: [Sample]
-    ) -> Value? {
+    ) -> RecordValue? {
         let values = rows.map(column.value).filter { $0 != .null }
         let known = rows.filter { column.value($0) != .null }
         switch function {
@@ -173,7 +173,7 @@ import Testing
         var holds: (Int) -> Bool
     }
 
-    private static func ranges(_ name: String, _ value: Value) -> [Range] {
+    private static func ranges(_ name: String, _ value: RecordValue) -> [Range] {
         [
             Range(condition: .less(name, than: value), holds: { $0 < 0 }),
             Range(condition: .atMost(name, value), holds: { $0 <= 0 }),
@@ -222,7 +222,7 @@ import Testing
         var buffer = ByteBuffer()
         writer.finish(into: &buffer)
         let fields = try #require(PackedFields(buffer.bytes))
-        func value(_ number: UInt16, _ type: AttributeType) throws -> Value {
+        func value(_ number: UInt16, _ type: AttributeType) throws -> RecordValue {
             try AttributeBinding(name: "x", field: FieldID(number), type: type).value(of: fields)
         }
         #expect(try value(1, .int64List) == .list([.int64(1), .int64(2)]))

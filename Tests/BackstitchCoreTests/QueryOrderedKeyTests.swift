@@ -5,13 +5,15 @@ import Testing
 @testable import BackstitchCore
 
 @Suite struct QueryOrderedKeyTests {
-    private func key(_ value: Value, _ type: AttributeType, textBytesMax: Int = .max) -> [UInt8] {
+    private func key(_ value: RecordValue, _ type: AttributeType, textBytesMax: Int = .max)
+        -> [UInt8]
+    {
         var buffer = ByteBuffer()
         OrderedKey.append(value, type: type, to: &buffer, textBytesMax: textBytesMax)
         return [UInt8](buffer.bytes)
     }
 
-    private func storedKey(_ value: Value, _ type: AttributeType) throws -> [UInt8] {
+    private func storedKey(_ value: RecordValue, _ type: AttributeType) throws -> [UInt8] {
         var writer = FieldWriter()
         var body = ByteBuffer()
         var buffer = ByteBuffer()
@@ -30,7 +32,7 @@ import Testing
     /// Checks the order of the whole and of the cut keys of all pairs.
     private func check<Element: Comparable>(
         _ elements: [Element], _ type: AttributeType,
-        by precedes: (Element, Element) -> Bool = { $0 < $1 }, _ value: (Element) -> Value
+        by precedes: (Element, Element) -> Bool = { $0 < $1 }, _ value: (Element) -> RecordValue
     ) throws {
         for left in elements {
             let leftKey = key(value(left), type)

@@ -130,8 +130,8 @@ extension SeededGenerator {
         (0..<pick([0, 0, 1, 1, 2, 3])).map { _ in make(&self) }
     }
 
-    mutating func location() -> Location {
-        Location(
+    mutating func location() -> GeoLocation {
+        GeoLocation(
             latitude: pick([0, -0.0, 1, 1.5, -90, 90]), longitude: pick([0, -0.0, 2, -180]))
     }
 

@@ -35,9 +35,9 @@ struct Sample: Entity, Hashable {
     var blobs: [Data] = []
     var tokens: [UUID] = []
     var links: [URL] = []
-    var spots: [Location] = []
-    var place: Location?
-    var home = Location(latitude: 0, longitude: 0)
+    var spots: [GeoLocation] = []
+    var place: GeoLocation?
+    var home = GeoLocation(latitude: 0, longitude: 0)
 
     /// Not stored.
     var initial: String { String(name.prefix(1)) }
@@ -77,9 +77,9 @@ struct Sample: Entity, Hashable {
             AttributeSchema("blobs", [Data].self),
             AttributeSchema("tokens", [UUID].self),
             AttributeSchema("links", [URL].self),
-            AttributeSchema("spots", [Location].self),
-            AttributeSchema("place", Location?.self),
-            AttributeSchema("home", Location.self),
+            AttributeSchema("spots", [GeoLocation].self),
+            AttributeSchema("place", GeoLocation?.self),
+            AttributeSchema("home", GeoLocation.self),
         ],
         toMany: [ToManySchema("team", inverse: \Sample.boss)])
 
@@ -130,9 +130,9 @@ struct Sample: Entity, Hashable {
         blobs = try fields.read([Data].self, at: 27)
         tokens = try fields.read([UUID].self, at: 28)
         links = try fields.read([URL].self, at: 29)
-        spots = try fields.read([Location].self, at: 30)
-        place = try fields.read(Location?.self, at: 31)
-        home = try fields.read(Location.self, at: 32)
+        spots = try fields.read([GeoLocation].self, at: 30)
+        place = try fields.read(GeoLocation?.self, at: 31)
+        home = try fields.read(GeoLocation.self, at: 32)
     }
 
     /// Leaves out a level that is the default, and some empty lists, as rows do that are older than

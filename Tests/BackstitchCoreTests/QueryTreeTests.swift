@@ -113,7 +113,7 @@ import Testing
             in: source.binding, on: source)
         let rows = test.expected
         let sum = rows.reduce(0) { $0 + Int($1.size) }
-        let expected: [Value] = [
+        let expected: [RecordValue] = [
             .int64(Int64(rows.count)), rows.map(\.age).min()?.value ?? .null,
             rows.map(\.born).max()?.value ?? .null,
             rows.isEmpty ? .null : .double(Double(sum) / Double(rows.count)),
@@ -124,7 +124,7 @@ import Testing
         let ends = try QueryExecutor.groups(
             of: query, by: [], [.count, .minimum("grade"), .maximum("age")], in: source.binding,
             on: source)
-        let expectedEnds: [Value] = [
+        let expectedEnds: [RecordValue] = [
             .int64(Int64(rows.count)), rows.compactMap(\.grade).min()?.value ?? .null,
             rows.map(\.age).max()?.value ?? .null,
         ]

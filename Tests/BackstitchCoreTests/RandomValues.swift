@@ -51,7 +51,7 @@ struct RandomValues {
         return Decimal(sign: sign, exponent: exponent, significand: digits)
     }
 
-    mutating func value(isElement: Bool = false) -> Value {
+    mutating func value(isElement: Bool = false) -> RecordValue {
         switch Int.random(in: 0..<(isElement ? 10 : 11), using: &generator) {
         case 0: return .bool(.random(using: &generator))
         case 1: return .int64(Int64(bitPattern: generator.next()))
@@ -67,7 +67,7 @@ struct RandomValues {
         case 8: return .reference(key())
         case 9:
             return .location(
-                Location(
+                GeoLocation(
                     latitude: .random(in: -90...90, using: &generator),
                     longitude: .random(in: -180...180, using: &generator)))
         default:

@@ -10,10 +10,10 @@ import Testing
         reader(String.self), reader(Bool.self), reader(Int16.self), reader(Int32.self),
         reader(Int64.self), reader(Float.self), reader(Double.self), reader(Decimal.self),
         reader(Date.self), reader(Data.self), reader(UUID.self), reader(URL.self),
-        reader(EntityID<Sample>.self), reader(Location.self), reader([String].self),
+        reader(EntityID<Sample>.self), reader(GeoLocation.self), reader([String].self),
         reader([Bool].self), reader([Int16].self), reader([Int32].self), reader([Int64].self),
         reader([Float].self), reader([Double].self), reader([Decimal].self), reader([Date].self),
-        reader([Data].self), reader([UUID].self), reader([URL].self), reader([Location].self),
+        reader([Data].self), reader([UUID].self), reader([URL].self), reader([GeoLocation].self),
         reader(Duration.self), reader([Duration].self),
     ]
 
@@ -23,18 +23,18 @@ import Testing
         (Attribute.attributeType, { _ = try Attribute(field: $0) })
     }
 
-    static let scalars: [Value] = [
+    static let scalars: [RecordValue] = [
         .bool(true), .int64(0), .int64(1), .int64(2), .int64(-40_000), .int64(.max), .double(0.5),
         .double(1), .double(1e39), .double(1e300), .double(-0.0), .string(""), .string("12"),
         .string("12abc"), .string("1e400"), .string("-1.5"), .string("a b"),
         .string("https://example.org"), .string("00000000-0000-0000-0000-00000000000A"),
         .bytes(Data()), .bytes(Data([1, 2])), .date(milliseconds: 5), .decimal(Decimal(3)),
         .uuid(UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
-        .reference(RecordKey(RecordName("r"))), .location(Location(latitude: 1, longitude: 2)),
-        .location(Location(latitude: 91, longitude: 2)),
+        .reference(RecordKey(RecordName("r"))), .location(GeoLocation(latitude: 1, longitude: 2)),
+        .location(GeoLocation(latitude: 91, longitude: 2)),
     ]
 
-    static let values: [Value] =
+    static let values: [RecordValue] =
         scalars + [.list([])] + scalars.map { .list([$0]) }
         + zip(scalars, scalars.dropFirst()).map { .list([$0, $1]) }
 
@@ -69,7 +69,7 @@ import Testing
             name: "x", type: .int64, isOptional: true, allowedValues: [.int64(0), .int64(1)])
         let list = AttributeSchema(
             name: "x", type: .stringList, isOptional: true, allowedValues: [.string("a")])
-        func isRead(_ value: Value, _ schema: AttributeSchema) throws -> Bool {
+        func isRead(_ value: RecordValue, _ schema: AttributeSchema) throws -> Bool {
             var fields = Fields()
             fields[FieldID(1)] = value
             return try table(of: schema).canRead(fields)

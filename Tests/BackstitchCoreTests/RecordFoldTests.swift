@@ -22,7 +22,7 @@ import Testing
     ]
 
     private static func update(
-        _ state: Fields?, _ field: FieldID, _ value: Value
+        _ state: Fields?, _ field: FieldID, _ value: RecordValue
     ) -> (OperationStep.Change, Fields?)? {
         guard var fields = state, fields.value(field) != value else { return nil }
         let before: Fields = [field: fields.value(field)]

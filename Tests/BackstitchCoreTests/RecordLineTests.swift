@@ -34,7 +34,7 @@ import Testing
     func `what is written is read back exactly`(seed: UInt64) throws {
         var random = RandomValues(seed: seed)
         for _ in 0..<50 {
-            var values: [String: Value] = [:]
+            var values: [String: RecordValue] = [:]
             for _ in 0..<Int.random(in: 0...6, using: &random.generator) {
                 values[random.text()] = random.value()
             }

@@ -193,7 +193,7 @@ import Testing
 
 extension ByteBuffer {
     fileprivate mutating func append(packed fields: [UInt16: Int64]) {
-        let pairs = fields.map { (FieldID($0.key), Value.int64($0.value)) }
+        let pairs = fields.map { (FieldID($0.key), RecordValue.int64($0.value)) }
         guard let bytes = Fields(pairs).packed else {
             preconditionFailure("Numbers can be packed.")
         }

@@ -20,7 +20,7 @@ import Testing
 /// Stores on file systems that are really full.
 @Suite(.serialized, .enabled(if: !SmallDisk.kinds.isEmpty, "nothing can be mounted here"))
 struct FullDiskTests {
-    static let schema = Schema(Bulky.self)
+    static let schema = StoreSchema(Bulky.self)
 
     private static func code(_ body: () async throws -> Void) async -> StoreError.Code? {
         do {

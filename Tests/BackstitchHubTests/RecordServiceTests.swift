@@ -114,7 +114,7 @@ struct RecordServiceTests {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
         func device() async throws -> (Store, SyncEngine) {
-            let store = try Store.inMemory(schema: Schema(Note.self))
+            let store = try Store.inMemory(schema: StoreSchema(Note.self))
             let service = try CloudKitRecordService(fixture.configuration(url: server.url))
             let engine = SyncEngine(
                 store: store, service: service,

@@ -96,7 +96,7 @@ private struct OlderClient: ForwardingService {
         let server = try HubServer(fixture.hub)
         let service = try CloudKitRecordService(fixture.configuration(url: server.url))
         try await makeFilm(fixture, service)
-        let store = try Store.inMemory(schema: Schema(OldFilm.self))
+        let store = try Store.inMemory(schema: StoreSchema(OldFilm.self))
         let engine = engine(store, service)
         try await engine.sync()
         let edited =
@@ -131,7 +131,7 @@ private struct OlderClient: ForwardingService {
         let service = try CloudKitRecordService(
             fixture.configuration(), client: DirectClient(fixture.hub))
         try await makeFilm(fixture, service)
-        let store = try Store.inMemory(schema: Schema(OldFilm.self))
+        let store = try Store.inMemory(schema: StoreSchema(OldFilm.self))
         let engine = SyncEngine(
             store: store, service: service,
             configuration: SyncConfiguration(
@@ -177,7 +177,7 @@ private struct OlderClient: ForwardingService {
         let folder = FileManager.default.temporaryDirectory.path + "/unknown-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         do {
-            let store = try Store(at: folder, schema: Schema(OldFilm.self))
+            let store = try Store(at: folder, schema: StoreSchema(OldFilm.self))
             let engine = engine(store, OlderClient(service: service))
             try await engine.sync()
             #expect(
@@ -185,7 +185,7 @@ private struct OlderClient: ForwardingService {
             await engine.stop()
             store.close()
         }
-        let store = try Store(at: folder, schema: Schema(NewFilm.self))
+        let store = try Store(at: folder, schema: StoreSchema(NewFilm.self))
         try await store.prepareIndexes()
         let film = NewFilm(
             id: "f", title: "one", seen: Date(timeIntervalSince1970: 5), ratings: [1.5, 2])
@@ -208,7 +208,7 @@ private struct OlderClient: ForwardingService {
         var asset = ServiceAsset(fileChecksum: "c", size: 3)
         asset.downloadURL = "https://example.org/once"
         let expected = UnknownValue(typeName: "ASSETID", json: #"{"fileChecksum":"c","size":3}"#)
-        func stored(_ value: ServiceValue) -> Value {
+        func stored(_ value: ServiceValue) -> RecordValue {
             ServiceMapping.storedValue(value, of: AttributeType?.none).value
         }
         #expect(stored(.asset(asset)) == .unknown(expected))

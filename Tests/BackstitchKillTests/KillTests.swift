@@ -85,7 +85,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: root) }
         let path = root + "/store"
         let store = try Store(
-            at: path, schema: Schema(Item.self), configuration: Views.configuration)
+            at: path, schema: StoreSchema(Item.self), configuration: Views.configuration)
         defer { store.close() }
         var acknowledged: [Int: Int] = [:]
         for round in 0..<3 {
@@ -208,7 +208,7 @@ import Testing
         _ path: String, _ acknowledged: [Int: Int], _ comment: Comment
     ) async throws {
         let store = try Store(
-            at: path, schema: Schema(Item.self), configuration: Views.configuration)
+            at: path, schema: StoreSchema(Item.self), configuration: Views.configuration)
         defer { store.close() }
         #expect(try store.verify().problems == [], comment)
         try await checkViews(of: store, comment)

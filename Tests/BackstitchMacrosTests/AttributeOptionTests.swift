@@ -2,7 +2,7 @@ import Testing
 
 @Suite struct AttributeOptionTests {
     @Test(arguments: [
-        "[String]", "[Int]?", "Array<Double>", "[Date]", "Location", "Location?", "Status",
+        "[String]", "[Int]?", "Array<Double>", "[Date]", "GeoLocation", "GeoLocation?", "Status",
         "[Status]",
     ])
     func `lists, locations and enums are attributes`(type: String) {
@@ -164,7 +164,7 @@ import Testing
 
     @Test(arguments: [
         ("indexed", "[String]", "a list"), ("unique", "[Int]", "a list"),
-        ("indexed", "Location", "a Location"), ("unique", "Location?", "a Location"),
+        ("indexed", "GeoLocation", "a GeoLocation"), ("unique", "GeoLocation?", "a GeoLocation"),
         ("unique", "Data", "Data"),
     ])
     func `what has no order has no index`(option: String, type: String, what: String) {

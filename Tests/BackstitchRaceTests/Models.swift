@@ -10,7 +10,7 @@ import Foundation
 }
 
 enum Racing {
-    static let schema = Schema(Raced.self)
+    static let schema = StoreSchema(Raced.self)
     static let inline = GroupedTotals("inline", of: Raced.self, by: \.owner, sum: \.number)
     static let late = GroupedTotals(
         "late", of: Raced.self, by: \.owner, sum: \.number, mode: .catchingUp)

@@ -42,7 +42,7 @@ import Testing
 
     /// A phone that has made the zone.
     private func phone(recordsPerPass: Int = 10_000) async throws -> Phone {
-        let store = try Store.inMemory(schema: Schema(Remark.self))
+        let store = try Store.inMemory(schema: StoreSchema(Remark.self))
         let service = cloud.connection(device: "phone")
         let phone = Phone(
             store: store, service: service,

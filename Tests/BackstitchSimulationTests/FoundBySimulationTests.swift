@@ -17,7 +17,7 @@ import Testing
     private func device(
         policy: ConflictPolicy = .serverWins, isAtomic: Bool = false, recordsPerPass: Int = 10_000
     ) throws -> (Store, SimulatedRecordService, SyncEngine) {
-        let store = try Store.inMemory(schema: Schema(Link.self))
+        let store = try Store.inMemory(schema: StoreSchema(Link.self))
         let service = cloud.connection(device: "device")
         let engine = SyncEngine(
             store: store, service: service,

@@ -43,7 +43,7 @@ import Testing
         try expectRejected(try await merge([:], tag: text), naming: "change tag")
         try expectRejected(try await merge([:], type: text), naming: "type")
         try expectRejected(try await merge([text: .int64(1)]), naming: "field")
-        #expect(store.catalog.entities.count == Schema.all.entities.count)
+        #expect(store.catalog.entities.count == StoreSchema.all.entities.count)
     }
 
     @Test func `values that can't be stored`() async throws {
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func `numbers that are none count as absent`() async throws {
-        let nowhere = Location(latitude: .nan, longitude: 0)
+        let nowhere = GeoLocation(latitude: .nan, longitude: 0)
         #expect(
             try await merge(["double": .double(.infinity), "where": .location(nowhere)]) == .applied
         )

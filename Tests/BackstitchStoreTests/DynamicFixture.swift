@@ -30,7 +30,7 @@ final class DynamicFixture {
         try? FileManager.default.removeItem(atPath: root)
     }
 
-    static let schema = Schema(DynamicAuthor.self, DynamicBook.self)
+    static let schema = StoreSchema(DynamicAuthor.self, DynamicBook.self)
     static let configuration = StoreConfiguration(
         author: "test", bytesMax: 1 << 30, milliseconds: { 1_700_000_000_123 })
 

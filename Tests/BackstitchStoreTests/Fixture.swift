@@ -28,7 +28,7 @@ final class TemporaryFolder: Sendable {
     var dataPath: String { store + "/data.mdb" }
 
     func open(
-        _ schema: Schema = .all, configuration: StoreConfiguration = .quick
+        _ schema: StoreSchema = .all, configuration: StoreConfiguration = .quick
     ) throws -> Store {
         try Store(at: store, schema: schema, configuration: configuration)
     }

@@ -16,7 +16,7 @@ import Testing
 @Suite struct MessageTests {
     let store: Store
 
-    init() throws { store = try Store.inMemory(schema: Schema(Plate.self)) }
+    init() throws { store = try Store.inMemory(schema: StoreSchema(Plate.self)) }
 
     private func message(_ body: () throws -> Void) -> String {
         failure(body)?.description ?? "nothing"
@@ -55,7 +55,7 @@ import Testing
     @Test func `a store at its largest size names the option that raises it`() async throws {
         let folder = try TemporaryFolder()
         let small = try Store(
-            at: folder.store, schema: Schema(Plate.self),
+            at: folder.store, schema: StoreSchema(Plate.self),
             configuration: StoreConfiguration(durability: .relaxed, bytesMax: 1 << 20))
         defer { small.close() }
         let label = String(repeating: "x", count: 100_000)

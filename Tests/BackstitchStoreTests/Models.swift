@@ -55,7 +55,7 @@ import Foundation
     var reference: Node.ID?
 }
 
-extension Schema {
-    static let all = Schema(
+extension StoreSchema {
+    static let all = StoreSchema(
         Department.self, Employee.self, Project.self, Badge.self, Node.self, Everything.self)
 }

@@ -30,9 +30,8 @@ enum Wrong {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test(arguments: [BackstitchStore.Durability.full, .relaxed])
-    func `what was written is there after reopening`(durability: BackstitchStore.Durability) throws
-    {
+    @Test(arguments: [StoreDurability.full, .relaxed])
+    func `what was written is there after reopening`(durability: StoreDurability) throws {
         let configuration = StoreConfiguration(durability: durability)
         let department = Department(id: "d", name: "One", budget: 3)
         for round in 0..<3 {
@@ -85,14 +84,14 @@ enum Wrong {
 
     @Test func `another schema or other options on an open path are refused`() throws {
         let store = try folder.open()
-        let otherSchema = failure { _ = try folder.open(Schema(Node.self)) }
+        let otherSchema = failure { _ = try folder.open(StoreSchema(Node.self)) }
         #expect(otherSchema?.code == .openOtherwise)
         #expect(otherSchema?.message.contains(folder.store) == true)
         let full = StoreConfiguration(durability: .full)
         #expect(failure { _ = try folder.open(configuration: full) }?.code == .openOtherwise)
         try store.write { try $0.save(Node(id: "n")) }
         store.close()
-        #expect(failure { _ = try folder.open(Schema(Node.self)) } == nil)
+        #expect(failure { _ = try folder.open(StoreSchema(Node.self)) } == nil)
     }
 
     @Test func `a store that is released can be opened again`() throws {
@@ -104,7 +103,7 @@ enum Wrong {
     }
 
     @Test func `all violations of a schema are in one error`() throws {
-        let schema = Schema(
+        let schema = StoreSchema(
             Wrong.Name.self, Wrong.First.self, Wrong.Second.self, Wrong.Dangling.self)
         let author = String(repeating: "x", count: 256)
         let error = try #require(

@@ -59,7 +59,7 @@ import Testing
     @Test func `what was unique within a part that threw does not count, the rest does`()
         async throws
     {
-        let store = try Store.inMemory(schema: Schema(Badged.self))
+        let store = try Store.inMemory(schema: StoreSchema(Badged.self))
         try await store.write { tx in
             try tx.save(Badged(id: "a", number: 1))
             _ = try? tx.savepoint { tx in

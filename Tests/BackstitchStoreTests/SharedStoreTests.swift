@@ -23,8 +23,8 @@ import Testing
     /// that they met first; the fields of one then had the names of the other.
     @Test func `two handles never give one number to two names`() async throws {
         try await withFolder { path in
-            let first = try Store(at: path, schema: Schema(Shared.self))
-            let second = try Store(at: path, schema: Schema(Shared.self))
+            let first = try Store(at: path, schema: StoreSchema(Shared.self))
+            let second = try Store(at: path, schema: StoreSchema(Shared.self))
             for (store, field) in [(first, "one"), (second, "two"), (first, "three")] {
                 try await store.withLogWriter { context in
                     _ = try context.merge(
@@ -37,7 +37,7 @@ import Testing
             }
             first.close()
             second.close()
-            let store = try Store(at: path, schema: Schema(Shared.self))
+            let store = try Store(at: path, schema: StoreSchema(Shared.self))
             defer { store.close() }
             #expect(
                 store.catalog.entities.first?.attributes.map(\.name) == [
@@ -50,7 +50,7 @@ import Testing
     /// The queue held the closure of a blocking write a moment longer than the caller, which
     /// stopped the process.
     @Test func `blocking writes of many threads return when they are done`() async throws {
-        let store = try Store.inMemory(schema: Schema(Shared.self))
+        let store = try Store.inMemory(schema: StoreSchema(Shared.self))
         defer { store.close() }
         let count = 2_000
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
@@ -70,14 +70,14 @@ import Testing
     /// Only what this process wrote used to be observed.
     @Test func `what another process writes is observed, in the order of the log`() async throws {
         try await withFolder { path in
-            let store = try Store(at: path, schema: Schema(Shared.self))
+            let store = try Store(at: path, schema: StoreSchema(Shared.self))
             defer { store.close() }
             var changes = store.changes().makeAsyncIterator()
             var names = store.observe(Query<Shared>().sorted(by: \.name)).makeAsyncIterator()
             #expect(try await names.next()?.isEmpty == true)
             try await store.write { try $0.save(Shared(id: "own 1", name: "1")) }
             await #expect(processExitsWith: .success) { [path = path as String] in
-                let store = try Store(at: path, schema: Schema(SharedStoreTests.Shared.self))
+                let store = try Store(at: path, schema: StoreSchema(SharedStoreTests.Shared.self))
                 for number in 2...4 {
                     try await store.write(author: "other") {
                         try $0.save(Shared(id: .init("other \(number)"), name: "\(number)"))
@@ -102,10 +102,10 @@ import Testing
     /// Reads used the catalog of the process's own last write.
     @Test func `names that another process adds are known to a store that is open`() async throws {
         try await withFolder { path in
-            let store = try Store(at: path, schema: Schema(Shared.self))
+            let store = try Store(at: path, schema: StoreSchema(Shared.self))
             defer { store.close() }
             await #expect(processExitsWith: .success) { [path = path as String] in
-                let store = try Store(at: path, schema: Schema(SharedStoreTests.Shared.self))
+                let store = try Store(at: path, schema: StoreSchema(SharedStoreTests.Shared.self))
                 try await store.withLogWriter { context in
                     _ = try context.merge(
                         ServiceRecord(

@@ -81,7 +81,7 @@ import Testing
             try transaction.save(
                 [
                     "name": .string("Two"),
-                    "place": .location(Location(latitude: 1.5, longitude: -2)),
+                    "place": .location(GeoLocation(latitude: 1.5, longitude: -2)),
                     "tags": .list([.string("a"), .int64(1), .double(0.1)]),
                 ], as: RecordKey(.text("e"), zone: 3), of: "Department", addsAttributes: true)
         }
@@ -208,7 +208,7 @@ import Testing
     @Test func `a save by name does what a save of the type does`() throws {
         let store = try Store.inMemory(schema: .all)
         let key = RecordKey(.text("d"))
-        func save(_ values: [String: Value]) throws -> SaveOutcome {
+        func save(_ values: [String: RecordValue]) throws -> SaveOutcome {
             try store.write { try $0.save(values, as: key, of: "Department") }
         }
         #expect(try save(["name": .string("One"), "budget": .int64(1)]) == .inserted)

@@ -9,16 +9,16 @@ import Testing
     var id = ID()
     var labels: [String] = []
     var weights: [Int]?
-    var place: Location?
+    var place: GeoLocation?
 }
 
 /// Lists and places in queries: they are told apart, and have no order.
 @Suite struct UnorderedAttributeTests {
-    private static let here = Location(latitude: 1, longitude: 1)
-    private static let there = Location(latitude: -2, longitude: 5)
+    private static let here = GeoLocation(latitude: 1, longitude: 1)
+    private static let there = GeoLocation(latitude: -2, longitude: 5)
 
     private func filled() throws -> Store {
-        let store = try Store.inMemory(schema: Schema(Parcel.self))
+        let store = try Store.inMemory(schema: StoreSchema(Parcel.self))
         try store.write { transaction in
             try transaction.save(Parcel(id: "1", labels: ["x"], weights: [], place: Self.here))
             try transaction.save(Parcel(id: "2", labels: ["y", "z"], place: Self.there))
@@ -62,7 +62,7 @@ import Testing
         let store = try filled()
         let all = Query<Parcel>()
         let named = RecordQuery(entity: "Parcel")
-        let place = Value.location(Self.here)
+        let place = RecordValue.location(Self.here)
         let questions: [(String, (borrowing ReadTransaction) throws -> Void)] = [
             ("labels", { _ = try $0.fetch(all.sorted(by: \.labels)) }),
             ("place", { _ = try $0.fetch(all.sorted(by: \.place, order: .reverse)) }),

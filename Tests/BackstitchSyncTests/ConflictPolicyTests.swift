@@ -220,7 +220,7 @@ import Testing
 
     @Test func `an edit while the application decides is asked about again`() async throws {
         let store = try Store.inMemory(schema: scenarioSchema)
-        let asked = Locked<[Value?]>([])
+        let asked = Locked<[RecordValue?]>([])
         let phone = try Device(cloud, store: store) {
             $0.conflictPolicy = .resolver
             $0.conflictResolver = { conflict in

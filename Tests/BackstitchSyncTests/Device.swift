@@ -34,7 +34,7 @@ import Testing
     @Relationship(onDelete: .cascade) var list: TaskList.ID?
 }
 
-let scenarioSchema = Schema(Note.self, TaskList.self, Chore.self, Step.self)
+let scenarioSchema = StoreSchema(Note.self, TaskList.self, Chore.self, Step.self)
 let scenarioZone = ZoneID("notes")
 
 /// A store with an engine and a connection.
@@ -45,7 +45,7 @@ struct Device: Sendable {
 
     init(
         _ cloud: SimulatedCloud, _ name: String = "phone",
-        schema: Schema = scenarioSchema, store: Store? = nil,
+        schema: StoreSchema = scenarioSchema, store: Store? = nil,
         configure: (inout SyncConfiguration) -> Void = { _ in }
     ) throws {
         let store = try store ?? Store.inMemory(schema: schema)

@@ -29,7 +29,7 @@ import Testing
 
 /// Records with one natural key that were made on several devices.
 @Suite struct DuplicateTests {
-    static let schema = Schema(Mark.self, Marked.self, Cover.self)
+    static let schema = StoreSchema(Mark.self, Marked.self, Cover.self)
 
     private func newCloud() -> SimulatedCloud {
         var options = SimulatedCloud.Options()

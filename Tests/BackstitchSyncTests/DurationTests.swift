@@ -23,7 +23,7 @@ import Testing
 
     private func device(_ name: String) throws -> Device {
         Device(
-            store: try folder.store(name, Schema(Lap.self)),
+            store: try folder.store(name, StoreSchema(Lap.self)),
             service: cloud.connection(device: name))
     }
 
@@ -105,7 +105,7 @@ import Testing
             try other.store.read { try $0.fetch(Query<Lap>().sorted(by: \.time)) } == laps)
         var lines = ""
         try one.store.export { lines += String(decoding: $0, as: UTF8.self) }
-        let copy = try folder.store("copy", Schema(Lap.self))
+        let copy = try folder.store("copy", StoreSchema(Lap.self))
         var parts = [Array(lines.utf8)]
         let report = try await copy.importRecords(from: { parts.popLast() })
         #expect(report.failed == 0)

@@ -20,7 +20,7 @@ import Testing
 @Suite struct FullLoopTests {
     @Test func `a value saved offline reaches a second device`() async throws {
         let cloud = SimulatedCloud()
-        let schema = Schema(Team.self, Player.self)
+        let schema = StoreSchema(Team.self, Player.self)
         let first = try Store.inMemory(schema: schema)
         let second = try Store.inMemory(schema: schema)
         let configuration = SyncConfiguration(zoneName: "Notes", syncOnSave: false)

@@ -13,7 +13,7 @@ import Testing
 
     let cloud = SimulatedCloud()
 
-    static func schema() -> Schema { Schema(Leased.self) }
+    static func schema() -> StoreSchema { StoreSchema(Leased.self) }
 
     private func engine(_ store: Store, _ device: String) -> SyncEngine {
         SyncEngine(

@@ -27,7 +27,7 @@ import Testing
 /// Attributes that travel one way, and fields of another name.
 @Suite struct MaskTests {
     let cloud = SimulatedCloud()
-    let schema = Schema(Parcel.self)
+    let schema = StoreSchema(Parcel.self)
 
     private func phone(
         _ name: String = "phone", _ policy: ConflictPolicy = .serverWins
@@ -147,7 +147,7 @@ import Testing
         try await phone.sync()
         #expect(try parcel(phone)?.weight == nil)
         store.close()
-        store = try folder.store("phone", Schema(OpenParcel.self))
+        store = try folder.store("phone", StoreSchema(OpenParcel.self))
         phone = Device(store: store, service: cloud.connection(device: "phone"))
         try await phone.save(OpenParcel(id: "c", title: "unsynced"))
         try await phone.save(OpenParcel(id: "a", title: "edited"))
@@ -167,7 +167,7 @@ import Testing
 
     @Test func `masks that are added keep what is there`() async throws {
         let folder = try TemporaryFolder()
-        var store = try folder.store("phone", Schema(OpenParcel.self))
+        var store = try folder.store("phone", StoreSchema(OpenParcel.self))
         var phone = Device(store: store, service: cloud.connection(device: "phone"))
         try await phone.save(OpenParcel(id: "a", title: "t", place: "here", weight: 5))
         try await phone.sync()

@@ -81,7 +81,7 @@ import Testing
         #expect(before == 5)
         #expect(try phone.titles()["late"] == "late")
         phone.store.close()
-        let schema = Schema(
+        let schema = StoreSchema(
             WiderNote.self, TaskList.self, Chore.self, Step.self, Zebra.self)
         let newer = try Device(cloud, store: Store(at: folder.path, schema: schema))
         try await newer.sync()

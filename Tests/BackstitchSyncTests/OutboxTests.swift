@@ -143,7 +143,7 @@ import Testing
     @Test func `another schema releases what the service refused for its form`() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/outbox-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let store = try Store(at: path, schema: Schema(Note.self))
+        let store = try Store(at: path, schema: StoreSchema(Note.self))
         let phone = try Device(cloud, store: store)
         try await phone.note("a", "one")
         phone.service.inject(
@@ -153,7 +153,7 @@ import Testing
         #expect(try phone.engine.parked().count == 1)
         await phone.engine.stop()
         store.close()
-        let same = try Store(at: path, schema: Schema(Note.self))
+        let same = try Store(at: path, schema: StoreSchema(Note.self))
         #expect(try same.info().parked.count == 1)
         same.close()
         let wider = try Store(at: path, schema: scenarioSchema)

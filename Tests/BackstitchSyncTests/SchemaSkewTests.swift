@@ -59,7 +59,7 @@ final class TemporaryFolder: Sendable {
         }
     }
 
-    func store(_ name: String, _ schema: Schema) throws -> Store {
+    func store(_ name: String, _ schema: StoreSchema) throws -> Store {
         try Store(
             at: path + "/" + name, schema: schema,
             configuration: StoreConfiguration(durability: .relaxed))
@@ -70,8 +70,8 @@ final class TemporaryFolder: Sendable {
 @Suite struct SchemaSkewTests {
     let cloud = SimulatedCloud()
     let folder: TemporaryFolder
-    let oldSchema = Schema(OldItem.self)
-    let newSchema = Schema(NewItem.self, NewTag.self)
+    let oldSchema = StoreSchema(OldItem.self)
+    let newSchema = StoreSchema(NewItem.self, NewTag.self)
 
     init() throws {
         folder = try TemporaryFolder()
@@ -113,7 +113,7 @@ final class TemporaryFolder: Sendable {
 
     // The service got the record without its reference, which closes a circle.
     @Test func `a create that came through is recognised by an older version too`() async throws {
-        let schema = Schema(NeedingItem.self)
+        let schema = StoreSchema(NeedingItem.self)
         let (new, service) = (try folder.store("a", schema), cloud.connection(device: "a"))
         let phone = Device(store: new, service: service)
         try await phone.save(NeedingItem(id: "i", title: "t", needed: "i"))
@@ -128,7 +128,7 @@ final class TemporaryFolder: Sendable {
     }
 
     @Test func `an older version does not tell the service what was to stay here`() async throws {
-        let schema = Schema(NeedingItem.self)
+        let schema = StoreSchema(NeedingItem.self)
         let (new, service) = (try folder.store("a", schema), cloud.connection(device: "a"))
         try await Device(store: new, service: service)
             .save(NeedingItem(id: "i", title: "t", secret: "mine"))
@@ -258,7 +258,7 @@ final class TemporaryFolder: Sendable {
     @Test func `records that don't fit the type are kept and the others are read`() async throws {
         // As a hub does, which takes values of any type.
         cloud.options.keepsFieldTypes = false
-        let strict = try Device(cloud, "strict", schema: Schema(StrictItem.self))
+        let strict = try Device(cloud, "strict", schema: StoreSchema(StrictItem.self))
         try await strict.sync()
         let title = ServiceValue.string("t")
         try cloud.write("missing", type: "Item", fields: ["title": title], in: scenarioZone)

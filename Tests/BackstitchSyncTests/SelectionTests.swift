@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func `a selection of an unknown entity is refused`() async throws {
-        let phone = try Device(cloud, schema: Schema(Note.self)) {
+        let phone = try Device(cloud, schema: StoreSchema(Note.self)) {
             $0.selection = SyncSelection(TaskList.self)
         }
         let error = await syncError { try await phone.sync() }

@@ -50,7 +50,7 @@ import Testing
         let cloud = SimulatedCloud()
         let phone = try await Device.withNotes(cloud)
         let other = try Device(
-            store: .inMemory(schema: Schema(RetypedNote.self)),
+            store: .inMemory(schema: StoreSchema(RetypedNote.self)),
             service: cloud.connection(device: "new"))
         try await other.save(RetypedNote(id: "c", title: 3))
         try await sync(phone.engine, other.engine)

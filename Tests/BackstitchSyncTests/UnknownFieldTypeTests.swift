@@ -23,7 +23,8 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func device(_ name: String = "s", _ schema: Schema = Schema(OldItem.self)) throws
+    private func device(_ name: String = "s", _ schema: StoreSchema = StoreSchema(OldItem.self))
+        throws
         -> Device
     {
         Device(store: try folder.store(name, schema), service: cloud.connection(device: name))
@@ -60,7 +61,7 @@ import Testing
         #expect(try old.store.verify().problems == [])
         var lines = ""
         try old.store.export { lines += String(decoding: $0, as: UTF8.self) }
-        let copy = try folder.store("copy", Schema(OldItem.self))
+        let copy = try folder.store("copy", StoreSchema(OldItem.self))
         var parts = [Array(lines.utf8)]
         let report = try await copy.importRecords(
             options: ImportOptions(addsAttributes: true), from: { parts.popLast() })
@@ -97,7 +98,7 @@ import Testing
         let first = try await old()
         await first.engine.stop()
         first.store.close()
-        let new = try device("s", Schema(TimedItem.self))
+        let new = try device("s", StoreSchema(TimedItem.self))
         try await new.store.prepareIndexes()
         let item = TimedItem(
             id: "i", title: "one", due: Date(timeIntervalSince1970: 5), rank: 3, tags: ["a", "b"])
@@ -124,7 +125,7 @@ import Testing
         try await first.save(OldItem(id: "i", title: "edited"))
         await first.engine.stop()
         first.store.close()
-        let new = try device("s", Schema(TimedItem.self))
+        let new = try device("s", StoreSchema(TimedItem.self))
         try await new.store.prepareIndexes()
         #expect(try new.find(TimedItem.ID("i"))?.rank == 3)
         #expect(try await new.sync().conflicts == 0)
@@ -136,7 +137,7 @@ import Testing
     @Test func `one under an attribute of another type keeps the record from being read`()
         async throws
     {
-        let new = try device("s", Schema(TimedItem.self))
+        let new = try device("s", StoreSchema(TimedItem.self))
         try await new.sync()
         try cloud.write(
             "i", type: "Item", fields: ["title": .string("one"), "due": .unknown(span)],
@@ -168,10 +169,10 @@ import Testing
             UnknownValue(typeName: "", json: "1"), UnknownValue(typeName: "T", json: "{"),
             UnknownValue(typeName: String(repeating: "t", count: 256), json: "1"),
         ] {
-            #expect(throws: (any Error).self) { try Value.unknown(value).saved(as: nil) }
+            #expect(throws: (any Error).self) { try RecordValue.unknown(value).saved(as: nil) }
         }
-        #expect(try Value.unknown(span).saved(as: nil) == .unknown(span))
-        let coded = try JSONEncoder().encode(Value.unknown(span))
-        #expect(try JSONDecoder().decode(Value.self, from: coded) == .unknown(span))
+        #expect(try RecordValue.unknown(span).saved(as: nil) == .unknown(span))
+        let coded = try JSONEncoder().encode(RecordValue.unknown(span))
+        #expect(try JSONDecoder().decode(RecordValue.self, from: coded) == .unknown(span))
     }
 }

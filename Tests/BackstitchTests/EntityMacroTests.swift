@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func `the entities of a schema agree with one another`() throws {
-        let schema = Schema(
+        let schema = StoreSchema(
             Sample.self, Person.self, Team.self, Note.self, Library.Shelf.self, Library.Book.self)
         #expect(schema.violations.isEmpty)
     }

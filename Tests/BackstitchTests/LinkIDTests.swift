@@ -52,7 +52,7 @@ import Testing
 
     @Test func `links that devices add at once are one record`() throws {
         let store = try Store.inMemory(
-            schema: Schema(LinkTestPerson.self, LinkTestTeam.self, LinkTestMembership.self))
+            schema: StoreSchema(LinkTestPerson.self, LinkTestTeam.self, LinkTestMembership.self))
         let (ada, red) = (LinkTestPerson(), LinkTestTeam())
         let membership = LinkTestMembership(
             id: .init(linking: ada.id, to: red.id), person: ada.id, team: red.id)

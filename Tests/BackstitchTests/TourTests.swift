@@ -30,7 +30,7 @@ import Testing
     @Relationship(onDelete: .cascade) var department: Department.ID?
 }
 
-struct NamesInUse: Projection {
+struct NamesInUse: RecordProjection {
     let name = "names-in-use"
     let entities: ProjectedEntities = .of(Employee.self)
 
@@ -54,7 +54,7 @@ struct NamesInUse: Projection {
         let directory = temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: directory) }
 
-        let store = try Store(at: directory, schema: Schema(Department.self, Employee.self))
+        let store = try Store(at: directory, schema: StoreSchema(Department.self, Employee.self))
 
         let engines = Department(name: "Engines")
         var ada = Employee(
@@ -88,7 +88,7 @@ struct NamesInUse: Projection {
     }
 
     @Test func `what the tour asks is answered`() async throws {
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try await store.write { tx in
             try tx.save(
                 Employee(
@@ -114,7 +114,7 @@ struct NamesInUse: Projection {
     }
 
     @Test func `what the tour changes in parts is changed`() async throws {
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try await store.write {
             _ = try $0.save(
                 Employee(name: "Bob", email: "bob@example.org", salary: 1, hiredAt: Date()))
@@ -125,7 +125,7 @@ struct NamesInUse: Projection {
     }
 
     @Test func `what the tour watches ends with the store`() async throws {
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let engines = Department(name: "Engines")
         try await store.write { _ = try $0.save(engines) }
         let watching = Task { try await watch(store, engines) }
@@ -147,7 +147,7 @@ struct NamesInUse: Projection {
         let service = cloud.connection(device: "a")
         service.failNext(.modify, with: .lostReply)  // the service saves, the reply is lost
 
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try await synchronise(store, service)
         #expect(cloud.records(in: ZoneID("Notes")).isEmpty)
     }
@@ -179,7 +179,7 @@ struct NamesInUse: Projection {
                 guard let name = conflict.local?["name"] else { return .server }
                 return .fields(["name": name])  // the rest as the service has it
             })
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let engine = SyncEngine(
             store: store, service: cloud.connection(device: "a"), configuration: configuration)
         var ada = Employee(
@@ -243,7 +243,7 @@ struct NamesInUse: Projection {
 
     @Test func `what the tour selects is synchronised, and the rest is not`() async throws {
         let cloud = SimulatedCloud()
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let raised = Employee(
             name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
             department: nil)
@@ -272,7 +272,7 @@ struct NamesInUse: Projection {
     }
 
     @Test func `what the tour takes back is as it was`() async throws {
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let ada = Employee(
             name: "Ada", email: "ada@example.org", salary: 4000, hiredAt: Date(), nickname: nil,
             department: nil)
@@ -307,7 +307,7 @@ struct NamesInUse: Projection {
     @Test func `what the tour keeps short has all its records`() async throws {
         let configuration = StoreConfiguration(retention: .keepUnsynced(days: 30))
         let store = try Store.inMemory(
-            schema: Schema(Department.self, Employee.self), configuration: configuration)
+            schema: StoreSchema(Department.self, Employee.self), configuration: configuration)
         try await store.write { _ = try $0.save(Department(name: "Engines")) }
         let compaction = try await store.compact(.keepUnsyncedOnly)
         print(compaction.operationsBefore, compaction.operationsAfter)
@@ -318,7 +318,7 @@ struct NamesInUse: Projection {
     @Test func `what the tour backs up and exports is there`() throws {
         let path = temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try store.write { try $0.save(Department(name: "Engines")) }
         var records: [UInt8] = []
 
@@ -332,7 +332,7 @@ struct NamesInUse: Projection {
     }
 
     @Test func `what the tour exports is what the service does not have`() throws {
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try store.write { try $0.save(Department(name: "Engines")) }
         var output: [UInt8] = []
         let lines = try store.exportOutbox { part in output.append(contentsOf: part) }
@@ -343,7 +343,7 @@ struct NamesInUse: Projection {
     @Test func `what the tour projects follows the records`() async throws {
         let directory = temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let schema = Schema(Department.self, Employee.self)
+        let schema = StoreSchema(Department.self, Employee.self)
         let engines = Department(name: "Engines")
         let ada = Employee(
             name: "Ada Lovelace", email: "ada@example.org", salary: 4000, hiredAt: Date(),
@@ -391,7 +391,7 @@ struct NamesInUse: Projection {
         let (phone, laptop) = try (engine("phone"), engine("laptop"))
         func engine(_ device: String) throws -> SyncEngine {
             SyncEngine(
-                store: try Store.inMemory(schema: Schema(Department.self, Employee.self)),
+                store: try Store.inMemory(schema: StoreSchema(Department.self, Employee.self)),
                 service: cloud.connection(device: device),
                 configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))
         }
@@ -404,7 +404,7 @@ struct NamesInUse: Projection {
 
     @Test func `what the tour moves to another zone is there`() async throws {
         let cloud = SimulatedCloud()
-        let store = try Store.inMemory(schema: Schema(Department.self, Employee.self))
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         let engine = SyncEngine(
             store: store, service: cloud.connection(device: "a"),
             configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))

@@ -20,7 +20,7 @@ import Glibc
         let mode = arguments.count > 3 ? arguments[3] : ""
         let isSharing = mode == "shared"
         let store = try Store(
-            at: arguments[1], schema: Schema(Item.self),
+            at: arguments[1], schema: StoreSchema(Item.self),
             configuration: mode == "plain" ? StoreConfiguration() : Views.configuration)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in first..<first + (isSharing ? 2 : writers) {

@@ -54,7 +54,7 @@ struct HistoryDocument: Encodable {
     private enum Key: String, CodingKey { case values }
 
     private let operation: LogDocument
-    private let values: [String: Value]?
+    private let values: [String: RecordValue]?
 
     init(_ entry: HistoryEntry) {
         operation = LogDocument(entry.operation)

@@ -6,16 +6,16 @@ import Terminal
 struct LogDocument: Encodable {
     struct Change: Encodable {
         let attribute: String
-        let before: Value?
-        let after: Value?
+        let before: RecordValue?
+        let after: RecordValue?
     }
 
     struct Settled: Encodable {
         let policy: String
-        let base: [String: Value]?
-        let local: [String: Value]?
-        let server: [String: Value]?
-        let outcome: [String: Value]?
+        let base: [String: RecordValue]?
+        let local: [String: RecordValue]?
+        let server: [String: RecordValue]?
+        let outcome: [String: RecordValue]?
         let copy: String?
 
         init(_ conflict: RecordConflict) {

@@ -44,7 +44,7 @@ enum LogLines {
     }
 
     /// A value, cut if it is long.
-    static func text(_ value: Value?) -> String {
+    static func text(_ value: RecordValue?) -> String {
         switch value {
         case nil, .null: "none"
         case .string(let text): "\"\(text.printable.shortened(to: valueCountMax))\""

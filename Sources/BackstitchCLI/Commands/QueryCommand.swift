@@ -7,7 +7,7 @@ struct QueryCommand: Command {
     private struct Document: Encodable {
         let record: String
         let zone: UInt8?
-        let values: [String: Value]
+        let values: [String: RecordValue]
     }
 
     private struct CountDocument: Encodable {
@@ -139,14 +139,16 @@ struct QueryCommand: Command {
         }
     }
 
-    private static func value(_ attribute: CatalogAttribute, _ record: DynamicRecord) -> Value? {
+    private static func value(_ attribute: CatalogAttribute, _ record: DynamicRecord)
+        -> RecordValue?
+    {
         record.values[attribute.name] ?? attribute.schema?.defaultValue
     }
 
     private static func document(
         _ record: DynamicRecord, _ columns: [CatalogAttribute]
     ) -> Document {
-        var values: [String: Value] = [:]
+        var values: [String: RecordValue] = [:]
         for column in columns { values[column.name] = value(column, record) }
         return Document(
             record: record.id.name, zone: record.id.key.zone == 0 ? nil : record.id.key.zone,

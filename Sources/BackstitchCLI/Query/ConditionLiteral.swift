@@ -9,8 +9,8 @@ enum ConditionLiteral {
 
     static func value(
         _ token: ConditionToken.Kind, as type: AttributeType
-    ) throws(Misfit) -> Value {
-        let value: Value?
+    ) throws(Misfit) -> RecordValue {
+        let value: RecordValue?
         switch token {
         case .word(let word):
             let word = word.lowercased()

@@ -172,7 +172,7 @@ struct ConditionParser {
         _ subject: ConditionSubject
     ) throws(ConditionError) -> RecordCondition {
         try require("(")
-        var values: [Value] = []
+        var values: [RecordValue] = []
         repeat { values.append(try value(of: subject)) } while take(",")
         try require(")")
         guard case .attribute(let name, _) = subject else {
@@ -215,7 +215,8 @@ struct ConditionParser {
         return text
     }
 
-    private mutating func value(of subject: ConditionSubject) throws(ConditionError) -> Value {
+    private mutating func value(of subject: ConditionSubject) throws(ConditionError) -> RecordValue
+    {
         let token = advance()
         do throws(ConditionLiteral.Misfit) {
             return try ConditionLiteral.value(token.kind, as: subject.type)

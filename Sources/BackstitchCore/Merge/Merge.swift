@@ -97,12 +97,12 @@ package struct Merge: Sendable {
     /// The fields that a create may leave out at first, because they close a circle of references.
     package var deferrableFields: Set<FieldID>
     /// Whether two values are the same on the service, if some types lose precision.
-    package var areSame: @Sendable (FieldID, Value, Value) -> Bool
+    package var areSame: @Sendable (FieldID, RecordValue, RecordValue) -> Bool
 
     package init(
         rules: MergeRules, knownFields: Set<FieldID>,
         deferrableFields: Set<FieldID> = [],
-        areSame: @escaping @Sendable (FieldID, Value, Value) -> Bool = { $1 == $2 }
+        areSame: @escaping @Sendable (FieldID, RecordValue, RecordValue) -> Bool = { $1 == $2 }
     ) {
         self.rules = rules
         self.knownFields = knownFields

@@ -9,11 +9,11 @@ public struct RecordConflict: Hashable, Sendable {
     /// The record.
     public let record: RecordID
     /// The version that both sides started from; nil if each made the record by itself.
-    public let base: [String: Value]?
+    public let base: [String: RecordValue]?
     /// The local version.
-    public let local: [String: Value]?
+    public let local: [String: RecordValue]?
     /// The service's version.
-    public let server: [String: Value]?
+    public let server: [String: RecordValue]?
     /// When the last local operation was made, by this device's clock; nil for a settled conflict.
     public let localDate: Date?
     /// When the service's version was saved, by the service's clock; nil for a settled conflict, and if
@@ -26,7 +26,7 @@ public struct RecordConflict: Hashable, Sendable {
     /// The policy that decided; nil while a resolver is asked.
     public let policy: ConflictPolicy?
     /// What both sides agreed on; nil if the record ended, and while a resolver is asked.
-    public let outcome: [String: Value]?
+    public let outcome: [String: RecordValue]?
     /// The record that has the local version: a new one if both were kept, or the one that this one
     /// became one with, because a unique attribute had the same value.
     public let copy: RecordID?
@@ -37,7 +37,7 @@ public struct RecordConflict: Hashable, Sendable {
     public var changedOnService: Set<String> { Self.changes(from: base, to: server) }
 
     private static func changes(
-        from base: [String: Value]?, to side: [String: Value]?
+        from base: [String: RecordValue]?, to side: [String: RecordValue]?
     ) -> Set<String> {
         guard let side else { return [] }
         let base = base ?? [:]
@@ -51,7 +51,7 @@ extension RecordConflict {
         _ report: ConflictReport, sequence: UInt64, clock: UInt64, table: EntityTable?,
         entity: EntityNumber, key: RecordKey
     ) {
-        func values(_ fields: Fields?) -> [String: Value]? {
+        func values(_ fields: Fields?) -> [String: RecordValue]? {
             guard let fields else { return nil }
             if let table { return table.values(of: fields) }
             return Dictionary(
@@ -75,7 +75,7 @@ extension RecordConflict {
     package init(
         _ question: ConflictQuestion, of key: RecordKey, in table: EntityTable
     ) {
-        func values(_ fields: Fields?) -> [String: Value]? { fields.map(table.values) }
+        func values(_ fields: Fields?) -> [String: RecordValue]? { fields.map(table.values) }
         record = RecordID(entity: table.name, key: key)
         base = values(question.base)
         local = values(question.local)

@@ -14,7 +14,7 @@ final class Accumulator {
     private var lost = 0.0
     private var decimals = Decimal(0)
     private var bestKey = ByteBuffer(capacity: 32)
-    private var best = Value.null
+    private var best = RecordValue.null
 
     init(_ aggregate: RecordAggregate, in entity: EntityBinding) throws {
         function = aggregate.function
@@ -69,7 +69,7 @@ final class Accumulator {
         }
     }
 
-    private func add(_ value: Value, _ attribute: AttributeBinding) throws {
+    private func add(_ value: RecordValue, _ attribute: AttributeBinding) throws {
         switch value {
         case .double(let number):
             let sum = doubles + number
@@ -92,7 +92,7 @@ final class Accumulator {
     /// What was calculated.
     ///
     /// - Throws: ``QueryError`` with code `arithmeticOverflow` if a sum leaves its type.
-    func result() throws -> Value {
+    func result() throws -> RecordValue {
         switch function {
         case .count: return .int64(Int64(count))
         case .minimum, .maximum: return best
@@ -107,7 +107,7 @@ final class Accumulator {
         }
     }
 
-    private func sum() throws -> Value {
+    private func sum() throws -> RecordValue {
         guard let attribute else { return .null }
         switch attribute.type {
         case .decimal: return .decimal(decimals)
@@ -135,7 +135,7 @@ final class Accumulator {
 
 extension AttributeBinding {
     /// The effective value of the attribute in a row.
-    package func value(of fields: PackedFields) throws(FieldError) -> Value {
+    package func value(of fields: PackedFields) throws(FieldError) -> RecordValue {
         guard let value = try fields.value(of: field), value.tag != .null else {
             return defaultValue
         }

@@ -4,7 +4,9 @@ extension Arithmetic {
     /// The result of a calculation in a type, null if an operand is null.
     ///
     /// - Throws: ``QueryError`` with code `arithmeticOverflow` if Swift would trap.
-    func result(_ left: Value, _ right: Value, as type: AttributeType) throws -> Value {
+    func result(_ left: RecordValue, _ right: RecordValue, as type: AttributeType) throws
+        -> RecordValue
+    {
         switch (left, right, type) {
         case (.int64(let left), .int64(let right), .int16):
             .int64(Int64(try result(Int16(clamping: left), Int16(clamping: right))))

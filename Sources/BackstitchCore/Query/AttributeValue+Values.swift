@@ -1,8 +1,8 @@
 extension AttributeValue {
-    /// The value that a `Value` stands for.
+    /// The value that a `RecordValue` stands for.
     ///
     /// - Throws: `FieldError` if it is not of the type.
-    package init(value: Value) throws {
+    package init(value: RecordValue) throws {
         guard value != .null else {
             self = try Self.absent(at: -1)
             return

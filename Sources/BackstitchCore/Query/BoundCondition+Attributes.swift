@@ -5,7 +5,7 @@ import Foundation
 /// A row without the field has the default, whose result is found beforehand.
 extension BoundCondition {
     static func comparisonTest(
-        _ attribute: AttributeBinding, _ comparison: Comparison, _ constant: Value
+        _ attribute: AttributeBinding, _ comparison: Comparison, _ constant: RecordValue
     ) -> Test {
         let (field, type) = (attribute.field, attribute.type)
         let without = attribute.defaultValue.matches(comparison, constant)
@@ -22,7 +22,7 @@ extension BoundCondition {
         }
     }
 
-    static func membershipTest(_ attribute: AttributeBinding, _ values: [Value]) -> Test {
+    static func membershipTest(_ attribute: AttributeBinding, _ values: [RecordValue]) -> Test {
         let (field, type) = (attribute.field, attribute.type)
         let without = values.contains { attribute.defaultValue.matches(.equal, $0) }
         let hasNull = values.contains(.null)

@@ -3,7 +3,7 @@ import Foundation
 /// Conditions over operands of any kind, by way of decoded values.
 extension BoundCondition {
     /// Computes an operand for one row.
-    typealias Compute = @Sendable (RowBytes) throws -> Value
+    typealias Compute = @Sendable (RowBytes) throws -> RecordValue
 
     static func generalTest(for condition: Condition, in entity: EntityBinding) throws -> Test {
         switch condition {

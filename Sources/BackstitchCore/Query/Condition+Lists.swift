@@ -23,7 +23,7 @@ extension Operand {
 
 extension BoundCondition {
     /// The test whether a list attribute has an element.
-    static func elementTest(_ attribute: AttributeBinding, _ element: Value) -> Test {
+    static func elementTest(_ attribute: AttributeBinding, _ element: RecordValue) -> Test {
         let (field, type) = (attribute.field, attribute.type)
         let without = attribute.defaultValue.hasElement(element)
         return { row in
@@ -33,8 +33,8 @@ extension BoundCondition {
     }
 }
 
-extension Value {
-    fileprivate func hasElement(_ element: Value) -> Bool {
+extension RecordValue {
+    fileprivate func hasElement(_ element: RecordValue) -> Bool {
         guard case .list(let elements) = self else { return false }
         return elements.contains { $0.matches(.equal, element) }
     }

@@ -83,9 +83,10 @@ extension AttributeType {
     }
 }
 
-extension Value {
+extension RecordValue {
     /// The value as an attribute of `type` has it; throws if it is not of that type.
-    fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> Value {
+    fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> RecordValue
+    {
         guard let type else { return self }
         guard let value = converted(to: type) else {
             throw QueryError(

@@ -121,7 +121,7 @@ extension Condition {
     }
 
     /// The values one of which the operand must equal, if the condition is nothing else.
-    package var alternatives: (Operand, [Value])? {
+    package var alternatives: (Operand, [RecordValue])? {
         switch self {
         case .comparison(let operand, .equal, .constant(let value)): (operand, [value])
         case .membership(let operand, let values): (operand, values)
@@ -179,7 +179,7 @@ extension Condition {
         }
     }
 
-    private static func member(_ operand: Operand, _ values: [Value]) -> Condition {
+    private static func member(_ operand: Operand, _ values: [RecordValue]) -> Condition {
         if case .constant(let value) = operand {
             return .constant(values.contains { value.matches(.equal, $0) })
         }

@@ -5,7 +5,7 @@ package indirect enum Condition: Hashable, Sendable {
     case comparison(Operand, Comparison, Operand)
     case isNull(Operand)
     /// Whether the operand equals one of the values; null may be among them.
-    case membership(Operand, [Value])
+    case membership(Operand, [RecordValue])
     /// Whether the text of the first operand contains that of the second, by characters.
     case contains(Operand, Operand)
     /// Whether the text of the first operand starts with that of the second, by characters.

@@ -103,7 +103,7 @@ struct ConditionBuilder {
     }
 
     private mutating func comparisonStep(
-        _ attribute: AttributeBinding, _ comparison: Comparison, _ constant: Value
+        _ attribute: AttributeBinding, _ comparison: Comparison, _ constant: RecordValue
     ) -> ConditionStep? {
         var step = ConditionStep(kind: .integer)
         switch (constant, attribute.type) {
@@ -162,7 +162,7 @@ struct ConditionBuilder {
     }
 
     private mutating func memberStep(
-        _ attribute: AttributeBinding, _ values: [Value]
+        _ attribute: AttributeBinding, _ values: [RecordValue]
     ) -> ConditionStep? {
         switch attribute.type {
         case .int16, .int32, .int64: break

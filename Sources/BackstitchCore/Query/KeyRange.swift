@@ -33,7 +33,7 @@ package struct KeyRange: Hashable, Sendable {
     /// The records whose value compares with a constant as asked for.
     ///
     /// No record without a value belongs to the range, but for equality with null.
-    package init?(_ comparison: Comparison, _ constant: Value, type: AttributeType) {
+    package init?(_ comparison: Comparison, _ constant: RecordValue, type: AttributeType) {
         guard let constant = constant.converted(to: type) else { return nil }
         if case .null = constant {
             guard comparison == .equal else { return nil }

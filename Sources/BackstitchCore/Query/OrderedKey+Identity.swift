@@ -26,7 +26,7 @@ extension AttributeBinding {
 
 extension OrderedKey {
     fileprivate static func appendIdentity(
-        _ value: Value, type: AttributeType, to output: inout ByteBuffer
+        _ value: RecordValue, type: AttributeType, to output: inout ByteBuffer
     ) {
         switch value {
         case .location(let place):

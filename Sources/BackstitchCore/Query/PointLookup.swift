@@ -7,7 +7,7 @@ import Foundation
 package struct PointLookup {
     /// The position of the attribute in the declaration.
     package let position: Int
-    package let value: Value
+    package let value: RecordValue
 }
 
 extension Query {
@@ -71,14 +71,14 @@ package struct PointLookupForms: @unchecked Sendable {
 protocol PointExpression {
     var variable: PredicateExpressions.VariableID { get }
     var keyPath: AnyKeyPath { get }
-    var captured: Value { get }
+    var captured: RecordValue { get }
 }
 
 extension PointExpression {
     /// The parts of an expression that is known to be of this type.
     static func parts(
         of expression: any PredicateExpression
-    ) -> (PredicateExpressions.VariableID, AnyKeyPath, Value)? {
+    ) -> (PredicateExpressions.VariableID, AnyKeyPath, RecordValue)? {
         guard let expression = expression as? Self else { return nil }
         return (expression.variable, expression.keyPath, expression.captured)
     }
@@ -88,7 +88,7 @@ extension PredicateExpressions.Equal: PointExpression
 where LHS: AttributeExpression, RHS: CapturedAttributeValue {
     var variable: PredicateExpressions.VariableID { lhs.variable }
     var keyPath: AnyKeyPath { lhs.path }
-    var captured: Value { rhs.captured }
+    var captured: RecordValue { rhs.captured }
 }
 
 /// A key path of a variable.
@@ -112,11 +112,11 @@ extension PredicateExpressions.Variable: VariableExpression {
 
 /// A captured value of a type that attributes can have.
 protocol CapturedAttributeValue {
-    var captured: Value { get }
+    var captured: RecordValue { get }
 }
 
 extension PredicateExpressions.Value: CapturedAttributeValue where Output: AttributeValue {
-    var captured: Value { value.value }
+    var captured: RecordValue { value.value }
 }
 
 extension QueryPlan {
@@ -134,7 +134,7 @@ extension QueryPlan {
         self.init(entity: entity, access: access, limit: limit, offset: offset)
     }
 
-    private static func access(to value: Value, of attribute: AttributeBinding) -> Access? {
+    private static func access(to value: RecordValue, of attribute: AttributeBinding) -> Access? {
         switch (attribute.type, value) {
         case (.reference, .reference(let key)):
             guard attribute.hasInverse, !attribute.isIndexed, !key.isCutInKeys else { return nil }

@@ -47,7 +47,7 @@ public struct Query<Model: Entity>: Sendable {
     ///
     /// Nil comes first, or last if the order is reversed. Records that are equal in all that is
     /// given are in the order of their record keys, so the answer is always the same. A key path
-    /// that is no stored attribute, nor `id`, and one to a list or a ``Location``, which have no
+    /// that is no stored attribute, nor `id`, and one to a list or a ``GeoLocation``, which have no
     /// order, fail when the query is run.
     public func sorted<Attribute: AttributeValue>(
         by keyPath: any KeyPath<Model, Attribute> & Sendable, order: SortOrder = .forward

@@ -18,7 +18,7 @@ extension QueryExecutor {
         let keys = try attributes.map { try entity.attribute(named: $0) }
         // Checked even if no row matches.
         let first = try aggregates.map { try Accumulator($0, in: entity) }
-        var groups: [(key: [UInt8], values: [Value], accumulators: [Accumulator])] = []
+        var groups: [(key: [UInt8], values: [RecordValue], accumulators: [Accumulator])] = []
         var positions: [[UInt8]: Int] = [:]
         if keys.isEmpty { groups.append(([], [], first)) }
         var scratch = ByteBuffer()
@@ -83,9 +83,9 @@ extension QueryExecutor {
     private static func shortcut<Source: RowSource & ~Copyable>(
         _ query: RecordQuery, _ aggregates: [RecordAggregate], in entity: EntityBinding,
         on source: borrowing Source
-    ) throws -> [Value]? {
+    ) throws -> [RecordValue]? {
         let isWhole = query.limitCount == nil && query.offsetCount == 0
-        var values: [Value] = []
+        var values: [RecordValue] = []
         for aggregate in aggregates {
             switch (aggregate.function, aggregate.attribute) {
             case (.count, nil):
@@ -100,7 +100,7 @@ extension QueryExecutor {
                 let plan = try QueryPlan(ends, in: entity)
                 // Another access would look at all matches, which one pass does for all aggregates.
                 guard plan.ordering != .inMemory || plan.access == .nothing else { return nil }
-                var value = Value.null
+                var value = RecordValue.null
                 try run(plan, on: source) { _, body in
                     guard let fields = PackedFields(body) else { throw damaged }
                     value = try attribute.value(of: fields)

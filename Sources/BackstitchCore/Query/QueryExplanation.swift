@@ -91,7 +91,7 @@ extension Condition {
     }
 }
 
-extension Value {
+extension RecordValue {
     /// The value in a few words.
     fileprivate var shortText: String {
         switch self {

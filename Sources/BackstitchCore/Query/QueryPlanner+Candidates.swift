@@ -57,7 +57,7 @@ extension QueryPlanner {
         return Self.keys(in: values)
     }
 
-    private static func keys(in values: [Value]) -> [RecordKey] {
+    private static func keys(in values: [RecordValue]) -> [RecordKey] {
         Set(values.compactMap { if case .reference(let key) = $0 { key } else { nil } }).sorted()
     }
 

@@ -46,7 +46,7 @@ public struct RecordAggregate: Hashable, Sendable {
 /// The records of an answer that have the same values, and what was calculated from them.
 public struct RecordGroup: Hashable, Sendable {
     /// The values that the records have in common, in the order of the attributes asked for.
-    public let keys: [Value]
+    public let keys: [RecordValue]
     /// What was calculated, in the order of the aggregates.
-    public let values: [Value]
+    public let values: [RecordValue]
 }

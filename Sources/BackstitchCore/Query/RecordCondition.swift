@@ -9,37 +9,37 @@ public struct RecordCondition: Hashable, Sendable {
     }
 
     /// Holds if the attribute has the value; `.null` asks for records without one.
-    public static func equal(_ attribute: String, _ value: Value) -> Self {
+    public static func equal(_ attribute: String, _ value: RecordValue) -> Self {
         Self(.comparison(.attribute(attribute), .equal, .constant(value)))
     }
 
     /// Holds if the attribute has another value or none; with `.null`, if it has any.
-    public static func notEqual(_ attribute: String, _ value: Value) -> Self {
+    public static func notEqual(_ attribute: String, _ value: RecordValue) -> Self {
         Self(.comparison(.attribute(attribute), .notEqual, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts before the given one.
-    public static func less(_ attribute: String, than value: Value) -> Self {
+    public static func less(_ attribute: String, than value: RecordValue) -> Self {
         Self(.comparison(.attribute(attribute), .less, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts before the given one or equals it.
-    public static func atMost(_ attribute: String, _ value: Value) -> Self {
+    public static func atMost(_ attribute: String, _ value: RecordValue) -> Self {
         Self(.comparison(.attribute(attribute), .lessOrEqual, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts after the given one.
-    public static func greater(_ attribute: String, than value: Value) -> Self {
+    public static func greater(_ attribute: String, than value: RecordValue) -> Self {
         Self(.comparison(.attribute(attribute), .greater, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts after the given one or equals it.
-    public static func atLeast(_ attribute: String, _ value: Value) -> Self {
+    public static func atLeast(_ attribute: String, _ value: RecordValue) -> Self {
         Self(.comparison(.attribute(attribute), .greaterOrEqual, .constant(value)))
     }
 
     /// Holds if the attribute has one of the values.
-    public static func member(_ attribute: String, of values: [Value]) -> Self {
+    public static func member(_ attribute: String, of values: [RecordValue]) -> Self {
         Self(.membership(.attribute(attribute), values))
     }
 

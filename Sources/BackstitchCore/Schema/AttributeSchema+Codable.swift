@@ -15,14 +15,15 @@ extension AttributeSchema {
             name: try container.decode(String.self, forKey: .name),
             type: try container.decode(AttributeType.self, forKey: .type),
             isOptional: try flag(.isOptional), hasDefault: try flag(.hasDefault),
-            defaultValue: try container.decodeIfPresent(Value.self, forKey: .defaultValue),
+            defaultValue: try container.decodeIfPresent(RecordValue.self, forKey: .defaultValue),
             isIndexed: try flag(.isIndexed), isLossless: try flag(.isLossless),
             reference: try container.decodeIfPresent(ReferenceSchema.self, forKey: .reference),
             fieldName: try container.decodeIfPresent(String.self, forKey: .fieldName),
             isUnique: try flag(.isUnique),
             isUploaded: try !isLocalOnly && !flag(.isNotUploaded),
             isDownloaded: try !isLocalOnly && !flag(.isNotDownloaded),
-            allowedValues: try container.decodeIfPresent([Value].self, forKey: .allowedValues))
+            allowedValues: try container.decodeIfPresent([RecordValue].self, forKey: .allowedValues)
+        )
     }
 
     /// Writes an attribute to a catalog; what few attributes have is left out where they have not.

@@ -15,7 +15,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let hasDefault: Bool
     /// The default, if its expression gives the same each time: what queries see in rows that
     /// lack the attribute.
-    public let defaultValue: Value?
+    public let defaultValue: RecordValue?
     /// Whether an index keeps records sorted by the attribute.
     public let isIndexed: Bool
     /// Whether no two records that are saved here may have the same value.
@@ -25,7 +25,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// Whether the service's values of the attribute are taken over.
     public let isDownloaded: Bool
     /// For enums and lists of them, the raw values of the cases; nil if every value is one.
-    public let allowedValues: [Value]?
+    public let allowedValues: [RecordValue]?
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
     public let isLossless: Bool
     /// For to-one relationships: where it points and what a delete of the target does.
@@ -40,9 +40,9 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     /// An attribute by its stored properties; the field has the attribute's name unless given.
     public init(
         name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
-        defaultValue: Value? = nil, isIndexed: Bool = false, isLossless: Bool = false,
+        defaultValue: RecordValue? = nil, isIndexed: Bool = false, isLossless: Bool = false,
         reference: ReferenceSchema? = nil, fieldName: String? = nil, isUnique: Bool = false,
-        isUploaded: Bool = true, isDownloaded: Bool = true, allowedValues: [Value]? = nil
+        isUploaded: Bool = true, isDownloaded: Bool = true, allowedValues: [RecordValue]? = nil
     ) {
         self.name = name
         self.fieldName = fieldName ?? name
@@ -88,14 +88,14 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     }
 
     /// Whether a stored value is one that the attribute's enum has a case for.
-    package func allows(_ value: Value) -> Bool {
+    package func allows(_ value: RecordValue) -> Bool {
         allowedValues.map(value.isAmong) ?? true
     }
 }
 
-extension Value {
+extension RecordValue {
     /// The value, if a catalog can hold it: no number that is not finite.
-    fileprivate var recordable: Value? {
+    fileprivate var recordable: RecordValue? {
         switch self {
         case .double(let number): number.isFinite ? self : nil
         case .decimal(let number): number.isFinite ? self : nil
@@ -105,7 +105,7 @@ extension Value {
     }
 
     /// Whether the value, or every element of it, is among values.
-    func isAmong(_ values: [Value]) -> Bool {
+    func isAmong(_ values: [RecordValue]) -> Bool {
         if case .list(let elements) = self { return elements.allSatisfy(values.contains) }
         return values.contains(self)
     }

@@ -2,7 +2,7 @@ extension Entity {
     /// The record that values by attribute name make.
     ///
     /// - Throws: `FieldError` if they don't fit the type; what has no name in it is left out.
-    package init(_ id: EntityID<Self>, values: [String: Value]) throws {
+    package init(_ id: EntityID<Self>, values: [String: RecordValue]) throws {
         let attributes = Self.entitySchema.attributes
         let layout = FieldLayout(fields: attributes.indices.map { FieldID(UInt16($0 + 1)) })
         var fields = Fields()

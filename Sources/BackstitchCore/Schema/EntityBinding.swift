@@ -4,7 +4,7 @@ package struct AttributeBinding: Hashable, Sendable {
     package let field: FieldID
     package let type: AttributeType
     /// What a row without the field reads as; null for an attribute without a default.
-    package let defaultValue: Value
+    package let defaultValue: RecordValue
     /// Whether an index holds every record of the entity under its effective value.
     package let isIndexed: Bool
     /// Whether the inverse index holds the records under the record that they refer to.
@@ -12,7 +12,7 @@ package struct AttributeBinding: Hashable, Sendable {
 
     /// An attribute by its parts; references have an inverse index unless told otherwise.
     package init(
-        name: String, field: FieldID, type: AttributeType, defaultValue: Value = .null,
+        name: String, field: FieldID, type: AttributeType, defaultValue: RecordValue = .null,
         isIndexed: Bool = false, hasInverse: Bool? = nil
     ) {
         self.name = name

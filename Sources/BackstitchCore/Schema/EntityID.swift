@@ -82,5 +82,5 @@ extension EntityID: AttributeValue where Model: Entity {
         try writer.write(reference: key, at: index)
     }
     /// `reference`.
-    public var value: Value { .reference(key) }
+    public var value: RecordValue { .reference(key) }
 }

@@ -5,8 +5,8 @@ extension EntityTable {
     }
 
     /// Fields by attribute name, without those that have no value.
-    package func values(of fields: Fields) -> [String: Value] {
-        var values: [String: Value] = [:]
+    package func values(of fields: Fields) -> [String: RecordValue] {
+        var values: [String: RecordValue] = [:]
         for (field, value) in fields where value != .null { values[attributeName(field)] = value }
         return values
     }

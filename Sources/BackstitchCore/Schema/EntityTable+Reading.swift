@@ -32,7 +32,7 @@ extension ServiceColumn {
         return (try? value.decoded()).map(canRead) ?? false
     }
 
-    fileprivate func canRead(_ value: Value) -> Bool {
+    fileprivate func canRead(_ value: RecordValue) -> Bool {
         guard let type else { return true }
         guard value.isReadable(as: type) else { return false }
         guard let allowedValues else { return true }
@@ -48,7 +48,7 @@ extension AttributeType {
     }
 }
 
-extension Value {
+extension RecordValue {
     /// Whether a stored value can be read as an attribute of a type; the types' own
     /// `init(field:)` does just that.
     func isReadable(as type: AttributeType) -> Bool {
@@ -61,7 +61,7 @@ extension Value {
     }
 
     /// The value as a reader of the type gets it, for those types that enums can have.
-    fileprivate func read(as type: AttributeType) -> Value {
+    fileprivate func read(as type: AttributeType) -> RecordValue {
         switch (self, type) {
         case (.bool(let truth), .int16), (.bool(let truth), .int32), (.bool(let truth), .int64):
             .int64(truth ? 1 : 0)

@@ -93,7 +93,7 @@ package struct ServiceColumn: Sendable {
     /// Whether the service's values are not taken over.
     package let isUnread: Bool
     /// The raw values of an enum's cases; nil if every value is one.
-    package let allowedValues: [Value]?
+    package let allowedValues: [RecordValue]?
 
     init(_ attribute: CatalogAttribute) {
         name = attribute.name

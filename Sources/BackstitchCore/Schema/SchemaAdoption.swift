@@ -32,7 +32,7 @@ package struct SchemaAdoption {
     ///
     /// - Parameter schema: One that was validated before.
     package init(
-        _ schema: Schema, on catalog: Catalog, records: some StoredRecords
+        _ schema: StoreSchema, on catalog: Catalog, records: some StoredRecords
     ) throws {
         self.catalog = catalog
         before = catalog
@@ -48,7 +48,7 @@ package struct SchemaAdoption {
     }
 
     private mutating func adopt(
-        _ entity: EntitySchema, of schema: Schema, _ records: some StoredRecords
+        _ entity: EntitySchema, of schema: StoreSchema, _ records: some StoredRecords
     ) throws {
         guard let index = catalog.intern(entity: entity.name) else {
             violations.append("There are more than \(Catalog.numberMax) entities in the store.")

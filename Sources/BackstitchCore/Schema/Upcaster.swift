@@ -8,11 +8,12 @@ public struct Upcaster: Sendable {
     /// The attribute's name.
     public let attribute: String
     /// The new value of an old one; null or nil if there is none. It must give the same each time.
-    public let convert: @Sendable (Value) -> Value?
+    public let convert: @Sendable (RecordValue) -> RecordValue?
 
     /// An upcaster by names.
     public init(
-        entity: String, attribute: String, convert: @escaping @Sendable (Value) -> Value?
+        entity: String, attribute: String,
+        convert: @escaping @Sendable (RecordValue) -> RecordValue?
     ) {
         self.entity = entity
         self.attribute = attribute
@@ -21,7 +22,8 @@ public struct Upcaster: Sendable {
 
     /// An upcaster of the attribute at a key path; one that is not stored fits no attribute.
     public init<Model: Entity, Attribute>(
-        _ attribute: KeyPath<Model, Attribute>, convert: @escaping @Sendable (Value) -> Value?
+        _ attribute: KeyPath<Model, Attribute>,
+        convert: @escaping @Sendable (RecordValue) -> RecordValue?
     ) {
         let name = Model.attributeIndexes[attribute].map { Model.entitySchema.attributes[$0].name }
         self.init(entity: Model.entityName, attribute: name ?? "", convert: convert)

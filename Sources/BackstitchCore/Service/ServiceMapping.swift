@@ -2,7 +2,7 @@
 package enum ServiceMapping {
     /// A stored value in the form that the service has for it.
     package static func serviceValue(
-        _ value: Value, of attribute: AttributeSchema?
+        _ value: RecordValue, of attribute: AttributeSchema?
     ) -> ServiceValue {
         switch value {
         case .null: return .null
@@ -36,7 +36,7 @@ package enum ServiceMapping {
     /// value fits, else just as it came.
     package static func storedValue(
         _ value: ServiceValue, of attribute: AttributeSchema?, zone: UInt8 = 0
-    ) -> (value: Value, fits: Bool) {
+    ) -> (value: RecordValue, fits: Bool) {
         let (stored, fits) = storedValue(value, of: attribute?.type, zone: zone)
         return (stored, fits && (stored == .null || attribute?.allows(stored) ?? true))
     }
@@ -45,7 +45,7 @@ package enum ServiceMapping {
     /// else just as it came.
     package static func storedValue(
         _ value: ServiceValue, of type: AttributeType?, zone: UInt8 = 0
-    ) -> (value: Value, fits: Bool) {
+    ) -> (value: RecordValue, fits: Bool) {
         let plain = plainValue(value, zone: zone)
         guard let type, plain != .null else { return (plain, true) }
         guard let typed = typedValue(plain, type) else { return (plain, false) }
@@ -84,7 +84,7 @@ package enum ServiceMapping {
         return true
     }
 
-    private static func plainValue(_ value: ServiceValue, zone: UInt8) -> Value {
+    private static func plainValue(_ value: ServiceValue, zone: UInt8) -> RecordValue {
         switch value {
         case .null: .null
         case .string(let text): .string(text)
@@ -103,13 +103,13 @@ package enum ServiceMapping {
     }
 
     /// A reference; an impossible name is kept as the text that it is.
-    private static func plainReference(_ text: String, zone: UInt8) -> Value {
+    private static func plainReference(_ text: String, zone: UInt8) -> RecordValue {
         let name = RecordName(text)
         return name.violation == nil ? .reference(RecordKey(name, zone: zone)) : .string(text)
     }
 
     /// A plain value in a declared type, or nil if it does not fit.
-    private static func typedValue(_ value: Value, _ type: AttributeType) -> Value? {
+    private static func typedValue(_ value: RecordValue, _ type: AttributeType) -> RecordValue? {
         switch value {
         case .unknown(let value):
             // What an earlier version did not know.
@@ -119,14 +119,15 @@ package enum ServiceMapping {
         }
     }
 
-    private static func typedList(_ elements: [Value], _ type: AttributeType) -> Value? {
+    private static func typedList(_ elements: [RecordValue], _ type: AttributeType) -> RecordValue?
+    {
         let typed = elements.compactMap { typedValue($0, type) }
         return typed.count == elements.count ? .list(typed) : nil
     }
 
     /// Whether two stored values are the same on the service.
     package static func areSame(
-        _ first: Value, _ second: Value, of attribute: AttributeSchema?
+        _ first: RecordValue, _ second: RecordValue, of attribute: AttributeSchema?
     ) -> Bool {
         if first == second { return true }
         let (one, other) = (serviceValue(first, of: attribute), serviceValue(second, of: attribute))

@@ -133,7 +133,7 @@ public struct ServiceSort: Hashable, Sendable {
 }
 
 /// One page of the records that a query asks for.
-public struct QueryPage: Hashable, Sendable {
+public struct ServiceQueryPage: Hashable, Sendable {
     /// The records, in the order of the query.
     public var records: [ServiceRecord]
     /// Where the next page starts, as an opaque text; nil after the last page.

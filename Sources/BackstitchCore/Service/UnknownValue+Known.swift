@@ -39,7 +39,7 @@ extension UnknownValue {
             case .number(let longitude)? = members["longitude"],
             let latitude = Double(latitude), let longitude = Double(longitude)
         else { return nil }
-        let location = Location(latitude: latitude, longitude: longitude)
+        let location = GeoLocation(latitude: latitude, longitude: longitude)
         return location.isValid ? .location(location) : nil
     }
 }

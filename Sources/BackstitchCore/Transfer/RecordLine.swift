@@ -9,9 +9,9 @@ package struct RecordLine: Hashable, Sendable {
     package let entity: String
     package let key: RecordKey
     /// The values by attribute name, without nulls.
-    package let values: [String: Value]
+    package let values: [String: RecordValue]
 
-    package init(entity: String, key: RecordKey, values: [String: Value]) {
+    package init(entity: String, key: RecordKey, values: [String: RecordValue]) {
         self.entity = entity
         self.key = key
         self.values = values
@@ -57,10 +57,10 @@ package struct RecordLine: Hashable, Sendable {
             }
             zone = number
         }
-        var values: [String: Value] = [:]
+        var values: [String: RecordValue] = [:]
         for field in fields {
             do throws(ValueMisfit) {
-                let value = try Value(tagged: field.value)
+                let value = try RecordValue(tagged: field.value)
                 if value != .null { values[field.name] = value }
             } catch {
                 throw Failure(

@@ -8,7 +8,7 @@ extension Array: AttributeValue where Element: ScalarAttributeValue {
         return type
     }
     /// The raw values that elements can have, if they are an enum.
-    public static var allowedValues: [Value]? { Element.allowedValues }
+    public static var allowedValues: [RecordValue]? { Element.allowedValues }
     /// An empty list.
     public static func absent(at index: Int) throws -> Self { [] }
     /// Reads a stored list; throws if an element does not fit.
@@ -20,5 +20,5 @@ extension Array: AttributeValue where Element: ScalarAttributeValue {
         try writer.write(value: value, at: index)
     }
     /// `list`.
-    public var value: Value { .list(map(\.value)) }
+    public var value: RecordValue { .list(map(\.value)) }
 }

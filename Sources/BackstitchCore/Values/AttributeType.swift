@@ -28,7 +28,7 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case url = 12
     /// The id of another record; REFERENCE on the service.
     case reference = 13
-    /// ``Location``; LOCATION on the service.
+    /// ``GeoLocation``; LOCATION on the service.
     case location = 14
     /// `Duration` in whole nanoseconds; INT64 on the service.
     case duration = 15
@@ -59,7 +59,7 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case uuidList = 43
     /// `[URL]`; STRING_LIST on the service.
     case urlList = 44
-    /// `[Location]`; LOCATION_LIST on the service.
+    /// `[GeoLocation]`; LOCATION_LIST on the service.
     case locationList = 46
     /// `[Duration]`; INT64_LIST on the service.
     case durationList = 47

@@ -3,7 +3,7 @@ public import Foundation
 /// A Swift type that can be an attribute of an entity.
 ///
 /// The types that conform are the ones that Backstitch stores: `String`, `Bool`, `Int`, `Int16`,
-/// `Int32`, `Int64`, `Float`, `Double`, `Decimal`, `Date`, `Data`, `UUID`, `URL`, ``Location``,
+/// `Int32`, `Int64`, `Float`, `Double`, `Decimal`, `Date`, `Data`, `UUID`, `URL`, ``GeoLocation``,
 /// enums that conform to ``EnumAttributeValue``, arrays of all these, `EntityID`, and optionals.
 /// A property of any other type does not compile; `@Attribute(.codable)` stores any `Codable`.
 public protocol AttributeValue: Sendable {
@@ -14,7 +14,7 @@ public protocol AttributeValue: Sendable {
     /// For ids, the name of the entity that they refer to.
     static var referencedEntity: String? { get }
     /// For enums and lists of them, the raw values of the cases; nil if every value is one.
-    static var allowedValues: [Value]? { get }
+    static var allowedValues: [RecordValue]? { get }
 
     /// Reads a stored value.
     init(field: FieldValue) throws
@@ -23,7 +23,7 @@ public protocol AttributeValue: Sendable {
     /// Writes the value at a position of the declaration.
     func write(to writer: inout FieldWriter, at index: Int) throws
     /// The value for code that does not know the type.
-    var value: Value { get }
+    var value: RecordValue { get }
 }
 
 extension AttributeValue {
@@ -32,7 +32,7 @@ extension AttributeValue {
     /// Nil: only ids refer to an entity.
     public static var referencedEntity: String? { nil }
     /// Nil: only enums have few values.
-    public static var allowedValues: [Value]? { nil }
+    public static var allowedValues: [RecordValue]? { nil }
     /// Throws: a plain attribute has no value to stand in for one that is missing.
     public static func absent(at index: Int) throws -> Self {
         throw FieldError(.missing, index: index)
@@ -51,7 +51,7 @@ extension String: AttributeValue {
         try writer.write(string: self, at: index)
     }
     /// `string`.
-    public var value: Value { .string(self) }
+    public var value: RecordValue { .string(self) }
 }
 
 extension Bool: AttributeValue {
@@ -66,7 +66,7 @@ extension Bool: AttributeValue {
         try writer.write(bool: self, at: index)
     }
     /// `bool`.
-    public var value: Value { .bool(self) }
+    public var value: RecordValue { .bool(self) }
 }
 
 /// An integer type that an attribute can have.
@@ -87,7 +87,7 @@ extension IntegerAttributeValue {
         try writer.write(int64: Int64(self), at: index)
     }
     /// `int64`.
-    public var value: Value { .int64(Int64(self)) }
+    public var value: RecordValue { .int64(Int64(self)) }
 }
 
 extension Int: IntegerAttributeValue {
@@ -119,7 +119,7 @@ extension Double: AttributeValue {
         try writer.write(double: self, at: index)
     }
     /// `double`.
-    public var value: Value { .double(self) }
+    public var value: RecordValue { .double(self) }
 }
 
 extension Float: AttributeValue {
@@ -138,7 +138,7 @@ extension Float: AttributeValue {
         try writer.write(double: Double(self), at: index)
     }
     /// `double`.
-    public var value: Value { .double(Double(self)) }
+    public var value: RecordValue { .double(Double(self)) }
 }
 
 extension Decimal: AttributeValue {
@@ -153,7 +153,7 @@ extension Decimal: AttributeValue {
         try writer.write(decimal: self, at: index)
     }
     /// `decimal`.
-    public var value: Value { .decimal(self) }
+    public var value: RecordValue { .decimal(self) }
 }
 
 extension Date: AttributeValue {
@@ -168,7 +168,7 @@ extension Date: AttributeValue {
         try writer.write(date: self, at: index)
     }
     /// `date`, or null if the time is not finite.
-    public var value: Value { wholeMilliseconds.map { .date(milliseconds: $0) } ?? .null }
+    public var value: RecordValue { wholeMilliseconds.map { .date(milliseconds: $0) } ?? .null }
 }
 
 extension Data: AttributeValue {
@@ -183,7 +183,7 @@ extension Data: AttributeValue {
         try writer.write(data: self, at: index)
     }
     /// `bytes`.
-    public var value: Value { .bytes(self) }
+    public var value: RecordValue { .bytes(self) }
 }
 
 extension UUID: AttributeValue {
@@ -198,7 +198,7 @@ extension UUID: AttributeValue {
         try writer.write(uuid: self, at: index)
     }
     /// `uuid`.
-    public var value: Value { .uuid(self) }
+    public var value: RecordValue { .uuid(self) }
 }
 
 extension URL: AttributeValue {
@@ -216,7 +216,7 @@ extension URL: AttributeValue {
         try writer.write(string: absoluteString, at: index)
     }
     /// `string`.
-    public var value: Value { .string(absoluteString) }
+    public var value: RecordValue { .string(absoluteString) }
 }
 
 extension Optional: AttributeValue where Wrapped: AttributeValue {
@@ -227,7 +227,7 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
     /// The entity that the id is of, for optional ids.
     public static var referencedEntity: String? { Wrapped.referencedEntity }
     /// The raw values of the cases, for optional enums.
-    public static var allowedValues: [Value]? { Wrapped.allowedValues }
+    public static var allowedValues: [RecordValue]? { Wrapped.allowedValues }
     /// Reads a stored value; a stored null is nil.
     @inlinable
     public init(field: FieldValue) throws {
@@ -242,5 +242,5 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
         try self?.write(to: &writer, at: index)
     }
     /// The value, or `null` for nil.
-    public var value: Value { self?.value ?? .null }
+    public var value: RecordValue { self?.value ?? .null }
 }

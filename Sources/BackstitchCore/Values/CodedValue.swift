@@ -27,7 +27,7 @@ public struct CodedValue<Content: Codable & Sendable>: AttributeValue {
         try writer.write(data: bytes, at: index)
     }
     /// `bytes`, or null if the value can't be encoded.
-    public var value: Value { encoded.map { .bytes($0) } ?? .null }
+    public var value: RecordValue { encoded.map { .bytes($0) } ?? .null }
 
     private var encoded: Data? {
         let encoder = JSONEncoder()

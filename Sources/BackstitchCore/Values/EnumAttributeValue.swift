@@ -16,7 +16,7 @@ extension EnumAttributeValue {
     /// The type of the raw values.
     public static var attributeType: AttributeType { RawValue.attributeType }
     /// The raw values of all cases.
-    public static var allowedValues: [Value]? { allCases.map(\.value) }
+    public static var allowedValues: [RecordValue]? { allCases.map(\.value) }
     /// Reads the case of a stored raw value; throws if no case has it.
     public init(field: FieldValue) throws {
         guard let value = Self(rawValue: try RawValue(field: field)) else {
@@ -29,5 +29,5 @@ extension EnumAttributeValue {
         try rawValue.write(to: &writer, at: index)
     }
     /// The raw value.
-    public var value: Value { rawValue.value }
+    public var value: RecordValue { rawValue.value }
 }

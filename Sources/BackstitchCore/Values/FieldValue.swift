@@ -99,9 +99,9 @@ public struct FieldValue {
     }
 
     @usableFromInline
-    package func location() throws(FieldError) -> Location {
+    package func location() throws(FieldError) -> GeoLocation {
         guard tag == .location, payload.count == 16 else { throw mismatch() }
-        return Location(
+        return GeoLocation(
             latitude: Double(bitPattern: payload.little(UInt64.self, at: 0)),
             longitude: Double(bitPattern: payload.little(UInt64.self, at: 8)))
     }
@@ -126,9 +126,9 @@ public struct FieldValue {
         }
     }
 
-    /// The value as a `Value`, whatever its tag.
+    /// The value as a `RecordValue`, whatever its tag.
     @usableFromInline
-    package func decoded() throws(FieldError) -> Value {
+    package func decoded() throws(FieldError) -> RecordValue {
         switch tag {
         case .null: return .null
         case .int64: return .int64(try int64())
@@ -152,8 +152,8 @@ public struct FieldValue {
         return UnknownValue(typeName: name, json: json)
     }
 
-    private func elements() throws(FieldError) -> [Value] {
-        var elements: [Value] = []
+    private func elements() throws(FieldError) -> [RecordValue] {
+        var elements: [RecordValue] = []
         for part in try parts() { elements.append(try part.decoded()) }
         return elements
     }

@@ -149,7 +149,7 @@ public struct FieldWriter: ~Copyable {
 
     /// Writes a place or a list; throws if it or an element of it can't be stored.
     @usableFromInline
-    package mutating func write(value: Value, at index: Int) throws(FieldError) {
+    package mutating func write(value: RecordValue, at index: Int) throws(FieldError) {
         guard value.isStorable else { throw FieldError(.outOfRange, index: index) }
         try write(value, of: field(at: index))
     }
@@ -158,7 +158,7 @@ public struct FieldWriter: ~Copyable {
 
     /// Writes any value but null, which leaves no trace unless `keepsNull` says so.
     package mutating func write(
-        _ value: Value, of field: FieldID, keepsNull: Bool = false
+        _ value: RecordValue, of field: FieldID, keepsNull: Bool = false
     ) throws(FieldError) {
         if case .null = value, !keepsNull { return }
         let start = data.count
@@ -235,7 +235,7 @@ public struct FieldWriter: ~Copyable {
         try end(field, start: start)
     }
 
-    private mutating func appendTagged(_ value: Value) throws(FieldError) {
+    private mutating func appendTagged(_ value: RecordValue) throws(FieldError) {
         switch value {
         case .int64(let number):
             data.append(FieldTag.int64.rawValue)

@@ -2,7 +2,7 @@
 ///
 /// A field that is absent and a field that is null are equal: neither has a value.
 package struct Fields: Sendable {
-    private var entries: [(field: FieldID, value: Value)] = []
+    private var entries: [(field: FieldID, value: RecordValue)] = []
 
     package init() {}
 
@@ -16,7 +16,7 @@ package struct Fields: Sendable {
     }
 
     /// Fields from pairs in any order; the last of equal ids counts.
-    package init(_ pairs: [(FieldID, Value)]) {
+    package init(_ pairs: [(FieldID, RecordValue)]) {
         for (field, value) in pairs { self[field] = value }
     }
 
@@ -46,7 +46,7 @@ package struct Fields: Sendable {
     /// The value of a field: nil if it is absent, `null` if it is explicitly null.
     ///
     /// Setting nil makes the field absent.
-    package subscript(field: FieldID) -> Value? {
+    package subscript(field: FieldID) -> RecordValue? {
         get {
             let (index, found) = position(of: field)
             return found ? entries[index].value : nil
@@ -63,7 +63,7 @@ package struct Fields: Sendable {
     }
 
     /// The value of a field, null if it is absent.
-    package func value(_ field: FieldID) -> Value { self[field] ?? .null }
+    package func value(_ field: FieldID) -> RecordValue { self[field] ?? .null }
 
     /// Sets the fields that `other` has and leaves the rest.
     package mutating func overlay(_ other: Fields) {
@@ -131,7 +131,7 @@ package struct Fields: Sendable {
     }
 }
 
-extension Value {
+extension RecordValue {
     fileprivate var isNull: Bool {
         if case .null = self { true } else { false }
     }
@@ -140,14 +140,14 @@ extension Value {
 extension Fields: Sequence {
     /// An iterator of its own: the array's is generic, and other modules run it unspecialized.
     package struct Iterator: IteratorProtocol {
-        fileprivate let entries: [(field: FieldID, value: Value)]
+        fileprivate let entries: [(field: FieldID, value: RecordValue)]
         private var index = 0
 
-        fileprivate init(entries: [(field: FieldID, value: Value)]) {
+        fileprivate init(entries: [(field: FieldID, value: RecordValue)]) {
             self.entries = entries
         }
 
-        package mutating func next() -> (field: FieldID, value: Value)? {
+        package mutating func next() -> (field: FieldID, value: RecordValue)? {
             guard index < entries.count else { return nil }
             defer { index += 1 }
             return entries[index]
@@ -164,5 +164,5 @@ extension Fields: Equatable {
 }
 
 extension Fields: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (FieldID, Value)...) { self.init(elements) }
+    package init(dictionaryLiteral elements: (FieldID, RecordValue)...) { self.init(elements) }
 }

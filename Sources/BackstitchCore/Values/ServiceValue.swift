@@ -32,7 +32,7 @@ public enum ServiceValue: Hashable, Sendable {
     }
 
     /// LOCATION, by its coordinates alone.
-    public static func location(_ place: Location) -> ServiceValue {
+    public static func location(_ place: GeoLocation) -> ServiceValue {
         .location(ServiceLocation(latitude: place.latitude, longitude: place.longitude))
     }
 
@@ -207,7 +207,7 @@ public struct ServiceLocation: Hashable, Sendable {
     }
 
     /// The coordinates alone, which is what a record keeps.
-    package var place: Location { Location(latitude: latitude, longitude: longitude) }
+    package var place: GeoLocation { GeoLocation(latitude: latitude, longitude: longitude) }
 }
 
 extension ServiceValue {

@@ -14,7 +14,7 @@ enum SimulatedResolver {
         case 8: return .park(reason: "The application can't decide.")
         case 9: throw Indecision()
         default:
-            var values: [String: Value] = [:]
+            var values: [String: RecordValue] = [:]
             for (name, value) in (conflict.local ?? [:]).sorted(by: { $0.key < $1.key })
             where generator.chance(0.5) && conflict.locallyChanged.contains(name) {
                 values[name] = value

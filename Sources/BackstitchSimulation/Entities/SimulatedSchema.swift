@@ -10,13 +10,14 @@ public enum SimulatedSchema: String, Hashable, Sendable, Codable, CaseIterable {
     /// Everything.
     case keyed
 
-    var schema: Schema {
+    var schema: StoreSchema {
         switch self {
-        case .old: Schema(OldFolder.self, OldNote.self)
+        case .old: StoreSchema(OldFolder.self, OldNote.self)
         case .current:
-            Schema(SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self)
+            StoreSchema(
+                SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self)
         case .keyed:
-            Schema(
+            StoreSchema(
                 SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self,
                 SimulatedBadge.self, SimulatedHolder.self, SimulatedSeat.self)
         }

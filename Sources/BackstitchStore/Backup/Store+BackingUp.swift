@@ -94,7 +94,7 @@ private struct StoreCopy {
         let copy = Store(
             environment: environment, databases: databases, configuration: configuration,
             shared: try SharedState.of(environment, databases, schema: nil) { catalog },
-            types: TypeTable(schema: Schema(), catalog: snapshot))
+            types: TypeTable(schema: StoreSchema(), catalog: snapshot))
         defer { copy.close() }
         let found = try copy.verify(progress: progress)
         if let problem = found.problems.first {

@@ -21,7 +21,7 @@ public struct DynamicRecord: Hashable, Sendable, Identifiable {
     public let id: RecordID
     /// The values by attribute name, those included that no schema declares; none for a record
     /// that was deleted. An attribute without a value has no entry.
-    public let values: [String: Value]
+    public let values: [String: RecordValue]
     /// The state; if several apply the first of deleted, parked, unreadable and dirty.
     public let state: State
     /// The sequence of the last operation that changed the record.

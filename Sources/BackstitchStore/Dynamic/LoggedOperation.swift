@@ -8,9 +8,9 @@ public struct LoggedOperation: Hashable, Sendable {
         /// The attribute's name.
         public let attribute: String
         /// The value before the operation; nil if there was none.
-        public let before: Value?
+        public let before: RecordValue?
         /// The value after it; nil if there is none.
-        public let after: Value?
+        public let after: RecordValue?
     }
 
     /// The operation's place in the log, from 1 on.

@@ -32,7 +32,7 @@ extension RecordConflict {
     }
 
     private func model<Model: Entity>(
-        _ values: [String: Value]?, _ type: Model.Type
+        _ values: [String: RecordValue]?, _ type: Model.Type
     ) throws -> Model? {
         guard let id = EntityID<Model>(record) else {
             throw StoreError(

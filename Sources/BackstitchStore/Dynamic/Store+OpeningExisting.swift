@@ -43,7 +43,7 @@ extension Store {
                 return Store(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: try SharedState.of(environment, databases, schema: nil) { catalog },
-                    types: TypeTable(schema: Schema(), catalog: snapshot))
+                    types: TypeTable(schema: StoreSchema(), catalog: snapshot))
             } catch {
                 environment.close()
                 throw error

@@ -7,12 +7,13 @@ public struct HistoryEntry: Sendable {
     /// The operation; what it has can be asked of the entry itself.
     public let operation: LoggedOperation
     /// The record's values after the operation by attribute name; nil if it ended.
-    public let values: [String: Value]?
+    public let values: [String: RecordValue]?
     private let table: EntityTable
     private let types: TypeTable
 
     init(
-        _ operation: LoggedOperation, values: [String: Value]?, table: EntityTable, types: TypeTable
+        _ operation: LoggedOperation, values: [String: RecordValue]?, table: EntityTable,
+        types: TypeTable
     ) {
         self.operation = operation
         self.values = values

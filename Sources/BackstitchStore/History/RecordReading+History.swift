@@ -47,7 +47,7 @@ extension Store {
 extension LoggedOperation {
     /// The values of the record before the operation, from those after it; nil if there was none,
     /// or where the log does not tell.
-    fileprivate func undone(from after: [String: Value]?) -> [String: Value]? {
+    fileprivate func undone(from after: [String: RecordValue]?) -> [String: RecordValue]? {
         switch kind {
         case .insert, .baseline: return nil
         case .update, .delete:

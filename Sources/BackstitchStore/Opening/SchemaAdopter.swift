@@ -5,10 +5,10 @@ import Threading
 
 /// Takes over the schema that a store is opened with.
 struct SchemaAdopter {
-    private let schema: Schema
+    private let schema: StoreSchema
     private let configuration: StoreConfiguration
 
-    init(_ schema: Schema, _ configuration: StoreConfiguration) {
+    init(_ schema: StoreSchema, _ configuration: StoreConfiguration) {
         self.schema = schema
         self.configuration = configuration
     }

@@ -87,7 +87,7 @@ struct SchemaChange {
     }
 
     private func replace(
-        _ before: Value, by after: Value, of field: FieldID, in table: EntityTable,
+        _ before: RecordValue, by after: RecordValue, of field: FieldID, in table: EntityTable,
         _ key: RecordKey
     ) throws {
         guard after != before, let row = try log.row(table.number, key), let fields = row.fields
@@ -128,7 +128,7 @@ struct SchemaChange {
     }
 }
 
-extension Value {
+extension RecordValue {
     /// Whether an attribute can have the value as it stands.
     fileprivate func isValue(of schema: AttributeSchema) -> Bool {
         if self == .null { return !schema.isMandatory }

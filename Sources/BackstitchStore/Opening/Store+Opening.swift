@@ -15,7 +15,7 @@ extension Store {
     /// - Throws: `invalidSchema` with all violations; `notAStore`, `newerFormat`, `damaged`,
     ///   `inaccessible`, `openOtherwise`, `full` or `io`.
     public convenience init(
-        at directory: String, schema: Schema, configuration: StoreConfiguration = .init()
+        at directory: String, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
         try SchemaAdopter(schema, configuration).check()
         try Self.checkFolder(directory)
@@ -30,7 +30,7 @@ extension Store {
     ///
     /// - Throws: `invalidSchema` with all violations; `io` if the system lends no memory.
     public static func inMemory(
-        schema: Schema, configuration: StoreConfiguration = .init()
+        schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws -> Store {
         try SchemaAdopter(schema, configuration).check()
         return try Store(schema: schema, configuration: configuration) {
@@ -40,7 +40,7 @@ extension Store {
     }
 
     private convenience init(
-        schema: Schema, configuration: StoreConfiguration, open: () throws -> Environment
+        schema: StoreSchema, configuration: StoreConfiguration, open: () throws -> Environment
     ) throws {
         do {
             let environment = try open()
@@ -85,7 +85,7 @@ extension EnvironmentOptions {
     /// How the files of a store are opened.
     ///
     /// - Parameter durability: Nil takes the one of the configuration.
-    package init(of configuration: StoreConfiguration, durability: Durability? = nil) {
+    package init(of configuration: StoreConfiguration, durability: StoreDurability? = nil) {
         self.init(databases: Databases.names)
         addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed

@@ -14,7 +14,7 @@ import LMDB
 ///     }
 /// }
 /// ```
-public struct ProjectionView<Source: Projection>: ~Copyable, ViewReading {
+public struct ProjectionView<Source: RecordProjection>: ~Copyable, ViewReading {
     /// The projection.
     public let projection: Source
     /// The sequence of the last operation that the view has; 0 for none.
@@ -40,7 +40,7 @@ extension ReadTransaction {
     ///   built, if it is `inline` and lacks more than a read takes in, or of another version;
     ///   `projectionFailed` with the reason; `invalidQuery` in a read of a past state, of which there
     ///   are no views.
-    public func view<Source: Projection>(
+    public func view<Source: RecordProjection>(
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
         try ViewReader(reader: reader, types: types).view(
@@ -53,7 +53,7 @@ extension WriteTransaction {
     /// ``ReadTransaction/view(of:allowsBehind:)``.
     ///
     /// That of an `inline` projection has what the transaction wrote.
-    public func view<Source: Projection>(
+    public func view<Source: RecordProjection>(
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
         let active = context.projections.inlineState(of: projection.name)

@@ -49,7 +49,7 @@ extension Store {
     /// Empties the view of a projection of this store and builds it anew from the log.
     ///
     /// Reads of the view throw `projectionNotReady` meanwhile. Where the log was compacted, it begins
-    /// with baselines; see ``Projection``.
+    /// with baselines; see ``RecordProjection``.
     ///
     /// - Throws: `unknownProjection` if the store was opened without it; what
     ///   ``prepareProjections(progress:)`` throws.

@@ -7,7 +7,7 @@ struct ViewReader {
     let reader: TableReader
     let types: TypeTable
 
-    func view<Source: Projection>(
+    func view<Source: RecordProjection>(
         of projection: Source, _ stored: ProjectionState?, allowsBehind: Bool
     ) throws -> ProjectionView<Source> {
         guard reader.past == nil else {
@@ -46,7 +46,7 @@ struct ViewReader {
     /// - Returns: nil if it lacks more than a read takes in.
     /// - Throws: `projectionFailed` if `apply` throws.
     private func caughtUpEntries(
-        of projection: some Projection, _ state: ProjectionState
+        of projection: some RecordProjection, _ state: ProjectionState
     ) throws -> ViewEntries? {
         var left = CatchUpBudget.ofRead
         let registered = RegisteredProjection(projection)

@@ -13,7 +13,7 @@ extension RecordReading where Self: ~Copyable {
     /// - Throws: `invalidQuery` if the query can't be answered, a sum leaves its type, or a minimum
     ///   or maximum is asked of lists or places, which have no order.
     public func aggregate<Model: Entity, each Result: Sendable>(
-        _ query: Query<Model>, _ aggregates: repeat Aggregate<Model, each Result>
+        _ query: Query<Model>, _ aggregates: repeat QueryAggregate<Model, each Result>
     ) throws -> (repeat each Result) {
         var names: [RecordAggregate] = []
         for aggregate in repeat each aggregates { names.append(try aggregate.lowered()) }
@@ -36,7 +36,7 @@ extension RecordReading where Self: ~Copyable {
     /// - Throws: `invalidQuery` if the query can't be answered or a sum leaves its type.
     public func groups<Model: Entity, each Key: AttributeValue, each Result: Sendable>(
         _ query: Query<Model>, by keys: GroupKeys<Model, repeat each Key>,
-        _ aggregates: repeat Aggregate<Model, each Result>
+        _ aggregates: repeat QueryAggregate<Model, each Result>
     ) throws -> [(key: (repeat each Key), values: (repeat each Result))] {
         var names: [RecordAggregate] = []
         for aggregate in repeat each aggregates { names.append(try aggregate.lowered()) }

@@ -47,10 +47,10 @@ extension RecordReading where Self: ~Copyable {
     ///
     /// - Returns: for each record the values in the order of the attributes, null for none.
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
-    public func select(_ query: RecordQuery, _ attributes: [String]) throws -> [[Value]] {
+    public func select(_ query: RecordQuery, _ attributes: [String]) throws -> [[RecordValue]] {
         let entity = try reader.table(named: query.entity).binding
         let bindings = try attributes.map { try entity.attribute(named: $0) }
-        var rows: [[Value]] = []
+        var rows: [[RecordValue]] = []
         let plan = try QueryPlan(query, in: entity, on: reader)
         try QueryExecutor.run(plan, on: reader) { _, body in
             guard let fields = PackedFields(body) else {

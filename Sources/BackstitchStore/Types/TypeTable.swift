@@ -33,7 +33,7 @@ package struct TypeTable: Sendable {
     /// Few enough that looking through them is faster than hashing.
     @usableFromInline let bindings: [(type: ObjectIdentifier, binding: TypeBinding)]
 
-    init(schema: Schema, catalog: CatalogSnapshot) {
+    init(schema: StoreSchema, catalog: CatalogSnapshot) {
         var bindings: [(type: ObjectIdentifier, binding: TypeBinding)] = []
         for (type, entity) in zip(schema.types, schema.entities) {
             guard let table = catalog.table(named: entity.name),

@@ -36,7 +36,7 @@ struct CatchUpBudget {
 
 /// Takes operations of the log into a view.
 struct CatchUpRun {
-    private let projection: any Projection
+    private let projection: any RecordProjection
     private let registered: RegisteredProjection
     private let reader: TableReader
     private let entries: ViewEntries
@@ -47,18 +47,19 @@ struct CatchUpRun {
     ///   - reader: Where the log is read.
     ///   - target: Where the view is; nil for the same place.
     init(
-        _ projection: any Projection, _ registered: RegisteredProjection,
+        _ projection: any RecordProjection, _ registered: RegisteredProjection,
         _ state: ProjectionState, _ reader: TableReader, _ projections: RegisteredProjections?,
         target: TableReader? = nil
     ) {
         self.init(
             projection, registered, (target ?? reader).entries(of: state), reader,
-            projections?.types ?? TypeTable(schema: Schema(), catalog: reader.catalog))
+            projections?.types ?? TypeTable(schema: StoreSchema(), catalog: reader.catalog))
     }
 
     /// - Parameter entries: The view.
     init(
-        _ projection: any Projection, _ registered: RegisteredProjection, _ entries: ViewEntries,
+        _ projection: any RecordProjection, _ registered: RegisteredProjection,
+        _ entries: ViewEntries,
         _ reader: TableReader, _ types: TypeTable
     ) {
         self.projection = projection

@@ -96,14 +96,14 @@ public struct ProjectedChange: ~Copyable {
     /// An attribute with a default has that if the record lacks it.
     ///
     /// - Throws: `invalidProjection` if the entity has no such attribute; `damaged`.
-    public func before(_ attribute: String) throws -> Value {
+    public func before(_ attribute: String) throws -> RecordValue {
         try value(of: attribute, in: fieldsBefore)
     }
 
     /// The value of an attribute after the change; as ``before(_:)``.
     ///
     /// - Throws: `invalidProjection` if the entity has no such attribute; `damaged`.
-    public func after(_ attribute: String) throws -> Value {
+    public func after(_ attribute: String) throws -> RecordValue {
         try value(of: attribute, in: fieldsAfter)
     }
 
@@ -114,7 +114,7 @@ public struct ProjectedChange: ~Copyable {
         try before(attribute) != after(attribute)
     }
 
-    private func value(of name: String, in fields: PackedFields?) throws -> Value {
+    private func value(of name: String, in fields: PackedFields?) throws -> RecordValue {
         if let attribute = table.binding.attributes.first(where: { $0.name == name }) {
             guard let fields else { return .null }
             return try attribute.value(of: fields)

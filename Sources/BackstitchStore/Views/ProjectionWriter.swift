@@ -227,13 +227,13 @@ extension ProjectionWriter {
     ///
     /// Views that need the whole log stay as they are, and those that this store knows not to want the
     /// entities.
-    func reset(afterAdopting catalog: Catalog, _ configured: [any Projection]) throws {
+    func reset(afterAdopting catalog: Catalog, _ configured: [any RecordProjection]) throws {
         let changed = CatalogSnapshot(catalog).tables.filter { table in
             catalog.entities[Int(table.number.rawValue) - 1].needsExamination == true
         }
         guard !changed.isEmpty else { return }
         let registered = RegisteredProjections(
-            configured, types: TypeTable(schema: Schema(), catalog: log.catalog))
+            configured, types: TypeTable(schema: StoreSchema(), catalog: log.catalog))
         for (name, state) in try reader.projectionStates() where state.checkpoint > 0 {
             if let projection = registered[name] {
                 let isConcerned = changed.contains { projection.wants($0) }

@@ -3,14 +3,14 @@ import BackstitchLog
 
 /// A projection of the configuration.
 struct RegisteredProjection: Sendable {
-    let projection: any Projection
+    let projection: any RecordProjection
     let name: String
     let version: UInt32
     let isInline: Bool
     let needsWholeLog: Bool
     private let entities: Set<String>?
 
-    init(_ projection: any Projection) {
+    init(_ projection: any RecordProjection) {
         self.projection = projection
         name = projection.name
         version = UInt32(clamping: projection.version)
@@ -27,7 +27,7 @@ struct RegisteredProjections: Sendable {
     let all: [RegisteredProjection]
     let types: TypeTable
 
-    init(_ projections: [any Projection], types: TypeTable) {
+    init(_ projections: [any RecordProjection], types: TypeTable) {
         all = projections.map { RegisteredProjection($0) }
         self.types = types
     }
@@ -38,7 +38,8 @@ struct RegisteredProjections: Sendable {
     static let nameByteCountMax = 200
 
     /// What is wrong with projections, each with its remedy.
-    static func violations(_ projections: [any Projection], _ schema: Schema) -> [String] {
+    static func violations(_ projections: [any RecordProjection], _ schema: StoreSchema) -> [String]
+    {
         var names: Set<String> = []
         let known = Set(schema.entities.map(\.name))
         return projections.flatMap { projection -> [String] in

@@ -19,7 +19,7 @@ public struct ViewKey: Hashable, Sendable {
     /// ```swift
     /// ViewKey(.string("engines"), .int64(2026))
     /// ```
-    public init(_ values: Value...) {
+    public init(_ values: RecordValue...) {
         bytes = []
         for value in values { append(value) }
     }
@@ -29,7 +29,7 @@ public struct ViewKey: Hashable, Sendable {
     /// Text and bytes sort and differ by their first 200 bytes, references by their first 203; text
     /// counts in normal form. Null sorts first. Places, lists and values of unknown
     /// types have no order and count as null.
-    public mutating func append(_ value: Value) {
+    public mutating func append(_ value: RecordValue) {
         var buffer = ByteBuffer(capacity: 260)
         OrderedKey.append(value, type: value.orderedType, to: &buffer)
         bytes.append(contentsOf: buffer.bytes)
@@ -48,7 +48,7 @@ extension ViewKey: Comparable {
     }
 }
 
-extension Value {
+extension RecordValue {
     /// The type in whose order the value sorts.
     package var orderedType: AttributeType {
         traits?.type ?? .location

@@ -19,7 +19,7 @@ extension WriteTransaction {
     /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; nothing is changed then.
     @discardableResult
     public func save(
-        _ values: [String: Value], as key: RecordKey, of entity: String,
+        _ values: [String: RecordValue], as key: RecordKey, of entity: String,
         addsAttributes: Bool = false
     ) throws -> SaveOutcome {
         let table = try reader.table(named: entity)
@@ -50,8 +50,8 @@ extension WriteTransaction {
 
     /// The values by field, in the order of the fields and in the attributes' types.
     private func fields(
-        _ values: [String: Value], of table: EntityTable, addsAttributes: Bool
-    ) throws -> [(FieldID, Value)] {
+        _ values: [String: RecordValue], of table: EntityTable, addsAttributes: Bool
+    ) throws -> [(FieldID, RecordValue)] {
         for attribute in table.attributes
         where attribute.isMandatory && (values[attribute.name] ?? .null) == .null {
             throw StoreError(
@@ -59,8 +59,8 @@ extension WriteTransaction {
                 "\(table.name).\(attribute.name) has no value and needs one. Give it one; nothing "
                     + "was saved.")
         }
-        var fields: [(FieldID, Value)] = []
-        var added: [(String, Value)] = []
+        var fields: [(FieldID, RecordValue)] = []
+        var added: [(String, RecordValue)] = []
         for (name, value) in values.sorted(by: { $0.key < $1.key }) where value != .null {
             guard let attribute = table.attribute(named: name) else {
                 guard addsAttributes, !name.isEmpty, name.utf8.count <= Catalog.nameBytesMax else {
@@ -79,7 +79,7 @@ extension WriteTransaction {
         }
         // Numbered last, so that a record that is refused numbers nothing.
         for (name, value) in added {
-            let checked: Value
+            let checked: RecordValue
             do throws(ValueMisfit) {
                 checked = try value.saved(as: nil)
             } catch {

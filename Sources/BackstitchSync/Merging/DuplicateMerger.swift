@@ -221,7 +221,7 @@ package struct DuplicateMerger {
     }
 }
 
-extension Value {
+extension RecordValue {
     fileprivate var referencedKey: RecordKey? {
         if case .reference(let key) = self { key } else { nil }
     }

@@ -19,7 +19,7 @@ extension LogWriter {
     }
 }
 
-extension Value {
+extension RecordValue {
     fileprivate func refers(toAnyOf names: Set<RecordName>) -> Bool {
         switch self {
         case .reference(let key): names.contains(key.name)

@@ -96,5 +96,5 @@ public struct StoreInfo: Hashable, Sendable {
     /// What the store takes up.
     public let space: Space
     /// When this process's commits are on disk.
-    public let durability: Durability
+    public let durability: StoreDurability
 }

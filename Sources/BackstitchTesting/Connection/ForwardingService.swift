@@ -59,7 +59,7 @@ extension ForwardingService {
     package func query(
         _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
         fields: Set<String>?
-    ) async throws(ServiceError) -> QueryPage {
+    ) async throws(ServiceError) -> ServiceQueryPage {
         try await service.query(query, in: zone, after: cursor, limit: limit, fields: fields)
     }
 

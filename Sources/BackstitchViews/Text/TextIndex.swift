@@ -13,7 +13,7 @@ public import BackstitchStore
 /// Words are cut at the word boundaries of Unicode, without case and diacritics: `cafe` finds `Café`.
 /// A change of a record costs an entry for each word that comes, goes, or occurs more or less often;
 /// others cost nothing. Words beyond 200 bytes are known by these.
-public struct TextIndex: Projection {
+public struct TextIndex: RecordProjection {
     /// What the view is called in the store.
     public let name: String
     /// The version; change it with the sources.

@@ -71,7 +71,7 @@ extension ProjectionView {
                 "The projection '\(projection.name)' does not know the least and the greatest. Make "
                     + "it with keepsExtremes, and give it another version.")
         }
-        var found: Value?
+        var found: RecordValue?
         let prefix = Source.extremes(try Source.key(of: group.value))
         try forEach(startingWith: prefix, reversed: last) { _, value in
             found = try StoredTotals.values(in: value, count: 1)[0]

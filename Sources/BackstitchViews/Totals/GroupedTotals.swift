@@ -19,7 +19,8 @@ import XXHash
 /// are rounded once, when they are read. Records that don't fit the Swift type are left out.
 ///
 /// Texts as groups differ by all their bytes; they sort by the first 200.
-public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: SummableValue>: Projection
+public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: SummableValue>:
+    RecordProjection
 {
     /// What the view is called in the store.
     public let name: String
@@ -95,8 +96,8 @@ public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: Summab
     /// What a record is in the totals.
     private struct Part: Equatable {
         let key: [UInt8]
-        let group: Value
-        let number: Value
+        let group: RecordValue
+        let number: RecordValue
     }
 
     private func part(of model: Model) throws -> Part {
@@ -108,7 +109,8 @@ public struct GroupedTotals<Model: Entity, Group: AttributeValue, Number: Summab
     ///   - old: The number of a record that leaves; nil if none does.
     ///   - new: The number of a record that comes; nil if none does.
     private func adjust(
-        _ part: Part, removing old: Value?, adding new: Value?, in view: borrowing ViewEditor
+        _ part: Part, removing old: RecordValue?, adding new: RecordValue?,
+        in view: borrowing ViewEditor
     ) throws {
         let key = Self.entry(part.key)
         var totals =
@@ -131,7 +133,7 @@ extension GroupedTotals {
     private static var extremesByte: UInt8 { 2 }
 
     /// The bytes by which a group is known.
-    static func key(of group: Value) throws -> [UInt8] {
+    static func key(of group: RecordValue) throws -> [UInt8] {
         guard group == .null || group.orderedType.isOrdered else {
             throw StoreError(
                 .invalidProjection,
@@ -160,7 +162,9 @@ extension GroupedTotals {
     static func extremes(_ group: [UInt8]) -> ViewKey { ViewKey(bytes: [extremesByte] + group) }
 
     /// The key of a record's number.
-    private static func extreme(_ group: [UInt8], _ number: Value, _ record: RecordKey) -> ViewKey {
+    private static func extreme(_ group: [UInt8], _ number: RecordValue, _ record: RecordKey)
+        -> ViewKey
+    {
         var key = extremes(group)
         key.append(number)
         key.append(bytes: record.bytes)
@@ -168,5 +172,7 @@ extension GroupedTotals {
     }
 
     /// Packed fields 1, 2 and so on with some values.
-    static func packed(_ values: [Value]) throws -> [UInt8] { try StoredTotals.packed(values) }
+    static func packed(_ values: [RecordValue]) throws -> [UInt8] {
+        try StoredTotals.packed(values)
+    }
 }

@@ -21,7 +21,7 @@ enum RunningSum: Equatable {
     /// Adds a number, or takes it away; null and what is no number of the type leaves the sum.
     ///
     /// - Throws: `invalidProjection` if a sum of decimals needs more than 38 digits.
-    mutating func change(by value: Value, isAdded: Bool) throws {
+    mutating func change(by value: RecordValue, isAdded: Bool) throws {
         switch (self, value) {
         case (.integers(let sum), _):
             guard let number = value.wholeNumber else { break }
@@ -55,7 +55,7 @@ enum RunningSum: Equatable {
     /// The sum of numbers of a type, as a value.
     ///
     /// - Throws: `invalidQuery` if a sum of integers leaves 64 bits.
-    func total(of type: AttributeType) throws -> Value {
+    func total(of type: AttributeType) throws -> RecordValue {
         switch self {
         case .integers(let sum):
             guard let number = Int64(exactly: sum) else {
@@ -70,7 +70,7 @@ enum RunningSum: Equatable {
     }
 
     /// The mean of so many numbers; null of none.
-    func mean(of count: Int, _ type: AttributeType) -> Value {
+    func mean(of count: Int, _ type: AttributeType) -> RecordValue {
         guard count > 0 else { return .null }
         return switch self {
         case .integers(let sum): type.mean(ofSum: sum, count: count)
@@ -80,7 +80,7 @@ enum RunningSum: Equatable {
     }
 
     /// The value that is stored: 16 bytes little-endian, a decimal, or the bytes of an exact sum.
-    var stored: Value {
+    var stored: RecordValue {
         switch self {
         case .integers(let sum):
             .bytes(withUnsafeBytes(of: sum.littleEndian) { Data($0) })
@@ -90,7 +90,7 @@ enum RunningSum: Equatable {
     }
 
     /// Reads a stored value; nil if it is none of the type.
-    init?(_ stored: Value, of type: AttributeType) {
+    init?(_ stored: RecordValue, of type: AttributeType) {
         switch (stored, RunningSum(of: type)) {
         case (.bytes(let bytes), .integers) where bytes.count == 16:
             let sum = bytes.withUnsafeBytes { $0.loadUnaligned(as: Int128.self) }

@@ -11,24 +11,24 @@ import BackstitchStore
 /// | 3 | how many of them have a number |
 /// | 4 | the sum, as `RunningSum` stores it |
 struct StoredTotals: Equatable {
-    let group: Value
+    let group: RecordValue
     private(set) var count: Int64 = 0
     private(set) var numbers: Int64 = 0
     private(set) var sum: RunningSum
 
     /// The totals of no records.
-    init(group: Value, of type: AttributeType) {
+    init(group: RecordValue, of type: AttributeType) {
         self.group = group
         sum = RunningSum(of: type)
     }
 
-    mutating func add(_ number: Value) throws {
+    mutating func add(_ number: RecordValue) throws {
         count += 1
         if number != .null { numbers += 1 }
         try sum.change(by: number, isAdded: true)
     }
 
-    mutating func take(_ number: Value) throws {
+    mutating func take(_ number: RecordValue) throws {
         count -= 1
         if number != .null { numbers -= 1 }
         try sum.change(by: number, isAdded: false)
@@ -56,7 +56,7 @@ struct StoredTotals: Equatable {
     }
 
     /// Packed fields 1, 2 and so on with some values.
-    static func packed(_ values: [Value]) throws -> [UInt8] {
+    static func packed(_ values: [RecordValue]) throws -> [UInt8] {
         var writer = FieldWriter()
         for (index, value) in values.enumerated() {
             try writer.write(value, of: FieldID(UInt16(index + 1)))
@@ -67,7 +67,7 @@ struct StoredTotals: Equatable {
     }
 
     /// The values of packed fields 1, 2 and so on.
-    static func values(in bytes: [UInt8], count: Int) throws -> [Value] {
+    static func values(in bytes: [UInt8], count: Int) throws -> [RecordValue] {
         try bytes.withUnsafeBytes { bytes in
             guard let fields = PackedFields(bytes) else { throw FieldError(.damaged) }
             return try (1...count).map { field in

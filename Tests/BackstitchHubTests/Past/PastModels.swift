@@ -32,7 +32,7 @@ import Foundation
     var weight: Double?
     @Relationship(onDelete: .cascade) var folder: SecondFolder.ID?
     var body: Data?
-    var place: Location?
+    var place: GeoLocation?
     var tags: [String] = []
     @Attribute(.lossless) var price: Decimal?
     var day: Date?
@@ -61,19 +61,20 @@ import Foundation
 @Entity("Sticker") struct AheadSticker: Equatable {
     var id = ID()
     var picture: Data
-    var place: Location?
+    var place: GeoLocation?
 }
 
 /// What the stores of the kept application are opened with.
 enum PastApp {
     static let zone = "Past"
-    static let first = Schema(FirstFolder.self, FirstNote.self)
-    static let second = Schema(SecondFolder.self, SecondNote.self, SecondGate.self)
-    static let ahead = Schema(SecondFolder.self, AheadNote.self, AheadSticker.self, SecondGate.self)
+    static let first = StoreSchema(FirstFolder.self, FirstNote.self)
+    static let second = StoreSchema(SecondFolder.self, SecondNote.self, SecondGate.self)
+    static let ahead = StoreSchema(
+        SecondFolder.self, AheadNote.self, AheadSticker.self, SecondGate.self)
 
     static let totals = GroupedTotals(
         "rank-by-folder", of: SecondNote.self, by: \.folder, sum: \.rank)
     static let search = TextIndex(
         "search", TextSource(SecondNote.self, \.headline), mode: .catchingUp)
-    static let projections: [any Projection] = [totals, search]
+    static let projections: [any RecordProjection] = [totals, search]
 }

@@ -71,8 +71,8 @@ struct PastTests {
     }
 
     private func open(
-        _ copy: Copy, _ schema: Schema = PastApp.second,
-        _ projections: [any Projection] = PastApp.projections
+        _ copy: Copy, _ schema: StoreSchema = PastApp.second,
+        _ projections: [any RecordProjection] = PastApp.projections
     ) throws -> Store {
         let clock = clock
         return try Store(
@@ -149,7 +149,7 @@ struct PastTests {
             (try $0.find(AheadNote.self, "n2"), try $0.find(AheadSticker.self, "s1"))
         }
         #expect(note?.mood == "fine" && note?.moods == [1, 2, 3])
-        #expect(sticker?.place == Location(latitude: 48.5, longitude: 9.25))
+        #expect(sticker?.place == GeoLocation(latitude: 48.5, longitude: 9.25))
     }
 
     @Test("store and hub go on together, and another device gets the same", arguments: versions)

@@ -103,7 +103,9 @@ struct PastWriter {
 
     // MARK: The store
 
-    private func open(_ name: String, _ schema: Schema, _ projections: [any Projection] = []) throws
+    private func open(
+        _ name: String, _ schema: StoreSchema, _ projections: [any RecordProjection] = []
+    ) throws
         -> Store
     {
         try Store(
@@ -151,7 +153,7 @@ struct PastWriter {
             try tx.save(
                 AheadSticker(
                     id: "s1", picture: Data([1, 2, 3]),
-                    place: Location(latitude: 48.5, longitude: 9.25)))
+                    place: GeoLocation(latitude: 48.5, longitude: 9.25)))
         }
         try await engine.sync()
         laptop.close()
@@ -198,7 +200,7 @@ struct PastWriter {
     /// A note with a value in each attribute.
     static let full = SecondNote(
         id: "n9", headline: "naïve “quotes”", rank: -5, weight: 0.1, folder: "f3",
-        body: Data([0, 255, 1]), place: Location(latitude: -33.5, longitude: 151.25),
+        body: Data([0, 255, 1]), place: GeoLocation(latitude: -33.5, longitude: 151.25),
         tags: ["a", "", "ß"], price: Decimal(string: "12.50"),
         day: Date(timeIntervalSince1970: 1_600_000_000.5),
         link: URL(string: "https://example.org/?q=1"),

@@ -88,7 +88,7 @@ final class WireWorld {
                 // What can't be seen is found missing at the end.
                 try? await book.look(after: name)
             }
-            let store = try Store.inMemory(schema: Schema(WireNote.self, WireFolder.self))
+            let store = try Store.inMemory(schema: StoreSchema(WireNote.self, WireFolder.self))
             let engine = SyncEngine(
                 store: store,
                 service: try CloudKitRecordService(fixture.configuration(), client: client),

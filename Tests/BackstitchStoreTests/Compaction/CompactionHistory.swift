@@ -14,7 +14,7 @@ final class CompactionHistory {
 
     /// - Parameter path: Where the store is; nil keeps nothing on disk.
     init(
-        seed: UInt64, at path: String? = nil, projections: [any Projection] = []
+        seed: UInt64, at path: String? = nil, projections: [any RecordProjection] = []
     ) throws {
         let clock = ManualClock()
         self.clock = clock

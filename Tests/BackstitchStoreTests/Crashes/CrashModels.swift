@@ -14,7 +14,7 @@ enum FirstVersion {
         @Attribute(.indexed) var group: String
     }
 
-    static let schema = Schema(Item.self)
+    static let schema = StoreSchema(Item.self)
 }
 
 enum SecondVersion {
@@ -26,7 +26,7 @@ enum SecondVersion {
         var added = "default"
     }
 
-    static let schema = Schema(Item.self)
+    static let schema = StoreSchema(Item.self)
 }
 
 /// The records of a store in either version: a value by name.

@@ -49,7 +49,7 @@ import Testing
         let comment = Comment(rawValue: place)
         let folder = try TemporaryFolder()
         try files.write(to: folder.store)
-        let diagnosis: Diagnosis
+        let diagnosis: StoreDiagnosis
         do {
             diagnosis = try Store.diagnose(at: folder.store)
         } catch {
@@ -88,7 +88,7 @@ import Testing
 
     private func checkRepair(
         of folder: TemporaryFolder, _ files: StoreFiles, _ sample: DamageSample,
-        _ diagnosis: Diagnosis, _ place: String
+        _ diagnosis: StoreDiagnosis, _ place: String
     ) throws {
         let comment = Comment(rawValue: place)
         let report = try Store.repair(at: folder.store, milliseconds: 1)

@@ -20,7 +20,7 @@ struct TicketSettings: Codable, Equatable, Sendable {
     var tags: [String] = ["new"]
     var levels: [TicketLevel]?
     var days: [Date] = []
-    var place: Location?
+    var place: GeoLocation?
     @Attribute(.codable) var settings: TicketSettings = TicketSettings()
     @Attribute(.codable) var extras: [String: Int]?
     @Attribute(.transient) var isSelected = false
@@ -29,7 +29,7 @@ struct TicketSettings: Codable, Equatable, Sendable {
 @Suite struct AttributeTypeStoreTests {
     private let store: Store
 
-    init() throws { store = try Store.inMemory(schema: Schema(TypedTicket.self)) }
+    init() throws { store = try Store.inMemory(schema: StoreSchema(TypedTicket.self)) }
 
     private func titles(_ predicate: Predicate<TypedTicket>) throws -> [String] {
         try store.read { try $0.fetch(Query<TypedTicket>().where(predicate)).map(\.id.description) }
@@ -38,7 +38,7 @@ struct TicketSettings: Codable, Equatable, Sendable {
     @Test func `all of them come back, but for what is transient`() async throws {
         var ticket = TypedTicket(
             id: "t", status: .open, level: .high, tags: ["a", "b"], levels: [.low], days: [],
-            place: Location(latitude: 52.5, longitude: 13.4),
+            place: GeoLocation(latitude: 52.5, longitude: 13.4),
             settings: TicketSettings(theme: "dark", sizes: ["a": 1, "b": 2]), extras: ["x": 1],
             isSelected: true)
         let saved = ticket
@@ -88,7 +88,7 @@ struct TicketSettings: Codable, Equatable, Sendable {
     }
 
     @Test func `values that can't be stored are refused by name`() throws {
-        let place = TypedTicket(id: "a", place: Location(latitude: 100, longitude: 0))
+        let place = TypedTicket(id: "a", place: GeoLocation(latitude: 100, longitude: 0))
         let error = try #require(failure { try store.write { _ = try $0.save(place) } })
         #expect(error.code == .invalidValue)
         #expect(error.message.contains("Ticket.place"))

@@ -28,7 +28,7 @@ enum ChangedAware {
     init() throws { folder = try TemporaryFolder() }
 
     /// Opens the store without any work in the background, so that each state can be looked at.
-    private func openIdle(_ schema: Schema) throws -> Store {
+    private func openIdle(_ schema: StoreSchema) throws -> Store {
         var configuration = StoreConfiguration.quick
         configuration.worksInBackground = false
         return try folder.open(schema, configuration: configuration)
@@ -36,7 +36,7 @@ enum ChangedAware {
 
     /// Two cards with a level that is no integer, and one that fits.
     private func fill() async throws {
-        let store = try openIdle(Schema(ChangedUnaware.Card.self))
+        let store = try openIdle(StoreSchema(ChangedUnaware.Card.self))
         try await store.pull("Card", "one", ["level": .double(1.5)])
         try await store.pull("Card", "two", ["level": .double(2)])
         try await store.pull("Card", "fits", ["level": .int64(3)])
@@ -73,7 +73,7 @@ enum ChangedAware {
         async throws
     {
         try await fill()
-        let store = try openIdle(Schema(ChangedAware.Card.self))
+        let store = try openIdle(StoreSchema(ChangedAware.Card.self))
         #expect(try store.read { $0.reader.catalog.tables[0].isUnderExamination })
         try expect(["fits", "none"], store)
         #expect(try store.unreadableRecords() == ["Card": 2])
@@ -95,7 +95,7 @@ enum ChangedAware {
 
     @Test func `a live query gives the same while records are marked`() async throws {
         try await fill()
-        let store = try openIdle(Schema(ChangedAware.Card.self))
+        let store = try openIdle(StoreSchema(ChangedAware.Card.self))
         let query = Query<ChangedAware.Card>().sorted(by: \.level)
         var results = store.observe(query).makeAsyncIterator()
         #expect(try await results.next()?.map(\.id) == ["none", "fits"])
@@ -106,10 +106,10 @@ enum ChangedAware {
 
     @Test func `records that fit again are there from the first read on`() async throws {
         try await fill()
-        let aware = try openIdle(Schema(ChangedAware.Card.self))
+        let aware = try openIdle(StoreSchema(ChangedAware.Card.self))
         try await aware.prepareIndexes()
         aware.close()
-        let store = try openIdle(Schema(ChangedUnaware.Card.self))
+        let store = try openIdle(StoreSchema(ChangedUnaware.Card.self))
         #expect(try store.unreadableRecords() == [:])
         #expect(try store.read { try $0.count(ChangedUnaware.Card.self) } == 4)
         #expect(try store.read { try $0.fetch(ChangedUnaware.Card.self) }.count == 4)
@@ -125,7 +125,7 @@ enum ChangedAware {
         async throws
     {
         try await fill()
-        let unaware = try openIdle(Schema(ChangedUnaware.Card.self))
+        let unaware = try openIdle(StoreSchema(ChangedUnaware.Card.self))
         try await unaware.write { transaction in
             var card = try #require(try transaction.find(ChangedUnaware.Card.self, "one"))
             card.title = "edited"
@@ -142,7 +142,7 @@ enum ChangedAware {
         try await unaware.withLogWriter { try ZoneLoss($0).forgetService(keepsUnsynced: true) }
         unaware.close()
         for _ in 0..<2 {
-            let store = try openIdle(Schema(ChangedAware.Card.self))
+            let store = try openIdle(StoreSchema(ChangedAware.Card.self))
             try expect(["fits", "none"], store)
             try await store.prepareIndexes()
             #expect(store.catalog.entities.allSatisfy { $0.needsExamination == nil })
@@ -152,7 +152,7 @@ enum ChangedAware {
             store.close()
         }
         // Once they are settled, the next opening marks them.
-        let store = try folder.open(Schema(ChangedAware.Card.self))
+        let store = try folder.open(StoreSchema(ChangedAware.Card.self))
         await store.waitForSchemaWork()
         #expect(store.catalog.entities.contains { $0.hasUnexamined == true })
         for name in ["one", "two"] {
@@ -160,7 +160,7 @@ enum ChangedAware {
         }
         #expect(try store.unreadableRecords() == ["Card": 2])
         store.close()
-        let last = try folder.open(Schema(ChangedAware.Card.self))
+        let last = try folder.open(StoreSchema(ChangedAware.Card.self))
         await last.waitForSchemaWork()
         #expect(last.catalog.entities.allSatisfy { $0.hasUnexamined == nil })
         try expect(["fits", "none"], last)
@@ -168,7 +168,7 @@ enum ChangedAware {
 
     @Test func `a past state is read by the present schema`() async throws {
         try await fill()
-        let store = try openIdle(Schema(ChangedAware.Card.self))
+        let store = try openIdle(StoreSchema(ChangedAware.Card.self))
         try await store.prepareIndexes()
         let head = try store.read { try $0.lastSequence }
         for sequence in 1...head {
@@ -190,7 +190,7 @@ enum ChangedAware {
             .string("x y"), .string("12"), .string("00000000-0000-0000-0000-00000000000A"),
             .string("http://a.example"), .bytes(Data([1])), .timestamp(milliseconds: 7),
             .reference(ServiceReference(recordName: "r", action: .none)),
-            .location(Location(latitude: 1, longitude: 2)),
+            .location(GeoLocation(latitude: 1, longitude: 2)),
         ]
         let value = scalars[Int.random(in: 0..<scalars.count, using: &generator)]
         switch Int.random(in: 0..<10, using: &generator) {
@@ -267,7 +267,7 @@ enum ChangedAware {
             let wanted = version == 0 ? columns : Self.columns(&generator)
             let opened: Store? = try Shifting.$columns.withValue(wanted) {
                 do {
-                    return try openIdle(Schema(Shifting.self))
+                    return try openIdle(StoreSchema(Shifting.self))
                 } catch let error as StoreError where error.code == .invalidSchema {
                     return nil
                 }

@@ -30,7 +30,7 @@ enum ExaminedNew {
     init() throws { folder = try TemporaryFolder() }
 
     @Test func `records become readable with a schema that fits, and the reverse`() async throws {
-        let old = try folder.open(Schema(ExaminedOld.Item.self))
+        let old = try folder.open(StoreSchema(ExaminedOld.Item.self))
         try await old.pull("Item", "case", ["title": .string("A"), "mood": .string("sad")])
         try await old.pull("Item", "none", ["mood": .string("glad")])
         try await old.pull("Item", "worse", ["title": .string("C"), "mood": .string("odd")])
@@ -39,7 +39,7 @@ enum ExaminedNew {
         #expect(
             try old.read { try $0.fetch(ExaminedOld.Item.self).map(\.id) } == ["fine", "stars"])
         old.close()
-        let store = try folder.open(Schema(ExaminedNew.Item.self))
+        let store = try folder.open(StoreSchema(ExaminedNew.Item.self))
         try await store.prepareIndexes()
         let ids = ["case", "fine", "none"].map { ExaminedNew.Item.ID($0) }
         #expect(try store.read { try $0.fetch(ExaminedNew.Item.self).map(\.id) } == ids)

@@ -30,7 +30,7 @@ struct FormatSettings: Codable, Equatable, Sendable {
     var data: Data?
     @Attribute(.indexed) var uuid: UUID?
     @Attribute(.indexed) var url: URL?
-    var location: Location?
+    var location: GeoLocation?
     @Attribute(.indexed) var status: FormatStatus = .open
     var strings: [String] = []
     var bools: [Bool] = []
@@ -41,7 +41,7 @@ struct FormatSettings: Codable, Equatable, Sendable {
     var blobs: [Data] = []
     var uuids: [UUID] = []
     var urls: [URL] = []
-    var locations: [Location] = []
+    var locations: [GeoLocation] = []
     var statuses: [FormatStatus]?
     @Attribute(.codable) var settings: FormatSettings?
     @Attribute(.localOnly) var scroll: Int = 0
@@ -49,8 +49,8 @@ struct FormatSettings: Codable, Equatable, Sendable {
     @Relationship(onDelete: .cascade) var owner: FormatOwner.ID?
 }
 
-extension Schema {
-    static let format = Schema(FormatOwner.self, FormatThing.self)
+extension StoreSchema {
+    static let format = StoreSchema(FormatOwner.self, FormatThing.self)
 }
 
 extension FormatThing {
@@ -62,7 +62,7 @@ extension FormatThing {
             let decimal = Decimal(string: "-12345678901234567890.125")
         else { throw Missing() }
         let date = Date(timeIntervalSince1970: 1_700_000_000.125)
-        let place = Location(latitude: 52.5, longitude: -13.25)
+        let place = GeoLocation(latitude: 52.5, longitude: -13.25)
         return FormatThing(
             id: "full", string: "é🧵\0", bool: true, int: .min, int16: .max, int32: -5,
             int64: .max, float: 1.5, double: -0.25, decimal: decimal, date: date,

@@ -27,7 +27,7 @@ enum BuildingSorted {
 
     init() throws {
         folder = try TemporaryFolder()
-        let store = try folder.open(Schema(BuildingPlain.Item.self))
+        let store = try folder.open(StoreSchema(BuildingPlain.Item.self))
         try store.write { transaction in
             for number in 0..<Self.count {
                 try transaction.save(
@@ -40,7 +40,7 @@ enum BuildingSorted {
     private let query = Query<BuildingSorted.Item>().where(#Predicate { $0.title == "t3" })
 
     private func open(works: Bool) throws -> Store {
-        let store = try folder.open(Schema(BuildingSorted.Item.self))
+        let store = try folder.open(StoreSchema(BuildingSorted.Item.self))
         if !works { store.schemaWork.withLock { $0?.cancel() } }
         return store
     }
@@ -102,12 +102,12 @@ enum BuildingSorted {
         try await rewind(store)
         #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
         store.close()
-        let again = try folder.open(Schema(BuildingSorted.Item.self))
+        let again = try folder.open(StoreSchema(BuildingSorted.Item.self))
         try await again.prepareIndexes()
         #expect(try again.indexesBeingBuilt == [])
         try await again.expectConsistent()
         again.close()
-        let last = try folder.open(Schema(BuildingSorted.Item.self))
+        let last = try folder.open(StoreSchema(BuildingSorted.Item.self))
         #expect(last.schemaWork.withLock { $0 } == nil)
     }
 
@@ -127,7 +127,7 @@ enum BuildingSorted {
         try await rewind(store)
         #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
         store.close()
-        let plain = try folder.open(Schema(BuildingPlain.Item.self))
+        let plain = try folder.open(StoreSchema(BuildingPlain.Item.self))
         #expect(try plain.indexesBeingBuilt == [])
         try await plain.expectConsistent()
     }

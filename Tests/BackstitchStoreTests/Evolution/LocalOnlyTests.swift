@@ -14,7 +14,7 @@ import Testing
 @Suite struct LocalOnlyTests {
     private let store: Store
 
-    init() throws { store = try Store.inMemory(schema: Schema(LocalNote.self)) }
+    init() throws { store = try Store.inMemory(schema: StoreSchema(LocalNote.self)) }
 
     private func note(_ id: LocalNote.ID = "n") throws -> LocalNote? {
         try store.read { try $0.find(LocalNote.self, id) }

@@ -48,13 +48,13 @@ enum RenamingNeedless {
 
     init() throws {
         folder = try TemporaryFolder()
-        let store = try folder.open(Schema(RenamingFirst.Item.self))
+        let store = try folder.open(StoreSchema(RenamingFirst.Item.self))
         try store.write { try $0.save(RenamingFirst.Item(id: "a", title: "A")) }
         store.close()
     }
 
     @Test func `a renamed attribute has its values, index and field`() async throws {
-        let store = try folder.open(Schema(RenamingSecond.Item.self))
+        let store = try folder.open(StoreSchema(RenamingSecond.Item.self))
         #expect(try store.indexesBeingBuilt == [])
         let query = Query<RenamingSecond.Item>().where(#Predicate { $0.name == "A" })
         #expect(try store.read { try $0.fetch(query).map(\.id) } == ["a"])
@@ -66,19 +66,19 @@ enum RenamingNeedless {
 
     @Test(arguments: [true, false])
     func `renames over several versions, skipped ones too`(isStepwise: Bool) async throws {
-        if isStepwise { try folder.open(Schema(RenamingSecond.Item.self)).close() }
-        let store = try folder.open(Schema(RenamingThird.Thing.self))
+        if isStepwise { try folder.open(StoreSchema(RenamingSecond.Item.self)).close() }
+        let store = try folder.open(StoreSchema(RenamingThird.Thing.self))
         #expect(
             try store.read { try $0.fetch(RenamingThird.Thing.self) }
                 == [RenamingThird.Thing(id: "a", label: "A", name: nil)])
         try await store.expectConsistent()
         store.close()
-        let old = try folder.open(Schema(RenamingFirst.Item.self))
+        let old = try folder.open(StoreSchema(RenamingFirst.Item.self))
         #expect(try old.read { try $0.find(RenamingFirst.Item.self, "a") }?.title == "A")
     }
 
     @Test func `a new device has the same field`() async throws {
-        let store = try Store.inMemory(schema: Schema(RenamingThird.Thing.self))
+        let store = try Store.inMemory(schema: StoreSchema(RenamingThird.Thing.self))
         try await store.pull("Item", "a", ["title": .string("A"), "name": .string("N")])
         #expect(
             try store.read { try $0.find(RenamingThird.Thing.self, "a") }
@@ -86,8 +86,10 @@ enum RenamingNeedless {
     }
 
     @Test func `names that lose the values are refused with the right one`() throws {
-        try folder.open(Schema(RenamingSecond.Item.self)).close()
-        for schema in [Schema(RenamingForgotten.Item.self), Schema(RenamingChained.Item.self)] {
+        try folder.open(StoreSchema(RenamingSecond.Item.self)).close()
+        for schema in [
+            StoreSchema(RenamingForgotten.Item.self), StoreSchema(RenamingChained.Item.self),
+        ] {
             let error = try #require(failure { _ = try folder.open(schema) })
             #expect(error.code == .invalidSchema)
             #expect(error.message.contains("write originalName: \"title\""))
@@ -96,7 +98,7 @@ enum RenamingNeedless {
 
     @Test func `a name that was never another is told so`() throws {
         let error = try #require(
-            failure { _ = try folder.open(Schema(RenamingNeedless.Item.self)) })
+            failure { _ = try folder.open(StoreSchema(RenamingNeedless.Item.self)) })
         #expect(error.message.contains("Item.title was stored under its own name"))
     }
 }

@@ -52,7 +52,7 @@ enum RetypingFewer {
     init() throws {
         folder = try TemporaryFolder()
         let link = try #require(URL(string: "https://example.org"))
-        let store = try folder.open(Schema(RetypingNarrow.Item.self))
+        let store = try folder.open(StoreSchema(RetypingNarrow.Item.self))
         try store.write { transaction in
             for number in 1...3 {
                 try transaction.save(
@@ -66,7 +66,7 @@ enum RetypingFewer {
     }
 
     @Test func `types widen by themselves`() async throws {
-        let store = try folder.open(Schema(RetypingWide.Item.self))
+        let store = try folder.open(StoreSchema(RetypingWide.Item.self))
         try await store.prepareIndexes()
         let item = try #require(try store.read { try $0.find(RetypingWide.Item.self, "i2") })
         #expect(item.isDone == 1)
@@ -81,11 +81,12 @@ enum RetypingFewer {
     }
 
     @Test func `anything else needs an upcaster, and all is in one error`() throws {
-        let error = try #require(failure { _ = try folder.open(Schema(RetypingOther.Item.self)) })
+        let error = try #require(
+            failure { _ = try folder.open(StoreSchema(RetypingOther.Item.self)) })
         #expect(error.code == .invalidSchema)
         #expect(error.message.contains("Item.count was int16 and is now string"))
         #expect(error.message.contains("Item.code was string and is now int64"))
-        let store = try folder.open(Schema(RetypingNarrow.Item.self))
+        let store = try folder.open(StoreSchema(RetypingNarrow.Item.self))
         #expect(try store.read { try $0.count(RetypingNarrow.Item.self) } == 3)
     }
 
@@ -103,7 +104,7 @@ enum RetypingFewer {
     @Test func `an upcaster converts every record, and what was logged stays readable`()
         async throws
     {
-        let store = try folder.open(Schema(RetypingOther.Item.self, upcasters: upcasters))
+        let store = try folder.open(StoreSchema(RetypingOther.Item.self, upcasters: upcasters))
         try await store.prepareIndexes()
         #expect(
             try store.read { try $0.fetch(RetypingOther.Item.self) }
@@ -119,34 +120,35 @@ enum RetypingFewer {
         try await store.expectConsistent()
         let head = try store.head
         store.close()
-        let again = try folder.open(Schema(RetypingOther.Item.self, upcasters: upcasters))
+        let again = try folder.open(StoreSchema(RetypingOther.Item.self, upcasters: upcasters))
         #expect(try again.head == head)
     }
 
     @Test func `an upcaster that gives nothing where a value must be changes nothing`() throws {
         let bad = [Upcaster(\RetypingOther.Item.count) { _ in .int64(1) }, upcasters[1]]
         let error = try #require(
-            failure { _ = try folder.open(Schema(RetypingOther.Item.self, upcasters: bad)) })
+            failure { _ = try folder.open(StoreSchema(RetypingOther.Item.self, upcasters: bad)) })
         #expect(error.code == .invalidSchema)
         #expect(error.message.contains("Item.count gives no string for 3 records"))
-        let store = try folder.open(Schema(RetypingNarrow.Item.self))
+        let store = try folder.open(StoreSchema(RetypingNarrow.Item.self))
         #expect(try store.head == 3)
     }
 
     @Test func `an upcaster of nothing is a mistake`() {
         let nothing = Upcaster(entity: "Item", attribute: "size") { $0 }
         let error = failure {
-            _ = try folder.open(Schema(RetypingNarrow.Item.self, upcasters: [nothing]))
+            _ = try folder.open(StoreSchema(RetypingNarrow.Item.self, upcasters: [nothing]))
         }
         #expect(error?.message.contains("Item.size, which is no stored attribute") == true)
     }
 
     @Test func `a case that records have can't be removed`() throws {
-        let error = try #require(failure { _ = try folder.open(Schema(RetypingFewer.Item.self)) })
+        let error = try #require(
+            failure { _ = try folder.open(StoreSchema(RetypingFewer.Item.self)) })
         #expect(error.message.contains("Item.mood holds raw values that its enum has no case for"))
         #expect(error.message.contains("i3"))
         let upcaster = Upcaster(\RetypingFewer.Item.mood) { _ in .string("glad") }
-        let store = try folder.open(Schema(RetypingFewer.Item.self, upcasters: [upcaster]))
+        let store = try folder.open(StoreSchema(RetypingFewer.Item.self, upcasters: [upcaster]))
         #expect(
             try store.read { try $0.fetch(RetypingFewer.Item.self).map(\.mood) } == [
                 .glad, .glad, .glad,

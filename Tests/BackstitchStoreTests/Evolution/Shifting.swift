@@ -17,9 +17,9 @@ struct Shifting: Entity {
     @TaskLocal static var columns: [Column?] = [nil, nil, nil]
 
     var id: EntityID<Shifting>
-    var a: Value = .null
-    var b: Value = .null
-    var c: Value = .null
+    var a: RecordValue = .null
+    var b: RecordValue = .null
+    var c: RecordValue = .null
 
     static let entityName = "Shifting"
 
@@ -44,12 +44,12 @@ struct Shifting: Entity {
 
     init(id: EntityID<Shifting>, fields: inout FieldReader) throws {
         self.id = id
-        var values: [Value] = []
+        var values: [RecordValue] = []
         for column in Self.columns.compactMap({ $0 }) {
             values.append(try Self.read(column, at: values.count, &fields))
         }
         var next = values.makeIterator()
-        let all = Self.columns.map { $0 == nil ? Value.null : next.next() ?? .null }
+        let all = Self.columns.map { $0 == nil ? RecordValue.null : next.next() ?? .null }
         (a, b, c) = (all[0], all[1], all[2])
     }
 
@@ -63,8 +63,8 @@ struct Shifting: Entity {
 
     private static func read(
         _ column: Column, at index: Int, _ fields: inout FieldReader
-    ) throws -> Value {
-        func read<Attribute: AttributeValue>(_ type: Attribute.Type) throws -> Value {
+    ) throws -> RecordValue {
+        func read<Attribute: AttributeValue>(_ type: Attribute.Type) throws -> RecordValue {
             column.isOptional
                 ? try fields.read(Attribute?.self, at: index).value
                 : try fields.read(Attribute.self, at: index).value
@@ -83,7 +83,7 @@ struct Shifting: Entity {
         case .uuid: try read(UUID.self)
         case .url: try read(URL.self)
         case .reference: try read(EntityID<Shifting>.self)
-        case .location: try read(Location.self)
+        case .location: try read(GeoLocation.self)
         case .duration: try read(Duration.self)
         case .stringList: try read([String].self)
         case .boolList: try read([Bool].self)
@@ -97,7 +97,7 @@ struct Shifting: Entity {
         case .dataList: try read([Data].self)
         case .uuidList: try read([UUID].self)
         case .urlList: try read([URL].self)
-        case .locationList: try read([Location].self)
+        case .locationList: try read([GeoLocation].self)
         case .durationList: try read([Duration].self)
         }
     }

@@ -24,7 +24,7 @@ enum UniqueStrict {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func open() throws -> Store { try folder.open(Schema(UniqueStrict.Person.self)) }
+    private func open() throws -> Store { try folder.open(StoreSchema(UniqueStrict.Person.self)) }
 
     private func save(_ store: Store, _ id: UniqueStrict.Person.ID, _ email: String?) throws {
         try store.write { _ = try $0.save(UniqueStrict.Person(id: id, email: email)) }
@@ -115,7 +115,7 @@ enum UniqueStrict {
     }
 
     @Test func `an attribute that becomes unique reports all duplicates at once`() throws {
-        let plain = try folder.open(Schema(UniquePlain.Person.self))
+        let plain = try folder.open(StoreSchema(UniquePlain.Person.self))
         try plain.write { transaction in
             for (id, email) in [("a", "1"), ("b", "1"), ("c", "2"), ("d", "3"), ("e", "3")] {
                 try transaction.save(UniquePlain.Person(id: .init(id), email: email))
@@ -126,7 +126,7 @@ enum UniqueStrict {
         let error = try #require(failure { _ = try open() })
         #expect(error.code == .invalidSchema)
         #expect(error.message.contains("these records share a value with another: a, b, d, e."))
-        let again = try folder.open(Schema(UniquePlain.Person.self))
+        let again = try folder.open(StoreSchema(UniquePlain.Person.self))
         try again.write { transaction in
             for id in ["b", "e"] { _ = try transaction.delete(UniquePlain.Person.ID(id)) }
         }

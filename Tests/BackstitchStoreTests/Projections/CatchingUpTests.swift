@@ -273,7 +273,7 @@ import LMDB
         let folder = try TemporaryFolder()
         let before = GroupedTotals(counting: "moods", of: ExaminedOld.Item.self, by: \.mood)
         let old = try folder.open(
-            Schema(ExaminedOld.Item.self), configuration: .projecting(before))
+            StoreSchema(ExaminedOld.Item.self), configuration: .projecting(before))
         try await old.pull("Item", "case", ["title": .string("A"), "mood": .string("sad")])
         try await old.pull("Item", "none", ["mood": .string("glad")])
         try await old.pull("Item", "fine", ["title": .string("E")])
@@ -282,7 +282,7 @@ import LMDB
         old.close()
         let after = GroupedTotals(counting: "moods", of: ExaminedNew.Item.self, by: \.mood)
         let store = try folder.open(
-            Schema(ExaminedNew.Item.self), configuration: .projecting(after))
+            StoreSchema(ExaminedNew.Item.self), configuration: .projecting(after))
         try await store.prepareProjections()
         let totals = try store.read { try $0.view(of: after).totals() }
         #expect(totals.map(\.group) == [.glad, .sad])
@@ -303,7 +303,7 @@ import LMDB
 }
 
 extension StoreConfiguration {
-    static func projecting(_ projections: any Projection...) -> StoreConfiguration {
+    static func projecting(_ projections: any RecordProjection...) -> StoreConfiguration {
         StoreConfiguration(durability: .relaxed, projections: projections)
     }
 }

@@ -26,7 +26,7 @@ import Testing
     private let days = GroupedTotals(counting: "days", of: Sale.self, by: \.day)
 
     private func open() throws -> Store {
-        try Store.projecting(pieces, prices, weights, days, schema: Schema(Sale.self))
+        try Store.projecting(pieces, prices, weights, days, schema: StoreSchema(Sale.self))
     }
 
     private func sale(

@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `what a throwing change wrote is taken back, entry by entry`() async throws {
-        struct Scribbler: Projection {
+        struct Scribbler: RecordProjection {
             let name = "scribbler"
             let entities = ProjectedEntities.all
             func apply(_ change: borrowing ProjectedChange, to view: borrowing ViewEditor) throws {
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func `keys and values that are too long are told and lose nothing`() async throws {
-        struct TooLong: Projection {
+        struct TooLong: RecordProjection {
             let name = "long"
             let entities = ProjectedEntities.all
             func apply(_ change: borrowing ProjectedChange, to view: borrowing ViewEditor) throws {

@@ -7,7 +7,7 @@ import Threading
 @testable import BackstitchStore
 
 /// Keeps every record in its view, and insists that each change begins where the last one ended.
-struct Mirror: Projection {
+struct Mirror: RecordProjection {
     struct Contradiction: Error {}
 
     static let attributes: [String: [String]] = [
@@ -41,11 +41,13 @@ struct Mirror: Projection {
         try refuses(change.sequence)
     }
 
-    static func text(_ values: [Value]) -> String { values.map { "\($0)" }.joined(separator: "|") }
+    static func text(_ values: [RecordValue]) -> String {
+        values.map { "\($0)" }.joined(separator: "|")
+    }
 }
 
 /// Writes the kind and the record of every change, and so depends on the operations.
-struct Journal: Projection {
+struct Journal: RecordProjection {
     var name = "journal"
     var entities = ProjectedEntities.all
     var mode = ProjectionMode.inline
@@ -73,7 +75,7 @@ extension ViewReading where Self: ~Copyable {
 extension Store {
     /// Opens a store in memory with projections.
     static func projecting(
-        _ projections: any Projection..., schema: Schema = .all
+        _ projections: any RecordProjection..., schema: StoreSchema = .all
     ) throws -> Store {
         try Store.inMemory(
             schema: schema, configuration: StoreConfiguration(projections: projections))

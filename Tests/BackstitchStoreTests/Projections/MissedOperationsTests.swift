@@ -14,7 +14,7 @@ import Threading
 
     init() throws { folder = try TemporaryFolder(inMemory: true) }
 
-    private func openIdle(_ projections: any Projection...) throws -> Store {
+    private func openIdle(_ projections: any RecordProjection...) throws -> Store {
         var configuration = StoreConfiguration.quick
         configuration.projections = projections
         configuration.worksInBackground = false

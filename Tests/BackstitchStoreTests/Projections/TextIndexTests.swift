@@ -24,7 +24,7 @@ import Testing
         "search", TextSource(Article.self, \.title, \.body), TextSource(Author.self, \.name))
 
     private func open() throws -> Store {
-        try Store.projecting(index, schema: Schema(Article.self, Author.self))
+        try Store.projecting(index, schema: StoreSchema(Article.self, Author.self))
     }
 
     private func search(

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `keys sort as their values`() {
-        let values: [Value] = [
+        let values: [RecordValue] = [
             .null, .int64(.min), .int64(-1), .int64(0), .int64(7), .int64(.max),
         ]
         let keys = values.map { ViewKey($0, .string("x")) }

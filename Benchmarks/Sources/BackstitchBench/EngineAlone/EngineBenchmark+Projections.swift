@@ -4,7 +4,7 @@ import BenchmarkKit
 import PeerInterface
 
 extension EngineBenchmark {
-    private static let views: [(name: String, projections: [any Projection])] = [
+    private static let views: [(name: String, projections: [any RecordProjection])] = [
         ("plain", []),
         ("totals", [GroupedTotals("totals", of: Contact.self, by: \.age, sum: \.balance)]),
         (
@@ -33,7 +33,7 @@ extension EngineBenchmark {
         }
     }
 
-    private mutating func saves(_ name: String, _ projections: [any Projection]) throws {
+    private mutating func saves(_ name: String, _ projections: [any RecordProjection]) throws {
         for (size, count) in [(1, 2_000), (1_000, 10)] {
             let store = try open(.relaxed, projections)
             defer { remove(store) }
@@ -48,7 +48,8 @@ extension EngineBenchmark {
         }
     }
 
-    private mutating func build(_ name: String, _ projections: [any Projection]) async throws {
+    private mutating func build(_ name: String, _ projections: [any RecordProjection]) async throws
+    {
         let half = options.operations / 2
         let plain = try open(.relaxed)
         for part in Self.parts(0..<half) { try save(part, in: plain) }

@@ -63,7 +63,7 @@ struct EngineBenchmark {
 
     /// Runs with a new store, which is deleted afterwards.
     func withStore<Result>(
-        _ durability: Durability = .full, _ body: (Store) throws -> Result
+        _ durability: StoreDurability = .full, _ body: (Store) throws -> Result
     ) throws -> Result {
         let store = try open(durability)
         defer { remove(store) }
@@ -71,7 +71,7 @@ struct EngineBenchmark {
     }
 
     func withStore<Result>(
-        _ durability: Durability = .full, _ body: (Store) async throws -> Result
+        _ durability: StoreDurability = .full, _ body: (Store) async throws -> Result
     ) async throws -> Result {
         let store = try open(durability)
         defer { remove(store) }
@@ -79,12 +79,13 @@ struct EngineBenchmark {
     }
 
     func open(
-        _ durability: Durability, _ projections: [any Projection] = [], named name: String = "store"
+        _ durability: StoreDurability, _ projections: [any RecordProjection] = [],
+        named name: String = "store"
     ) throws -> Store {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         return try Store(
-            at: folder + "/" + name, schema: Schema(Department.self, Contact.self),
+            at: folder + "/" + name, schema: StoreSchema(Department.self, Contact.self),
             configuration: StoreConfiguration(
                 durability: durability, projections: projections))
     }

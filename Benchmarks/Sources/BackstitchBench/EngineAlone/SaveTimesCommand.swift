@@ -12,7 +12,7 @@ enum SaveTimesCommand {
     static func run(_ arguments: inout Arguments) async throws {
         let directory = try arguments.value(of: name)
         let count = try arguments.number(of: name, from: 1)
-        let store = try Store(at: directory, schema: Schema(Department.self, Contact.self))
+        let store = try Store(at: directory, schema: StoreSchema(Department.self, Contact.self))
         defer { store.close() }
         var contact = ContactSet(Dataset(records: 1, saves: 0, seed: 1)).contacts[0]
         for _ in 0..<count {

@@ -10,7 +10,7 @@ final class BackstitchEngine: Engine {
     private let set: ContactSet
 
     init(_ directory: String, _ set: ContactSet) throws {
-        store = try Store(at: directory, schema: Schema(Department.self, Contact.self))
+        store = try Store(at: directory, schema: StoreSchema(Department.self, Contact.self))
         self.set = set
     }
 

@@ -67,7 +67,7 @@ struct LoweringContext {
 
     private static func value<Attribute: AttributeValue>(
         _ value: Any, as type: Attribute.Type
-    ) -> Value? {
+    ) -> RecordValue? {
         (value as? Attribute)?.value
     }
 

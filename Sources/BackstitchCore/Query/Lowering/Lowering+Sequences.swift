@@ -33,7 +33,7 @@ extension PredicateExpressions.SequenceContains: LowerableExpression {
         if let range = elements as? any LowerableRange {
             return .condition(try range.lowered(around: element, in: context))
         }
-        var values: [Value] = []
+        var values: [RecordValue] = []
         for member in elements {
             // A time between two milliseconds equals no stored one.
             guard case .constant(let value) = try context.operand(member, in: self) else {

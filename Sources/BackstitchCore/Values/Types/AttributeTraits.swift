@@ -3,7 +3,7 @@
 ///
 /// Several types can keep their values under one tag: `Int16` and `Int64`, or text and URLs.
 package protocol AttributeTraits: Sendable {
-    /// What a ``Value`` of this kind holds.
+    /// What a ``RecordValue`` of this kind holds.
     associatedtype Content: Equatable & Sendable
 
     /// The type.
@@ -14,9 +14,9 @@ package protocol AttributeTraits: Sendable {
     static var serviceType: ServiceFieldType { get }
 
     /// The content of a value of the tag's kind; nil for other values.
-    static func content(of value: Value) -> Content?
+    static func content(of value: RecordValue) -> Content?
     /// The value with some content.
-    static func value(_ content: Content) -> Value
+    static func value(_ content: Content) -> RecordValue
 
     // MARK: Stored form
 
@@ -25,7 +25,7 @@ package protocol AttributeTraits: Sendable {
     /// Reads the bytes that stand after the tag.
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Content
     /// A stored value, of whatever tag, as an attribute of the type; nil if it does not fit.
-    static func value(stored field: FieldValue) -> Value?
+    static func value(stored field: FieldValue) -> RecordValue?
 
     // MARK: Order
 
@@ -42,15 +42,15 @@ package protocol AttributeTraits: Sendable {
     // MARK: Conversions
 
     /// A value as an attribute of the type has it, if it means the same; nil if there is no such value.
-    static func converted(_ value: Value) -> Value?
+    static func converted(_ value: RecordValue) -> RecordValue?
     /// A value of the service, see ``ServiceMapping``, in the type; nil if it does not fit.
-    static func value(service value: Value) -> Value?
+    static func value(service value: RecordValue) -> RecordValue?
     /// Whether the Swift type reads a stored value.
-    static func isReadable(_ value: Value) -> Bool
+    static func isReadable(_ value: RecordValue) -> Bool
     /// Whether the Swift type reads every stored value of the tag.
     static var readsAll: Bool { get }
     /// The converted value as a record holds it; throws if it is out of the type's range.
-    static func saved(_ value: Value) throws(ValueMisfit) -> Value
+    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue
     /// Why no attribute can have the content; nil if one can.
     static func violation(of content: Content) -> String?
     /// The value for the service.
@@ -75,7 +75,7 @@ package protocol AttributeTraits: Sendable {
         from container: KeyedDecodingContainer<ValueKey>, _ key: ValueKey
     ) throws -> Content
     /// The value of a literal on the command line; nil if it is not of the type.
-    static func literal(_ text: String, isQuoted: Bool) -> Value?
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue?
     /// What a literal looks like.
     static var literalExample: String { get }
 
@@ -88,24 +88,24 @@ package protocol AttributeTraits: Sendable {
 // MARK: What most types do
 
 extension AttributeTraits {
-    package static func value(stored field: FieldValue) -> Value? {
+    package static func value(stored field: FieldValue) -> RecordValue? {
         guard field.tag == tag else { return nil }
         return (try? content(stored: field.payload)).map { value($0) }
     }
 
     package static var isOrdered: Bool { true }
 
-    package static func converted(_ value: Value) -> Value? {
+    package static func converted(_ value: RecordValue) -> RecordValue? {
         content(of: value) == nil ? nil : value
     }
 
-    package static func value(service value: Value) -> Value? { converted(value) }
+    package static func value(service value: RecordValue) -> RecordValue? { converted(value) }
 
-    package static func isReadable(_ value: Value) -> Bool { content(of: value) != nil }
+    package static func isReadable(_ value: RecordValue) -> Bool { content(of: value) != nil }
 
     package static var readsAll: Bool { true }
 
-    package static func saved(_ value: Value) throws(ValueMisfit) -> Value { value }
+    package static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue { value }
 
     package static func violation(of content: Content) -> String? { nil }
 
@@ -136,19 +136,19 @@ extension AttributeTraits where Content: Comparable {
 extension AttributeTraits {
     /// Appends the bytes that stand after the tag of a value of this kind.
     static func appendPayload(
-        of value: Value, to output: inout ByteBuffer
+        of value: RecordValue, to output: inout ByteBuffer
     ) throws(FieldError) {
         guard let content = content(of: value) else { preconditionFailure("Another kind.") }
         try append(content, to: &output)
     }
 
     /// Reads the bytes that stand after the tag.
-    static func value(payload: UnsafeRawBufferPointer) throws(FieldError) -> Value {
+    static func value(payload: UnsafeRawBufferPointer) throws(FieldError) -> RecordValue {
         value(try content(stored: payload))
     }
 
     /// Whether a comparison holds between two values of this kind.
-    static func holds(_ comparison: Comparison, _ left: Value, _ right: Value) -> Bool {
+    static func holds(_ comparison: Comparison, _ left: RecordValue, _ right: RecordValue) -> Bool {
         guard let left = content(of: left), let right = content(of: right) else {
             return comparison == .notEqual
         }
@@ -164,36 +164,36 @@ extension AttributeTraits {
     }
 
     /// Appends the key of a value of this kind, or of null.
-    static func appendKey(of value: Value?, to output: inout ByteBuffer, textBytesMax: Int) {
+    static func appendKey(of value: RecordValue?, to output: inout ByteBuffer, textBytesMax: Int) {
         guard isOrdered, let content = value.flatMap(content(of:)) else {
             return output.append(OrderedKey.null)
         }
         appendKey(content, to: &output, textBytesMax: textBytesMax)
     }
 
-    static func violation(of value: Value) -> String? {
+    static func violation(of value: RecordValue) -> String? {
         content(of: value).flatMap { violation(of: $0) }
     }
 
-    static func serviceValue(of value: Value, isLossless: Bool) -> ServiceValue {
+    static func serviceValue(of value: RecordValue, isLossless: Bool) -> ServiceValue {
         content(of: value).map { serviceValue($0, isLossless: isLossless) } ?? .null
     }
 
-    package static func text(of value: Value) -> String {
+    package static func text(of value: RecordValue) -> String {
         content(of: value).map { text($0) } ?? "nil"
     }
 
-    static func appendJSON(of value: Value, to output: inout ByteBuffer) {
+    static func appendJSON(of value: RecordValue, to output: inout ByteBuffer) {
         guard let content = content(of: value) else { return output.append(utf8: "null") }
         appendJSON(content, to: &output)
     }
 
-    static func value(json: JSONValue) throws(ValueMisfit) -> Value? {
+    static func value(json: JSONValue) throws(ValueMisfit) -> RecordValue? {
         try content(json: json).map { value($0) }
     }
 
     static func encode(
-        _ value: Value, into container: inout KeyedEncodingContainer<ValueKey>
+        _ value: RecordValue, into container: inout KeyedEncodingContainer<ValueKey>
     ) throws {
         guard let content = content(of: value) else { preconditionFailure("Another kind.") }
         try encode(content, into: &container, ValueKey(name: tag.name))
@@ -201,7 +201,7 @@ extension AttributeTraits {
 
     static func value(
         from container: KeyedDecodingContainer<ValueKey>, _ key: ValueKey
-    ) throws -> Value {
+    ) throws -> RecordValue {
         value(try content(from: container, key))
     }
 }
@@ -264,7 +264,7 @@ extension AttributeType {
     package var traits: (any AttributeTraits.Type)? { AttributeTypes[self] }
 }
 
-extension Value {
+extension RecordValue {
     /// What is particular to values of the kind; nil for null, lists and values of unknown types.
     package var traits: (any AttributeTraits.Type)? { AttributeTypes[tag] }
 }

@@ -4,11 +4,11 @@ enum BoolTraits: AttributeTraits {
     static let tag = FieldTag.bool
     static let serviceType = ServiceFieldType.int64
 
-    static func content(of value: Value) -> Bool? {
+    static func content(of value: RecordValue) -> Bool? {
         if case .bool(let bool) = value { bool } else { nil }
     }
 
-    static func value(_ content: Bool) -> Value { .bool(content) }
+    static func value(_ content: Bool) -> RecordValue { .bool(content) }
 
     static func append(_ content: Bool, to output: inout ByteBuffer) throws(FieldError) {
         output.append(content ? 1 : 0)
@@ -19,7 +19,9 @@ enum BoolTraits: AttributeTraits {
         return payload[0] != 0
     }
 
-    static func value(stored field: FieldValue) -> Value? { field.storedBool.map { .bool($0) } }
+    static func value(stored field: FieldValue) -> RecordValue? {
+        field.storedBool.map { .bool($0) }
+    }
 
     static func isBefore(_ left: Bool, _ right: Bool) -> Bool { !left && right }
 
@@ -29,7 +31,7 @@ enum BoolTraits: AttributeTraits {
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? { 2 }
 
-    static func converted(_ value: Value) -> Value? {
+    static func converted(_ value: RecordValue) -> RecordValue? {
         switch value {
         case .bool: value
         case .int64(let number): number == 0 || number == 1 ? .bool(number == 1) : nil
@@ -37,7 +39,7 @@ enum BoolTraits: AttributeTraits {
         }
     }
 
-    static func isReadable(_ value: Value) -> Bool { converted(value) != nil }
+    static func isReadable(_ value: RecordValue) -> Bool { converted(value) != nil }
 
     static func serviceValue(_ content: Bool, isLossless: Bool) -> ServiceValue {
         .int64(content ? 1 : 0)
@@ -53,7 +55,7 @@ enum BoolTraits: AttributeTraits {
         if case .bool(let bool) = json { bool } else { nil }
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         switch text {
         case _ where isQuoted: nil
         case "true", "1": .bool(true)

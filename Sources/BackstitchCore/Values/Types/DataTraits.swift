@@ -6,11 +6,11 @@ enum DataTraits: AttributeTraits {
     static let tag = FieldTag.bytes
     static let serviceType = ServiceFieldType.bytes
 
-    static func content(of value: Value) -> Data? {
+    static func content(of value: RecordValue) -> Data? {
         if case .bytes(let data) = value { data } else { nil }
     }
 
-    static func value(_ content: Data) -> Value { .bytes(content) }
+    static func value(_ content: Data) -> RecordValue { .bytes(content) }
 
     static func append(_ content: Data, to output: inout ByteBuffer) throws(FieldError) {
         content.withUnsafeBytes { output.append($0) }
@@ -50,7 +50,7 @@ enum DataTraits: AttributeTraits {
         return try TaggedJSON.required(Data(base64Encoded: text), "that is no Base64.")
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         isQuoted ? Data(base64Encoded: text).map { .bytes($0) } : nil
     }
 

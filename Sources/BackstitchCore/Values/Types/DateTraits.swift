@@ -6,11 +6,11 @@ enum DateTraits: IntegerTraits {
     static let tag = FieldTag.date
     static let serviceType = ServiceFieldType.timestamp
 
-    static func content(of value: Value) -> Int64? {
+    static func content(of value: RecordValue) -> Int64? {
         if case .date(let milliseconds) = value { milliseconds } else { nil }
     }
 
-    static func value(_ content: Int64) -> Value { .date(milliseconds: content) }
+    static func value(_ content: Int64) -> RecordValue { .date(milliseconds: content) }
 
     static func violation(of content: Int64) -> String? {
         content.magnitude < millisecondsMax
@@ -27,7 +27,7 @@ enum DateTraits: IntegerTraits {
     static func text(_ content: Int64) -> String { "\(content) ms" }
 
     /// A day, or a time with or without a fraction of a second.
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         guard isQuoted else { return nil }
         let style = Date.ISO8601FormatStyle()
         let date =

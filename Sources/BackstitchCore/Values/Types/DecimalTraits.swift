@@ -6,11 +6,11 @@ enum DecimalTraits: AttributeTraits {
     static let tag = FieldTag.decimal
     static let serviceType = ServiceFieldType.double
 
-    static func content(of value: Value) -> Decimal? {
+    static func content(of value: RecordValue) -> Decimal? {
         if case .decimal(let decimal) = value { decimal } else { nil }
     }
 
-    static func value(_ content: Decimal) -> Value { .decimal(content) }
+    static func value(_ content: Decimal) -> RecordValue { .decimal(content) }
 
     static func append(_ content: Decimal, to output: inout ByteBuffer) throws(FieldError) {
         guard content.isFinite else { throw FieldError(.notFinite) }
@@ -21,7 +21,7 @@ enum DecimalTraits: AttributeTraits {
         try FieldValue(tag: tag, payload: payload).decimal()
     }
 
-    static func value(stored field: FieldValue) -> Value? {
+    static func value(stored field: FieldValue) -> RecordValue? {
         (try? field.decimal()).map { .decimal($0) }
     }
 
@@ -33,7 +33,7 @@ enum DecimalTraits: AttributeTraits {
         OrderedKey.decimalByteCount(in: bytes)
     }
 
-    static func converted(_ value: Value) -> Value? {
+    static func converted(_ value: RecordValue) -> RecordValue? {
         switch value {
         case .decimal: value
         case .int64(let number): .decimal(Decimal(number))
@@ -42,12 +42,12 @@ enum DecimalTraits: AttributeTraits {
         }
     }
 
-    static func value(service value: Value) -> Value? {
+    static func value(service value: RecordValue) -> RecordValue? {
         if case .string(let text) = value { return Decimal(whole: text).map { .decimal($0) } }
         return converted(value)
     }
 
-    static func isReadable(_ value: Value) -> Bool { self.value(service: value) != nil }
+    static func isReadable(_ value: RecordValue) -> Bool { self.value(service: value) != nil }
 
     static func violation(of content: Decimal) -> String? {
         content.isFinite ? nil : "the number is NaN"
@@ -86,7 +86,7 @@ enum DecimalTraits: AttributeTraits {
         return decimal
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         guard !isQuoted, Double(text) != nil else { return nil }
         return Decimal(string: text).map { .decimal($0) }
     }

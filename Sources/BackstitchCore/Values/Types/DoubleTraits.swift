@@ -2,11 +2,11 @@
 enum DoubleTraits: FloatingTraits {
     static let type = AttributeType.double
 
-    static func value(stored field: FieldValue) -> Value? {
+    static func value(stored field: FieldValue) -> RecordValue? {
         field.storedDouble.map { .double($0) }
     }
 
-    static func value(service value: Value) -> Value? {
+    static func value(service value: RecordValue) -> RecordValue? {
         switch value {
         case .double: value
         case .int64(let number): .double(Double(number))
@@ -14,7 +14,7 @@ enum DoubleTraits: FloatingTraits {
         }
     }
 
-    static func isReadable(_ value: Value) -> Bool { self.value(service: value) != nil }
+    static func isReadable(_ value: RecordValue) -> Bool { self.value(service: value) != nil }
 }
 
 /// The types that keep their values as floating-point numbers of 64 bits.
@@ -24,11 +24,11 @@ extension FloatingTraits {
     static var tag: FieldTag { .double }
     static var serviceType: ServiceFieldType { .double }
 
-    static func content(of value: Value) -> Double? {
+    static func content(of value: RecordValue) -> Double? {
         if case .double(let number) = value { number } else { nil }
     }
 
-    static func value(_ content: Double) -> Value { .double(content) }
+    static func value(_ content: Double) -> RecordValue { .double(content) }
 
     static func append(_ content: Double, to output: inout ByteBuffer) throws(FieldError) {
         guard content.isFinite else { throw FieldError(.notFinite) }
@@ -46,7 +46,7 @@ extension FloatingTraits {
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? { 9 }
 
-    static func converted(_ value: Value) -> Value? {
+    static func converted(_ value: RecordValue) -> RecordValue? {
         switch value {
         case .double: value
         case .int64(let number): Double(exactly: number).map { .double($0) }
@@ -74,7 +74,7 @@ extension FloatingTraits {
         return try TaggedJSON.double(text)
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         guard !isQuoted, !text.hasPrefix("0x"), let number = Double(text), number.isFinite else {
             return nil
         }

@@ -6,32 +6,32 @@ enum DurationTraits: IntegerTraits {
     static let tag = FieldTag.duration
     static let isNumber = true
 
-    static func content(of value: Value) -> Int64? {
+    static func content(of value: RecordValue) -> Int64? {
         if case .duration(let nanoseconds) = value { nanoseconds } else { nil }
     }
 
-    static func value(_ content: Int64) -> Value { .duration(nanoseconds: content) }
+    static func value(_ content: Int64) -> RecordValue { .duration(nanoseconds: content) }
 
     // A number that came from the service before the type was declared.
-    static func value(stored field: FieldValue) -> Value? {
+    static func value(stored field: FieldValue) -> RecordValue? {
         (try? Duration(field: field))?.value
     }
 
-    static func value(service value: Value) -> Value? {
+    static func value(service value: RecordValue) -> RecordValue? {
         if case .int64(let nanoseconds) = value { return .duration(nanoseconds: nanoseconds) }
         return converted(value)
     }
 
-    static func isReadable(_ value: Value) -> Bool { self.value(service: value) != nil }
+    static func isReadable(_ value: RecordValue) -> Bool { self.value(service: value) != nil }
 
-    static func mean(ofSum sum: Int128, count: Int) -> Value {
+    static func mean(ofSum sum: Int128, count: Int) -> RecordValue {
         .duration(nanoseconds: Int64(sum / Int128(count)))
     }
 
     static func text(_ content: Int64) -> String { "\(Duration.nanoseconds(content))" }
 
     /// A number with a unit; exact, to whole nanoseconds.
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         guard !isQuoted, let unit = units.first(where: { text.hasSuffix($0.name) }),
             let number = try? TaggedJSON.decimal(String(text.dropLast(unit.name.count))),
             let nanoseconds = Int64("\(number * unit.nanoseconds)")
@@ -63,7 +63,7 @@ extension Duration: ScalarAttributeValue {
     }
 
     /// `duration`, or null if 64 bits do not hold its nanoseconds.
-    public var value: Value {
+    public var value: RecordValue {
         let (seconds, attoseconds) = components
         let nanoseconds = (attoseconds + (attoseconds < 0 ? -1 : 1) * 500_000_000) / 1_000_000_000
         return Int64(exactly: Int128(seconds) * 1_000_000_000 + Int128(nanoseconds))

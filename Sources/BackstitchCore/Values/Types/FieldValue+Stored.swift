@@ -51,8 +51,8 @@ extension FieldValue {
     }
 
     /// The value as an attribute of a type.
-    func stored(as type: AttributeType) -> Value {
-        let value: Value?
+    func stored(as type: AttributeType) -> RecordValue {
+        let value: RecordValue?
         switch type {
         case .string:
             value = tag == .string ? .string(String(decoding: payload, as: UTF8.self)) : nil
@@ -68,7 +68,7 @@ extension FieldValue {
     }
 
     /// The list, where each element is one of a type.
-    private func storedList(of element: AttributeType) -> Value? {
+    private func storedList(of element: AttributeType) -> RecordValue? {
         guard let parts = try? parts() else { return nil }
         let elements = parts.map { $0.stored(as: element) }
         return elements.contains(.null) ? nil : .list(elements)

@@ -3,11 +3,11 @@ enum FloatTraits: FloatingTraits {
     static let type = AttributeType.float
     static let readsAll = false
 
-    static func value(stored field: FieldValue) -> Value? {
+    static func value(stored field: FieldValue) -> RecordValue? {
         field.storedFloat.map { .double($0) }
     }
 
-    static func value(service value: Value) -> Value? {
+    static func value(service value: RecordValue) -> RecordValue? {
         switch value {
         case .double(let number):
             Float(number).isFinite ? .double(Double(Float(number))) : nil
@@ -16,9 +16,9 @@ enum FloatTraits: FloatingTraits {
         }
     }
 
-    static func isReadable(_ value: Value) -> Bool { self.value(service: value) != nil }
+    static func isReadable(_ value: RecordValue) -> Bool { self.value(service: value) != nil }
 
-    static func saved(_ value: Value) throws(ValueMisfit) -> Value {
+    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue {
         guard let number = content(of: value) else { return value }
         let rounded = Float(number)
         guard rounded.isFinite else {

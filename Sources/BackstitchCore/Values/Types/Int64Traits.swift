@@ -13,33 +13,35 @@ protocol WholeNumberTraits: IntegerTraits {
 extension WholeNumberTraits {
     static var tag: FieldTag { .int64 }
 
-    static func content(of value: Value) -> Int64? {
+    static func content(of value: RecordValue) -> Int64? {
         if case .int64(let number) = value { number } else { nil }
     }
 
-    static func value(_ content: Int64) -> Value { .int64(content) }
+    static func value(_ content: Int64) -> RecordValue { .int64(content) }
 
-    static func value(stored field: FieldValue) -> Value? { field.storedInt64.map { .int64($0) } }
+    static func value(stored field: FieldValue) -> RecordValue? {
+        field.storedInt64.map { .int64($0) }
+    }
 
-    static func value(service value: Value) -> Value? {
+    static func value(service value: RecordValue) -> RecordValue? {
         content(of: value).flatMap { isInRange($0) ? value : nil }
     }
 
-    static func isReadable(_ value: Value) -> Bool {
+    static func isReadable(_ value: RecordValue) -> Bool {
         if case .bool = value { return true }
         return content(of: value).map(isInRange) ?? false
     }
 
     static var readsAll: Bool { type == .int64 }
 
-    static func saved(_ value: Value) throws(ValueMisfit) -> Value {
+    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue {
         if let number = content(of: value), !isInRange(number) {
             throw ValueMisfit(reason: "the number is out of the range of \(type)")
         }
         return value
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         isQuoted ? nil : Int64(text).map { .int64($0) }
     }
 

@@ -1,7 +1,7 @@
 /// What types have in common whose values are whole numbers of 64 bits.
 package protocol IntegerTraits: AttributeTraits where Content == Int64 {
     /// The mean of so many values.
-    static func mean(ofSum sum: Int128, count: Int) -> Value
+    static func mean(ofSum sum: Int128, count: Int) -> RecordValue
 }
 
 extension IntegerTraits {
@@ -45,12 +45,12 @@ extension IntegerTraits {
         return try TaggedJSON.integer(text)
     }
 
-    package static func mean(ofSum sum: Int128, count: Int) -> Value {
+    package static func mean(ofSum sum: Int128, count: Int) -> RecordValue {
         .double(Double(sum) / Double(count))
     }
 }
 
-extension Value {
+extension RecordValue {
     /// The whole number that the value is kept as; nil if it is kept otherwise.
     package var wholeNumber: Int64? {
         if case .int64(let number) = self { return number }
@@ -60,12 +60,12 @@ extension Value {
 
 extension AttributeType {
     /// The value that is kept as a whole number; null if the type keeps its values otherwise.
-    package func value(wholeNumber: Int64) -> Value {
+    package func value(wholeNumber: Int64) -> RecordValue {
         (traits as? any IntegerTraits.Type)?.value(wholeNumber) ?? .null
     }
 
     /// The mean of so many values that are kept as whole numbers.
-    package func mean(ofSum sum: Int128, count: Int) -> Value {
+    package func mean(ofSum sum: Int128, count: Int) -> RecordValue {
         (traits as? any IntegerTraits.Type)?.mean(ofSum: sum, count: count) ?? .null
     }
 }

@@ -1,4 +1,4 @@
-/// ``Location``, which has no order.
+/// ``GeoLocation``, which has no order.
 enum LocationTraits: AttributeTraits {
     static let type = AttributeType.location
     static let tag = FieldTag.location
@@ -6,13 +6,13 @@ enum LocationTraits: AttributeTraits {
     static let isOrdered = false
     static let readsAll = false
 
-    static func content(of value: Value) -> Location? {
+    static func content(of value: RecordValue) -> GeoLocation? {
         if case .location(let place) = value { place } else { nil }
     }
 
-    static func value(_ content: Location) -> Value { .location(content) }
+    static func value(_ content: GeoLocation) -> RecordValue { .location(content) }
 
-    static func append(_ content: Location, to output: inout ByteBuffer) throws(FieldError) {
+    static func append(_ content: GeoLocation, to output: inout ByteBuffer) throws(FieldError) {
         guard content.latitude.isFinite, content.longitude.isFinite else {
             throw FieldError(.notFinite)
         }
@@ -20,42 +20,44 @@ enum LocationTraits: AttributeTraits {
         output.append(little: content.longitude.bitPattern)
     }
 
-    static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Location {
+    static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> GeoLocation {
         try FieldValue(tag: tag, payload: payload).location()
     }
 
-    static func isBefore(_ left: Location, _ right: Location) -> Bool { false }
+    static func isBefore(_ left: GeoLocation, _ right: GeoLocation) -> Bool { false }
 
-    static func appendKey(_ content: Location, to output: inout ByteBuffer, textBytesMax: Int) {
+    static func appendKey(_ content: GeoLocation, to output: inout ByteBuffer, textBytesMax: Int) {
         output.append(OrderedKey.null)
     }
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? { nil }
 
-    static func value(service value: Value) -> Value? { isReadable(value) ? value : nil }
+    static func value(service value: RecordValue) -> RecordValue? {
+        isReadable(value) ? value : nil
+    }
 
-    static func isReadable(_ value: Value) -> Bool { content(of: value)?.isValid ?? false }
+    static func isReadable(_ value: RecordValue) -> Bool { content(of: value)?.isValid ?? false }
 
-    static func violation(of content: Location) -> String? {
+    static func violation(of content: GeoLocation) -> String? {
         content.isValid ? nil : "the place is not on earth"
     }
 
     static func serviceValue(
-        _ content: Location, isLossless: Bool
+        _ content: GeoLocation, isLossless: Bool
     ) -> ServiceValue {
         .location(content)
     }
 
-    static func text(_ content: Location) -> String {
+    static func text(_ content: GeoLocation) -> String {
         "\(content.latitude), \(content.longitude)"
     }
 
-    static func appendJSON(_ content: Location, to output: inout ByteBuffer) {
+    static func appendJSON(_ content: GeoLocation, to output: inout ByteBuffer) {
         output.append(utf8: "{\"latitude\":\(content.latitude),")
         output.append(utf8: "\"longitude\":\(content.longitude)}")
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> Location? {
+    static func content(json: JSONValue) throws(ValueMisfit) -> GeoLocation? {
         guard case .object(let parts) = json else { return nil }
         var numbers: [String: Double] = [:]
         for part in parts {
@@ -68,10 +70,10 @@ enum LocationTraits: AttributeTraits {
             throw ValueMisfit(
                 reason: "a location has the numbers latitude and longitude.")
         }
-        return Location(latitude: latitude, longitude: longitude)
+        return GeoLocation(latitude: latitude, longitude: longitude)
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? { nil }
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? { nil }
 
     static let literalExample = "null; locations and lists are compared with nothing else"
 }

@@ -81,7 +81,7 @@ package enum OrderedKey {
 
     /// Appends a value as an attribute of `type`; `.null` and nil are null.
     package static func append(
-        _ value: Value?, type: AttributeType, to output: inout ByteBuffer,
+        _ value: RecordValue?, type: AttributeType, to output: inout ByteBuffer,
         textBytesMax: Int = textBytesMax
     ) {
         guard let traits = type.traits else { return output.append(null) }

@@ -4,11 +4,11 @@ enum ReferenceTraits: AttributeTraits {
     static let tag = FieldTag.reference
     static let serviceType = ServiceFieldType.reference
 
-    static func content(of value: Value) -> RecordKey? {
+    static func content(of value: RecordValue) -> RecordKey? {
         if case .reference(let key) = value { key } else { nil }
     }
 
-    static func value(_ content: RecordKey) -> Value { .reference(content) }
+    static func value(_ content: RecordKey) -> RecordValue { .reference(content) }
 
     static func append(_ content: RecordKey, to output: inout ByteBuffer) throws(FieldError) {
         if let violation = content.name.violation {
@@ -64,7 +64,7 @@ enum ReferenceTraits: AttributeTraits {
         RecordKey(text: try container.decode(String.self, forKey: key))
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         isQuoted ? .reference(RecordKey(RecordName(text))) : nil
     }
 

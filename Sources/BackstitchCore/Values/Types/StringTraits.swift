@@ -10,11 +10,11 @@ extension TextTraits {
     static var tag: FieldTag { .string }
     static var serviceType: ServiceFieldType { .string }
 
-    static func content(of value: Value) -> String? {
+    static func content(of value: RecordValue) -> String? {
         if case .string(let text) = value { text } else { nil }
     }
 
-    static func value(_ content: String) -> Value { .string(content) }
+    static func value(_ content: String) -> RecordValue { .string(content) }
 
     static func append(_ content: String, to output: inout ByteBuffer) throws(FieldError) {
         output.append(utf8: content)
@@ -54,7 +54,7 @@ extension TextTraits {
         if case .string(let text) = json { text } else { nil }
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         isQuoted ? .string(text) : nil
     }
 

@@ -5,13 +5,15 @@ enum URLTraits: TextTraits {
     static let type = AttributeType.url
     static let readsAll = false
 
-    static func value(service value: Value) -> Value? { isReadable(value) ? value : nil }
+    static func value(service value: RecordValue) -> RecordValue? {
+        isReadable(value) ? value : nil
+    }
 
-    static func isReadable(_ value: Value) -> Bool {
+    static func isReadable(_ value: RecordValue) -> Bool {
         content(of: value).map { URL(string: $0) != nil } ?? false
     }
 
-    static func saved(_ value: Value) throws(ValueMisfit) -> Value {
+    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue {
         if value != .null, !isReadable(value) { throw ValueMisfit(reason: "the text is no URL") }
         return value
     }

@@ -6,11 +6,11 @@ enum UUIDTraits: AttributeTraits {
     static let tag = FieldTag.uuid
     static let serviceType = ServiceFieldType.string
 
-    static func content(of value: Value) -> UUID? {
+    static func content(of value: RecordValue) -> UUID? {
         if case .uuid(let uuid) = value { uuid } else { nil }
     }
 
-    static func value(_ content: UUID) -> Value { .uuid(content) }
+    static func value(_ content: UUID) -> RecordValue { .uuid(content) }
 
     static func append(_ content: UUID, to output: inout ByteBuffer) throws(FieldError) {
         output.extend(by: 16).storeBytes(of: content.uuid, as: uuid_t.self)
@@ -21,7 +21,9 @@ enum UUIDTraits: AttributeTraits {
         return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
     }
 
-    static func value(stored field: FieldValue) -> Value? { field.storedUUID.map { .uuid($0) } }
+    static func value(stored field: FieldValue) -> RecordValue? {
+        field.storedUUID.map { .uuid($0) }
+    }
 
     static func isBefore(_ left: UUID, _ right: UUID) -> Bool {
         withUnsafeBytes(of: left.uuid) { one in
@@ -35,7 +37,7 @@ enum UUIDTraits: AttributeTraits {
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? { 17 }
 
-    static func converted(_ value: Value) -> Value? {
+    static func converted(_ value: RecordValue) -> RecordValue? {
         switch value {
         case .uuid: value
         case .string(let text): UUID(uuidString: text).map { .uuid($0) }
@@ -43,7 +45,7 @@ enum UUIDTraits: AttributeTraits {
         }
     }
 
-    static func isReadable(_ value: Value) -> Bool { converted(value) != nil }
+    static func isReadable(_ value: RecordValue) -> Bool { converted(value) != nil }
 
     static func serviceValue(_ content: UUID, isLossless: Bool) -> ServiceValue {
         .string(content.canonicalText)
@@ -60,7 +62,7 @@ enum UUIDTraits: AttributeTraits {
         return try TaggedJSON.required(UUID(uuidString: text), "that is no UUID.")
     }
 
-    static func literal(_ text: String, isQuoted: Bool) -> Value? {
+    static func literal(_ text: String, isQuoted: Bool) -> RecordValue? {
         isQuoted ? UUID(uuidString: text).map { .uuid($0) } : nil
     }
 

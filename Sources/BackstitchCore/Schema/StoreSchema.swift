@@ -1,5 +1,5 @@
 /// The entities of a store.
-public struct Schema: Sendable {
+public struct StoreSchema: Sendable {
     /// The entities' Swift types, in the order given.
     public let types: [any Entity.Type]
     /// What the store must know of each.

@@ -1,5 +1,5 @@
 /// What is wrong with the files of a store, and what a repair would do.
-public struct Diagnosis: Hashable, Sendable {
+public struct StoreDiagnosis: Hashable, Sendable {
     /// The parts of a store that can be damaged each by itself.
     public enum Part: String, Hashable, Sendable, CaseIterable {
         /// The pages of the data file and how they hang together.

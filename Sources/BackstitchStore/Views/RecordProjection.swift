@@ -4,7 +4,7 @@ public import BackstitchCore
 /// ordered map of keys and values, which the store keeps beside its tables.
 ///
 /// ```swift
-/// struct NamesInUse: Projection {
+/// struct NamesInUse: RecordProjection {
 ///     let name = "names-in-use"
 ///     let entities: ProjectedEntities = .of(Employee.self)
 ///
@@ -31,7 +31,7 @@ public import BackstitchCore
 /// baselines: each record as it was at some moment, as one insert, and none for records that had
 /// ended. So let a view depend on what the records are. One that counts operations sets
 /// ``needsWholeLog``, and refuses to be built from a log that is not whole any more.
-public protocol Projection: Sendable {
+public protocol RecordProjection: Sendable {
     /// What the view is called in the store, in 1 to 200 bytes.
     var name: String { get }
     /// The version of what `apply` does, from 0 to 2^32 - 1. Another one than the stored view has
@@ -53,7 +53,7 @@ public protocol Projection: Sendable {
     func apply(_ change: borrowing ProjectedChange, to view: borrowing ViewEditor) throws
 }
 
-extension Projection {
+extension RecordProjection {
     /// 0.
     public var version: Int { 0 }
     /// `inline`.

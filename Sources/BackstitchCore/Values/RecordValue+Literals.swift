@@ -1,26 +1,26 @@
-extension Value: ExpressibleByStringLiteral {
+extension RecordValue: ExpressibleByStringLiteral {
     /// A text.
     public init(stringLiteral value: String) { self = .string(value) }
 }
 
-extension Value: ExpressibleByStringInterpolation {}
+extension RecordValue: ExpressibleByStringInterpolation {}
 
-extension Value: ExpressibleByIntegerLiteral {
+extension RecordValue: ExpressibleByIntegerLiteral {
     /// A whole number of 64 bits.
     public init(integerLiteral value: Int64) { self = .int64(value) }
 }
 
-extension Value: ExpressibleByFloatLiteral {
+extension RecordValue: ExpressibleByFloatLiteral {
     /// A floating-point number.
     public init(floatLiteral value: Double) { self = .double(value) }
 }
 
-extension Value: ExpressibleByBooleanLiteral {
+extension RecordValue: ExpressibleByBooleanLiteral {
     /// A truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
 }
 
-extension Value: ExpressibleByArrayLiteral {
+extension RecordValue: ExpressibleByArrayLiteral {
     /// A list.
-    public init(arrayLiteral elements: Value...) { self = .list(elements) }
+    public init(arrayLiteral elements: RecordValue...) { self = .list(elements) }
 }

@@ -1,5 +1,5 @@
 /// A place on earth, as the service's LOCATION has it.
-public struct Location: Hashable, Sendable, Codable {
+public struct GeoLocation: Hashable, Sendable, Codable {
     /// Degrees, -90 to 90.
     public var latitude: Double
     /// Degrees, -180 to 180.
@@ -17,7 +17,7 @@ public struct Location: Hashable, Sendable, Codable {
     }
 }
 
-extension Location: ScalarAttributeValue {
+extension GeoLocation: ScalarAttributeValue {
     /// `location`.
     public static var attributeType: AttributeType { .location }
     /// Reads a stored place; throws if its coordinates are out of range.
@@ -30,10 +30,10 @@ extension Location: ScalarAttributeValue {
         try writer.write(value: value, at: index)
     }
     /// `location`.
-    public var value: Value { .location(self) }
+    public var value: RecordValue { .location(self) }
 }
 
-extension Value {
+extension RecordValue {
     /// Whether a value that a Swift type made is one of the type: a date out of range is null.
     var isStorable: Bool {
         switch self {

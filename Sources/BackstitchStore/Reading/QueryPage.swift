@@ -2,14 +2,14 @@ public import BackstitchCore
 import BackstitchLog
 
 /// A part of a query's answer, in its order.
-public struct Page<Row: Sendable>: Sendable {
+public struct QueryPage<Row: Sendable>: Sendable {
     /// The records of the page.
     public let rows: [Row]
     /// Where the next page begins; nil if this one is the last.
     public let next: QueryCursor?
 }
 
-extension Page: Equatable where Row: Equatable {}
+extension QueryPage: Equatable where Row: Equatable {}
 
 extension RecordReading where Self: ~Copyable {
     /// A page of the records that a query asks for, in its order.
@@ -24,13 +24,13 @@ extension RecordReading where Self: ~Copyable {
     /// before ended. Any other order reads the whole answer again for each page.
     ///
     /// - Parameters:
-    ///   - cursor: ``Page/next`` of the page before; nil for the first page.
+    ///   - cursor: ``QueryPage/next`` of the page before; nil for the first page.
     ///   - count: The most records of the page, at least one.
     /// - Throws: `invalidQuery` for the cursor of another query, a count below one, and where the
     ///   query can't be answered.
     public func page<Model: Entity>(
         _ query: Query<Model>, after cursor: QueryCursor? = nil, count: Int
-    ) throws -> Page<Model> {
+    ) throws -> QueryPage<Model> {
         let binding = try types.binding(of: Model.self)
         var rows: [Model] = []
         let next = try QueryExecutor.page(
@@ -40,7 +40,7 @@ extension RecordReading where Self: ~Copyable {
             let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
             if let row = try binding.decodeIfReadable(body, id) { rows.append(row) }
         }
-        return Page(rows: rows, next: next)
+        return QueryPage(rows: rows, next: next)
     }
 
     /// A page of the records that a query by names asks for, in its order.
@@ -48,7 +48,7 @@ extension RecordReading where Self: ~Copyable {
     /// Everything is as for typed queries.
     public func page(
         _ query: RecordQuery, after cursor: QueryCursor? = nil, count: Int
-    ) throws -> Page<DynamicRecord> {
+    ) throws -> QueryPage<DynamicRecord> {
         let table = try reader.table(named: query.entity)
         var rows: [DynamicRecord] = []
         let next = try QueryExecutor.page(
@@ -56,7 +56,7 @@ extension RecordReading where Self: ~Copyable {
         ) { keyBytes, _ in
             rows.append(try reader.dynamicRecord(RecordKey.stored(keyBytes), in: table))
         }
-        return Page(rows: rows, next: next)
+        return QueryPage(rows: rows, next: next)
     }
 }
 

@@ -16,11 +16,11 @@ extension Comparison {
     }
 }
 
-extension Value {
+extension RecordValue {
     /// Whether a comparison holds between two values of one type.
     ///
     /// Values of different types are unequal and in no order.
-    func matches(_ comparison: Comparison, _ other: Value) -> Bool {
+    func matches(_ comparison: Comparison, _ other: RecordValue) -> Bool {
         switch (self, other) {
         case (.null, .null): comparison == .equal
         case (.int64(let left), .int64(let right)): comparison.holds(left, right)

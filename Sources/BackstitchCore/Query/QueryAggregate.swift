@@ -2,15 +2,15 @@
 ///
 /// Nil takes no part in it. A sum of integers that leaves 64 bits is an error, and so is a sum of
 /// decimals that needs more than 38 digits: no result is rounded silently, but for the mean.
-/// A minimum or maximum of lists or of ``Location`` is an error, because they have no order.
-public struct Aggregate<Model: Entity, Result: Sendable>: Sendable {
+/// A minimum or maximum of lists or of ``GeoLocation`` is an error, because they have no order.
+public struct QueryAggregate<Model: Entity, Result: Sendable>: Sendable {
     private let function: RecordAggregate.Function
     private let keyPath: (any PartialKeyPath<Model> & Sendable)?
-    package let convert: @Sendable (Value) throws -> Result
+    package let convert: @Sendable (RecordValue) throws -> Result
 
     private init(
         _ function: RecordAggregate.Function, _ keyPath: (any PartialKeyPath<Model> & Sendable)?,
-        _ convert: @escaping @Sendable (Value) throws -> Result
+        _ convert: @escaping @Sendable (RecordValue) throws -> Result
     ) {
         self.function = function
         self.keyPath = keyPath
@@ -25,7 +25,7 @@ public struct Aggregate<Model: Entity, Result: Sendable>: Sendable {
     }
 }
 
-extension Aggregate where Result == Int {
+extension QueryAggregate where Result == Int {
     /// The number of records.
     public static func count() -> Self { Self(.count, nil) { try Int(value: $0) } }
 
@@ -37,7 +37,7 @@ extension Aggregate where Result == Int {
     }
 }
 
-extension Aggregate {
+extension QueryAggregate {
     /// The sum of an attribute; zero of no records.
     public static func sum<Number: SummableValue>(
         _ keyPath: any KeyPath<Model, Number> & Sendable
@@ -81,7 +81,7 @@ extension Aggregate {
     }
 }
 
-/// The attributes that the records of a group have in common: of any type, lists and ``Location``
+/// The attributes that the records of a group have in common: of any type, lists and ``GeoLocation``
 /// included. Values are the same if `==` of a predicate says so, and nil is a value too.
 public struct GroupKeys<Model: Entity, each Key: AttributeValue>: Sendable {
     private let keyPaths: [any PartialKeyPath<Model> & Sendable]

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Values as objects with one member that is named by the kind, as `Codable` has them too; exact.
-extension Value {
+extension RecordValue {
     /// Appends the value as JSON.
     package func write(taggedInto output: inout ByteBuffer) {
         switch self {
@@ -39,8 +39,8 @@ extension Value {
         let (kind, content) = (members[0].name, members[0].value)
         switch (kind, content) {
         case ("list", .array(let elements)):
-            var values: [Value] = []
-            for element in elements { values.append(try Value(tagged: element)) }
+            var values: [RecordValue] = []
+            for element in elements { values.append(try RecordValue(tagged: element)) }
             self = .list(values)
         case ("unknown", .object(let parts)): self = .unknown(try Self.unknown(parts))
         default:

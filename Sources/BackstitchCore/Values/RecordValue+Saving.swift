@@ -5,11 +5,11 @@ package struct ValueMisfit: Error, Hashable, Sendable {
     package let reason: String
 }
 
-extension Value {
+extension RecordValue {
     /// The value as a record holds it under an attribute of a type, which a Swift type can read.
     ///
     /// - Parameter type: The declared type; nil for an attribute that no schema declares.
-    package func saved(as type: AttributeType?) throws(ValueMisfit) -> Value {
+    package func saved(as type: AttributeType?) throws(ValueMisfit) -> RecordValue {
         try checkRange()
         guard let type else { return self }
         guard let value = converted(to: type) else {

@@ -1,4 +1,4 @@
-extension Schema {
+extension StoreSchema {
     /// Everything that is wrong with the schema, each with its name and remedy.
     package var violations: [String] {
         var violations: [String] = []

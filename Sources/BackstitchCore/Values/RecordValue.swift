@@ -1,7 +1,7 @@
 public import Foundation
 
 /// A value of any attribute, for code that does not know the Swift types.
-public enum Value: Hashable, Sendable {
+public enum RecordValue: Hashable, Sendable {
     /// No value. A field that is absent and a field that is null are the same in a store.
     case null
     case bool(Bool)
@@ -14,15 +14,15 @@ public enum Value: Hashable, Sendable {
     case decimal(Decimal)
     case uuid(UUID)
     case reference(RecordKey)
-    case location(Location)
+    case location(GeoLocation)
     /// A span of time in whole nanoseconds.
     case duration(nanoseconds: Int64)
-    case list([Value])
+    case list([RecordValue])
     /// A value of a type that this version does not know.
     case unknown(UnknownValue)
 }
 
-extension Value {
+extension RecordValue {
     /// The tag that the value is stored under.
     var tag: FieldTag {
         switch self {

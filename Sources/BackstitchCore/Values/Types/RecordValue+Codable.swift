@@ -1,4 +1,4 @@
-extension Value: Codable {
+extension RecordValue: Codable {
     private static let list = ValueKey(name: FieldTag.list.name)
     private static let unknown = ValueKey(name: FieldTag.unknown.name)
 
@@ -17,7 +17,7 @@ extension Value: Codable {
         }
         switch key.stringValue {
         case Self.list.stringValue:
-            self = .list(try container.decode([Value].self, forKey: key))
+            self = .list(try container.decode([RecordValue].self, forKey: key))
         case Self.unknown.stringValue:
             self = .unknown(try container.decode(UnknownValue.self, forKey: key))
         default:
