@@ -102,6 +102,7 @@ import Testing
     @Test func `a write that waits runs on its own thread, and no other write there`() throws {
         let store = store
         let other = Locked<pthread_t?>(nil)
+        let begun = Locked(false)
         let ended = DispatchSemaphore(value: 0)
         let own = pthread_self()
         var runsHere = false
@@ -110,12 +111,13 @@ import Testing
             runsHere = try store.write { _ in
                 guard pthread_equal(own, pthread_self()) != 0 else { return false }
                 // It comes while a commit is under way, whose jobs it would join.
-                store.writer.submit(
-                    WriteJob(author: nil, context: "") { _ in
-                        other.withLock { $0 = pthread_self() }
-                    } finish: { _ in
-                        ended.signal()
-                    })
+                SystemThread.detach {
+                    begun.withLock { $0 = true }
+                    try? store.write { _ in other.withLock { $0 = pthread_self() } }
+                    ended.signal()
+                }
+                while !begun.withLock({ $0 }) { sched_yield() }
+                for _ in 0..<1_000 { sched_yield() }
                 return true
             }
         }
