@@ -100,7 +100,7 @@ public final class Store: Sendable {
     /// Writes in one transaction, and returns when it is as durable as the store's configuration
     /// says.
     ///
-    /// Writes run one after another on the store's own thread; those that wait share a commit, and
+    /// Writes run one after another, on the store's own thread; those that wait share a commit, and
     /// each gets its own result. If the closure throws, nothing of it is kept.
     ///
     /// **The closure may run more than once** before it counts: when the file has to grow, or when
@@ -135,7 +135,8 @@ public final class Store: Sendable {
 
     /// Writes in one transaction from code that is not asynchronous, and waits for it.
     ///
-    /// Everything else is as in the asynchronous `write`.
+    /// While no other write runs or waits, the closure runs on the calling thread. Everything else
+    /// is as in the asynchronous `write`.
     ///
     /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
@@ -163,7 +164,8 @@ public final class Store: Sendable {
                 WriteJob(
                     author: author, context: context, isLocalOnly: isLocalOnly,
                     run: { try call.perform($0) },
-                    finish: { error in call.end(error.map { .failure($0) } ?? .success(())) }))
+                    finish: { error in call.end(error.map { .failure($0) } ?? .success(())) }),
+                waits: true)
             return try call.wait()
         }
     }

@@ -41,8 +41,10 @@ final class StoreWriter: Sendable {
     }
 
     /// Runs a write on the writer thread, with those that wait.
-    func submit(_ job: WriteJob) {
-        writes.submit(to: environment.writer) {
+    ///
+    /// - Parameter waits: Whether the caller waits for it, and may run it by itself.
+    func submit(_ job: WriteJob, waits: Bool = false) {
+        writes.submit(to: environment.writer, waits: waits) {
             $0.add(job)
             return true
         } commit: { [self] first in

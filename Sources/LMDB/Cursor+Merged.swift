@@ -16,6 +16,8 @@ struct MergedPlace {
     var isStored = false
     /// The place in the overlay; `nil` before the first entry.
     var waiting: OverlayRun.Place?
+    /// The entry at that place, while a direction is set.
+    var entry: OverlayEntry?
     /// Which of the two the current entry is of.
     var usesStored = false
     var usesWaiting = false
@@ -121,8 +123,7 @@ extension Cursor {
         merged.name = MDB_val(key)
         try stored(MDB_SET_KEY)
         guard merged.isStored else { return false }
-        name = merged.name
-        data = merged.data
+        takeStored()
         return true
     }
 
@@ -136,8 +137,13 @@ extension Cursor {
             guard OverlayEntry.order(keyBytes(name), last) == 0 else { return true }
             return try goForward()
         }
-        let run = run
         if merged.usesStored { try stored(MDB_NEXT) }
+        if !merged.usesWaiting, merged.isStored, let order = order(merged.entry), order > 0 {
+            // Most steps of a scan: the overlay's next entry is still behind.
+            takeStored()
+            return true
+        }
+        let run = run
         if merged.usesWaiting { merged.waiting = merged.waiting.map { run.place(after: $0) } }
         return try settleForward(run)
     }
@@ -146,8 +152,14 @@ extension Cursor {
         guard merged.direction == .backward, merged.changes == changeCount else {
             return try seekBackward(keyBytes(name))
         }
-        let run = run
         if merged.usesStored { try stored(MDB_PREV) }
+        if !merged.usesWaiting, merged.isStored,
+            merged.entry == nil || order(merged.entry).map({ $0 < 0 }) == true
+        {
+            takeStored()
+            return true
+        }
+        let run = run
         if merged.usesWaiting { merged.waiting = merged.waiting.flatMap { run.place(before: $0) } }
         return try settleBackward(run)
     }
@@ -158,6 +170,7 @@ extension Cursor {
         merged.changes = changeCount
         while true {
             let entry = merged.waiting.flatMap { run[$0] }
+            merged.entry = entry
             guard let order = order(entry) else { return false }
             choose(entry, isStoredFirst: order > 0, order)
             guard let entry, merged.usesWaiting, entry.change == .delete else { return true }
@@ -172,6 +185,7 @@ extension Cursor {
         merged.changes = changeCount
         while true {
             let entry = merged.waiting.flatMap { run[$0] }
+            merged.entry = entry
             guard let order = order(entry) else { return false }
             let isAlone = entry == nil || !merged.isStored
             choose(entry, isStoredFirst: isAlone ? order > 0 : order < 0, order)
@@ -186,13 +200,18 @@ extension Cursor {
     private func order(_ entry: OverlayEntry?) -> Int? {
         guard let entry else { return merged.isStored ? 1 : nil }
         guard merged.isStored else { return -1 }
-        return OverlayEntry.order(entry.keyBytes, keyBytes(merged.name))
+        let key = keyBytes(merged.name)
+        return entry.order(prefix: OverlayEntry.prefix(key), key)
     }
 
     private mutating func choose(_ entry: OverlayEntry?, isStoredFirst: Bool, _ order: Int) {
         merged.usesStored = order == 0 || isStoredFirst
         merged.usesWaiting = order == 0 || !isStoredFirst
         if let entry, merged.usesWaiting { return take(entry) }
+        takeStored()
+    }
+
+    private mutating func takeStored() {
         name = merged.name
         data = merged.data
     }

@@ -64,9 +64,9 @@ extension Environment {
 extension EnvironmentCore {
     /// Writes `data.mdb` into an empty folder.
     fileprivate func copy(to path: String) throws(LMDBError) {
+        if !options.isReadOnly { _ = try journal?.applyInGate() }
         // LMDB begins a read of its own for the copy.
-        try insideGate { () throws(LMDBError) in
-            if !options.isReadOnly { try journal?.apply() }
+        try gate.inside { () throws(LMDBError) in
             let status = mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT))
             guard status == MDB_SUCCESS else {
                 throw LMDBError(status: status, "copy to '\(path)'")

@@ -63,36 +63,13 @@ extension EnvironmentCore {
     func checkReaders() throws(LMDBError) -> Int {
         try checkProcess()
         var dead: Int32 = 0
-        try insideGate { () throws(LMDBError) in
+        try gate.inside { () throws(LMDBError) in
             let status = mdb_reader_check(pointer, &dead)
             guard status == MDB_SUCCESS else {
                 throw LMDBError(status: status, "check the readers")
             }
         }
         return Int(dead)
-    }
-
-    /// Runs a closure while the environment can't close and the map can't change.
-    func insideGate(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
-        let slot = try gate.enter()
-        defer {
-            if let slot { gate.leave(slot) } else { gate.leave() }
-        }
-        try body()
-    }
-
-    /// Takes over the map size that another process has set.
-    func adoptMapSize() throws(LMDBError) {
-        try gate.exclusively { () throws(LMDBError) in try setMapSize(0) }
-    }
-
-    /// Sets the map size; 0 stands for the size in the file. No transaction is inside the gate.
-    func setMapSize(_ bytes: Int) throws(LMDBError) {
-        let status = mdb_env_set_mapsize(pointer, bytes)
-        if status == MDB_SUCCESS { return }
-        // LMDB has dropped the old map before it failed to make the new one.
-        if status != EINVAL { gate.panic() }
-        throw LMDBError(status: status, "change the size of the map to \(bytes) bytes")
     }
 
     /// Begins a transaction with a new reader slot.
@@ -110,7 +87,7 @@ extension EnvironmentCore {
     /// Makes a second attempt sensible, or throws.
     private func recover(_ status: Int32) throws(LMDBError) {
         switch status {
-        case MDB_MAP_RESIZED: try adoptMapSize()
+        case MDB_MAP_RESIZED: try map.adopt()
         case MDB_PANIC:
             gate.panic()
             throw .panicked

@@ -16,6 +16,7 @@ final class EnvironmentCore: @unchecked Sendable {
     /// `nil` if the lock file couldn't be made, or if the files are unlinked.
     let lockKey: FileKey?
     let gate = Gate()
+    let map: EnvironmentMap
     let writer: SerialThread
     let process = ProcessIdentity.current
     let databases: [String: Database]
@@ -41,6 +42,8 @@ final class EnvironmentCore: @unchecked Sendable {
         let pointer = try Self.openPointer(folder, options)
         self.pointer = pointer
         let gate = gate
+        map = EnvironmentMap(
+            pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path)
         redo =
             options.isReadOnly || folder.isUnlinked
             ? nil : Redo(pointer, folder, options, committer) { gate.panic() }
@@ -52,7 +55,7 @@ final class EnvironmentCore: @unchecked Sendable {
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
             // The last step, because it may start a thread.
-            journal = try JournalSetup.open(pointer, folder, options, committer, gate, redo)
+            journal = try JournalSetup.open(map, folder, options, committer, redo)
         } catch {
             mdb_env_close(pointer)
             throw error

@@ -34,7 +34,7 @@ struct EnvironmentWriter {
                 core.releaseMemoryAfterGrowth()
                 return result
             case .mapTooSmall:
-                try growMap()
+                try core.map.grow()
             case .diskFull(let error):
                 guard mayMakeRoom,
                     core.redo?.makeRoom(lendsReserve: core.state.pointee.mayTakeReserve) == true
@@ -248,7 +248,7 @@ struct EnvironmentWriter {
                 case MDB_MAP_RESIZED:
                     core.gate.leaveWriting()
                     // The caller leaves again, which does no harm.
-                    try core.adoptMapSize()
+                    try core.map.adopt()
                     try core.gate.enterWriting()
                 case MDB_PANIC:
                     core.gate.panic()
@@ -257,23 +257,6 @@ struct EnvironmentWriter {
                     throw error
                 }
             }
-        }
-    }
-
-    /// Doubles the map while nobody is inside.
-    private func growMap() throws(LMDBError) {
-        try core.gate.exclusively { () throws(LMDBError) in
-            var info = MDB_envinfo()
-            mdb_env_info(core.pointer, &info)
-            guard info.me_mapsize < core.options.mapBytesMax else {
-                throw LMDBError(
-                    .mapFull,
-                    """
-                    The data of '\(core.folder.path)' has reached the largest size of \
-                    \(core.options.mapBytesMax) bytes. Raise mapBytesMax, or delete data.
-                    """, underlying: MDB_MAP_FULL)
-            }
-            try core.setMapSize(min(info.me_mapsize * 2, core.options.mapBytesMax))
         }
     }
 

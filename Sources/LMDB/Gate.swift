@@ -83,6 +83,15 @@ extension Gate {
         monitor.leave()
     }
 
+    /// Runs a closure while the environment can't close and the map can't change.
+    func inside(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        let slot = try enter()
+        defer {
+            if let slot { leave(slot) } else { leave() }
+        }
+        try body()
+    }
+
     /// Lets the write of the calling thread in. Only the writer thread calls this.
     func enterWriting() throws(LMDBError) {
         let thread = UInt(pthread_self())

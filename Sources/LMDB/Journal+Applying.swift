@@ -102,7 +102,9 @@ extension Journal {
     func wantsApplication(_ overlay: Overlay) -> Bool {
         overlay.top - overlay.base >= UInt64(limits.recordsPerApplication)
             || overlay.entryCount >= limits.entriesPerApplication
+            // The half is nearly full, and the other one still has records that wait.
             || overlay.link.place.offset >= file.halfBytes / 4 * 3
+                && words.otherHalfEnd > words.applied
     }
 
     /// Whether the writer thread has to apply records itself after a commit.
@@ -111,16 +113,23 @@ extension Journal {
         return monitor.inside { known.map { wantsApplication($0) } ?? false }
     }
 
-    /// Applies from the applier's thread.
+    /// Applies outside of a write, in a map that grows if it is too small.
     ///
     /// - Returns: Whether something is left to do.
     func applyInGate() throws(LMDBError) -> Bool {
-        let slot = try gate.enter()
-        defer {
-            if let slot { gate.leave(slot) } else { gate.leave() }
-        }
-        try apply()
+        try whileMapFits { () throws(LMDBError) in try apply() }
         return monitor.inside { known != nil }
+    }
+
+    /// Runs a closure inside the gate, again after the map had to change for it.
+    private func whileMapFits(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        while true {
+            do throws(LMDBError) {
+                return try gate.inside(body)
+            } catch {
+                try map.change(after: error)
+            }
+        }
     }
 
     /// Ends the applier, and makes the data file complete. The last job of the writer thread.
@@ -129,14 +138,12 @@ extension Journal {
         guard !file.isReadOnly else { return }
         // What fails waits for the next who opens the environment.
         try? { () throws(LMDBError) in
-            let slot = try gate.enter()
-            defer {
-                if let slot { gate.leave(slot) } else { gate.leave() }
-            }
             try file.lock()
             defer { file.unlock() }
-            try settle()
-            try apply(isClosing: true)
+            try whileMapFits { () throws(LMDBError) in
+                try settle()
+                try apply(isClosing: true)
+            }
         }()
     }
 

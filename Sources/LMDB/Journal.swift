@@ -24,6 +24,7 @@ import Threading
 /// 4. A reader's overlay begins at or before LMDB's position, and ends at or behind it.
 final class Journal: @unchecked Sendable {  // Protected by the monitor and the locks of the table.
     let pointer: OpaquePointer
+    let map: EnvironmentMap
     let file: JournalFile
     let words: JournalWords
     let limits: JournalLimits
@@ -48,13 +49,13 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let applier: JournalApplier
 
     init(
-        _ pointer: OpaquePointer, _ file: JournalFile, _ options: EnvironmentOptions,
-        _ committer: Committer, _ gate: Gate
+        _ map: EnvironmentMap, _ file: JournalFile, _ options: EnvironmentOptions,
+        _ committer: Committer
     ) throws(LMDBError) {
-        self.pointer = pointer
+        self.map = map
         self.file = file
         self.committer = committer
-        self.gate = gate
+        (pointer, gate) = (map.pointer, map.gate)
         limits = options.journal ?? JournalLimits()
         isWanted = options.journal != nil && options.boot != nil
         databaseCount = options.databases.count

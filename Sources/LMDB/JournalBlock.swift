@@ -1,4 +1,5 @@
-/// Memory that holds records, one behind the other. Overlays that point into it keep it.
+/// Memory that holds records, one behind the other, from whole pages on, as the file wants them.
+/// Overlays that point into it keep it.
 ///
 /// Only one thread at a time adds to it; what is there stays as it is.
 final class JournalBlock: @unchecked Sendable {  // One thread adds; what is there stays.
@@ -10,7 +11,8 @@ final class JournalBlock: @unchecked Sendable {  // One thread adds; what is the
 
     /// - Parameter room: The least room.
     init(room: Int) {
-        bytes = .allocate(byteCount: max(Self.byteCount, room), alignment: 16)
+        bytes = .allocate(
+            byteCount: max(Self.byteCount, room), alignment: JournalRecord.pageBytes)
     }
 
     deinit { bytes.deallocate() }

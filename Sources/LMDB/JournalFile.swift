@@ -67,7 +67,11 @@ final class JournalFile: Sendable {
         }
         var synced: Int32 = -1
         if !isReadOnly {
-            synced = Glibc.open(path, O_RDWR | O_CLOEXEC | (isSynced ? O_DSYNC : 0))
+            // Past the system's cache, a record and the flush behind it are one request.
+            let flags = O_RDWR | O_CLOEXEC | (isSynced ? O_DSYNC : 0)
+            synced = isSynced ? Glibc.open(path, flags | __O_DIRECT) : -1
+            // Not all file systems can do that.
+            if synced < 0 { synced = Glibc.open(path, flags) }
             guard synced >= 0 else {
                 let reason = errno
                 close(descriptor)
@@ -193,9 +197,16 @@ extension JournalFile {
 
     /// Writes a record; it is on disk then if ``isSynced``.
     ///
+    /// - Parameter record: Whole pages in memory, too.
     /// - Returns: 0, or the error number.
     func write(_ record: UnsafeRawBufferPointer, at place: JournalPlace) -> Int32 {
-        RedoFile.write(record, at: offset(of: place), to: synced) ? 0 : errno
+        if RedoFile.write(record, at: offset(of: place), to: synced) { return 0 }
+        // The system wrote a part that is no whole number of blocks, or wants larger ones.
+        guard errno == EINVAL,
+            RedoFile.write(record, at: offset(of: place), to: descriptor),
+            fdatasync(descriptor) == 0
+        else { return errno }
+        return 0
     }
 
     /// Makes a record invalid that was written in part, and puts that on disk.

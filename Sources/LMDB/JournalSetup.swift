@@ -7,12 +7,12 @@ enum JournalSetup {
     /// - Parameter redo: For a commit that makes a new journal known.
     /// - Returns: `nil` if there is none, and none is wanted.
     static func open(
-        _ pointer: OpaquePointer, _ folder: Folder, _ options: EnvironmentOptions,
-        _ committer: Committer, _ gate: Gate, _ redo: Redo?
+        _ map: EnvironmentMap, _ folder: Folder, _ options: EnvironmentOptions,
+        _ committer: Committer, _ redo: Redo?
     ) throws(LMDBError) -> Journal? {
         guard !folder.isUnlinked else { return nil }
         let isSynced = options.durability == .full
-        var known = try position(pointer)
+        var known = try position(map.pointer)
         let isNeeded = options.journal != nil && !options.isReadOnly
         guard known != nil || isNeeded else { return nil }
         var file = try JournalFile.open(
@@ -25,7 +25,7 @@ enum JournalSetup {
                 return nil
             }
             try JournalFile.creating(in: folder) { () throws(LMDBError) in
-                known = try position(pointer)
+                known = try position(map.pointer)
                 file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
                 guard known == nil || file?.id != known?.journal else { return }
                 if known?.mayHaveRecords == true {
@@ -34,12 +34,12 @@ enum JournalSetup {
                 let id = JournalChance.number()
                 try JournalFile.make(
                     in: folder, id: id, halfBytes: (options.journal ?? JournalLimits()).halfBytes)
-                try begin(pointer, id, committer, redo)
+                try begin(map.pointer, id, committer, redo)
                 file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
             }
         }
         guard let file else { throw LMDBError.foreignJournal(folder.journalPath) }
-        let journal = try Journal(pointer, file, options, committer, gate)
+        let journal = try Journal(map, file, options, committer)
         do throws(LMDBError) {
             if !options.isReadOnly { try journal.takeOver() }
         } catch {

@@ -8,13 +8,15 @@ package protocol JobQueue: SendableMetatype {
 
 /// Lets jobs share commits: those that come while a commit is under way share the next one.
 ///
-/// Commits are made on one thread, one after another. Which jobs share one decides whoever commits, in
+/// Commits are made one after another, in the turns of one thread. Which jobs share one decides whoever commits, in
 /// ``commit(_:jobsMax:attempt:verdict:finish:)``.
 package final class GroupCommit<Queue: JobQueue>: Sendable {
     private struct State {
         var queue: Queue
-        /// Whether the thread will look at the queue.
+        /// Whether somebody will look at the queue.
         var isScheduled = false
+        /// Whether a caller commits its own job, and no other one with it.
+        var isAlone = false
     }
 
     private let state: Locked<State>
@@ -25,10 +27,12 @@ package final class GroupCommit<Queue: JobQueue>: Sendable {
     /// Adds to the queue, and has a thread work it off.
     ///
     /// - Parameters:
+    ///   - waits: Whether the caller waits for the job it adds. Then the job is committed on the calling
+    ///     thread if there is nothing else to do; other jobs never run there.
     ///   - add: Returns whether it added a job.
     ///   - commit: Commits a job, and those that it takes besides. It is held only while jobs wait.
     package func submit(
-        to thread: SerialThread, _ add: (inout Queue) -> Bool,
+        to thread: SerialThread, waits: Bool = false, _ add: (inout Queue) -> Bool,
         commit: @escaping @Sendable (Queue.Job) -> Void
     ) {
         let mustSchedule = state.withLock { state in
@@ -37,13 +41,29 @@ package final class GroupCommit<Queue: JobQueue>: Sendable {
             return true
         }
         guard mustSchedule else { return }
-        thread.submit { [self] in
+        var first: Queue.Job?
+        if waits, thread.runIfIdle({ commitAlone(commit) }) {
+            first = next()
+            guard first != nil else { return }
+        }
+        thread.submit { [self, first] in
+            if let first { commit(first) }
             while let job = next() { commit(job) }
         }
     }
 
+    /// Commits the first job, and none that came behind it.
+    private func commitAlone(_ commit: (Queue.Job) -> Void) {
+        let job = state.withLock { state in
+            state.isAlone = true
+            return state.queue.next()
+        }
+        if let job { commit(job) }
+        state.withLock { $0.isAlone = false }
+    }
+
     /// Takes the next job for the commit that is under way.
-    func another() -> Queue.Job? { state.withLock { $0.queue.next() } }
+    func another() -> Queue.Job? { state.withLock { $0.isAlone ? nil : $0.queue.next() } }
 
     /// Looks at the queue, or changes it without adding jobs.
     package func withQueue<Result>(_ body: (inout Queue) -> Result) -> Result {

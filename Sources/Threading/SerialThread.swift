@@ -2,6 +2,10 @@ import Glibc
 
 /// One thread that runs jobs in the order of their submission, each exactly once.
 ///
+/// A caller that waits for its job anyway may run it by itself while the thread has nothing to do
+/// (``runIfIdle(_:)``): two changes of the running thread cost more than many a job. Jobs still run
+/// one by one, and whoever runs one counts as the thread.
+///
 /// The thread starts with the first job and ends with ``stop(lastJob:)``, after the jobs that were
 /// submitted until then. A job that comes later runs at once on the thread that submits it, so that
 /// nobody waits forever for its result; what it works on has to refuse it. A child that was forked
@@ -19,6 +23,8 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
     private let lateJobs: UnsafeMutablePointer<pthread_mutex_t>
     private let process = ProcessIdentity.current
     private var phase = Phase.idle
+    /// Who runs jobs; nil between them.
+    private var current: pthread_t?
     private var jobs: [@Sendable () -> Void] = []
     private var lastJob: (@Sendable () -> Void)?
     private let checkWaiting: @Sendable () throws -> Void
@@ -41,14 +47,9 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         lateJobs.deallocate()
     }
 
-    /// Whether the caller runs on this thread.
+    /// Whether the caller runs inside a job.
     package var isCurrent: Bool {
-        monitor.inside {
-            switch phase {
-            case .running(let thread), .stopping(let thread): thread.isCurrent
-            case .idle, .stopped: false
-            }
-        }
+        monitor.inside { current.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
     /// Adds a job behind those that wait, and returns at once.
@@ -64,8 +65,28 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         }
         jobs.append(job)
         if case .idle = phase { phase = .running(SystemThread { self.run() }) }
-        monitor.broadcast()
+        if current == nil { monitor.broadcast() }
         monitor.leave()
+    }
+
+    /// Runs a job on the calling thread, if none runs or waits and the thread was started before.
+    ///
+    /// - Returns: Whether it ran.
+    package func runIfIdle(_ job: () -> Void) -> Bool {
+        guard process.isCurrent else { return false }
+        monitor.enter()
+        guard case .running = phase, current == nil, jobs.isEmpty else {
+            monitor.leave()
+            return false
+        }
+        current = pthread_self()
+        monitor.leave()
+        job()
+        monitor.enter()
+        current = nil
+        if !jobs.isEmpty || isStopping { monitor.broadcast() }
+        monitor.leave()
+        return true
     }
 
     /// Runs a closure on the thread and waits for its result. On the thread itself it runs at once.
@@ -99,14 +120,20 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         if isInside { thread.detach() } else { thread.join() }
     }
 
+    private var isStopping: Bool {
+        if case .stopping = phase { true } else { false }
+    }
+
     private func run() {
         var batch: [(@Sendable () -> Void)?] = []
         while true {
             monitor.enter()
-            while jobs.isEmpty, case .running = phase { monitor.wait() }
+            current = nil
+            while current != nil || jobs.isEmpty && !isStopping { monitor.wait() }
             batch = jobs
             jobs.removeAll(keepingCapacity: true)
             if batch.isEmpty { break }
+            current = pthread_self()
             monitor.leave()
             for index in batch.indices {
                 batch[index]?()

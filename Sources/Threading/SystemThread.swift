@@ -31,9 +31,6 @@ package struct SystemThread: Sendable {
         SystemThread(run).detach()
     }
 
-    /// Whether the caller runs on this thread.
-    package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
-
     /// Waits until the closure has ended.
     package func join() { pthread_join(handle, nil) }
 

@@ -99,6 +99,33 @@ import Testing
         try await store.expectConsistent()
     }
 
+    @Test func `a write that waits runs on its own thread, and no other write there`() throws {
+        let store = store
+        let other = Locked<pthread_t?>(nil)
+        let begun = Locked(false)
+        let ended = DispatchSemaphore(value: 0)
+        let own = pthread_self()
+        var runsHere = false
+        // The writer thread may still be busy with the write before.
+        while !runsHere {
+            runsHere = try store.write { _ in
+                guard pthread_equal(own, pthread_self()) != 0 else { return false }
+                // It comes while a commit is under way, whose jobs it would join.
+                SystemThread.detach {
+                    begun.withLock { $0 = true }
+                    try? store.write { _ in other.withLock { $0 = pthread_self() } }
+                    ended.signal()
+                }
+                while !begun.withLock({ $0 }) { sched_yield() }
+                for _ in 0..<1_000 { sched_yield() }
+                return true
+            }
+        }
+        ended.wait()
+        let thread = try #require(other.withLock { $0 })
+        #expect(pthread_equal(own, thread) == 0)
+    }
+
     @Test func `a failing commit fails all its writes and changes nothing`() async throws {
         let before = try store.image()
         store.setCommitFault { throw Planned() }

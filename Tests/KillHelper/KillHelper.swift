@@ -103,22 +103,37 @@ import Glibc
         exit(1)
     }
 
+    /// Every second transaction is written on the calling thread, if nothing else is under way.
     private static func write(_ transaction: Int, of writer: Int, to store: Store) async throws {
-        try await store.write { tx in
-            for part in ["a", "b", "c"] {
-                try tx.insert(
-                    Item(
-                        id: .init("\(writer)-\(transaction)-\(part)"), writer: writer,
-                        transaction: transaction, revision: 0))
-            }
-            guard transaction > 0 else { return }
-            let before = "\(writer)-\(transaction - 1)-"
-            try tx.update(
-                Item(
-                    id: .init(before + "a"), writer: writer, transaction: transaction - 1,
-                    revision: transaction))
-            try tx.delete(Item.ID(before + "b"))
+        if transaction % 2 == 0 {
+            try await store.write { try change(transaction, of: writer, in: $0) }
+        } else {
+            try writeBlocking(transaction, of: writer, to: store)
         }
+    }
+
+    private static func writeBlocking(
+        _ transaction: Int, of writer: Int, to store: Store
+    ) throws {
+        try store.write { try change(transaction, of: writer, in: $0) }
+    }
+
+    private static func change(
+        _ transaction: Int, of writer: Int, in tx: borrowing WriteTransaction
+    ) throws {
+        for part in ["a", "b", "c"] {
+            try tx.insert(
+                Item(
+                    id: .init("\(writer)-\(transaction)-\(part)"), writer: writer,
+                    transaction: transaction, revision: 0))
+        }
+        guard transaction > 0 else { return }
+        let before = "\(writer)-\(transaction - 1)-"
+        try tx.update(
+            Item(
+                id: .init(before + "a"), writer: writer, transaction: transaction - 1,
+                revision: transaction))
+        try tx.delete(Item.ID(before + "b"))
     }
 
     /// One line in one call, so that lines of writers don't mix.

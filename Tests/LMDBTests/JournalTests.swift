@@ -216,6 +216,29 @@ import Threading
         #expect(try environment.entries().count == 10)
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func `records are applied to a map that was too small for them`(
+        atClosing: Bool
+    ) async throws {
+        let small = 256 << 10
+        var limits = patient
+        limits.appliesInBackground = !atClosing
+        limits.idleMilliseconds = 5
+        let environment = try fixture.openJournaled(limits) { $0.mapBytes = small }
+        let value = String(repeating: "x", count: 9_000)
+        for number in 0..<60 { try environment.save(["\(number)": value]) }
+        if atClosing {
+            #expect(environment.waitingRecords == 60)
+            environment.close()
+            try FileManager.default.removeItem(atPath: fixture.journalPath)
+            #expect(try fixture.openJournaled(limits).entries().count == 60)
+        } else {
+            while environment.waitingRecords > 0 { try await Task.sleep(for: .milliseconds(1)) }
+            #expect(try environment.entries().count == 60)
+            #expect(try environment.info.mapBytes > small)
+        }
+    }
+
     @Test(arguments: [false, true])
     func `both halves are used again and again`(inBackground: Bool) throws {
         let environment = try fixture.openJournaled(

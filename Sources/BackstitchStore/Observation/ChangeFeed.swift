@@ -7,7 +7,7 @@ import Threading
 /// Delivers the changes of some files to those who wait for them: what this process wrote, and what
 /// other processes did, all in the order of the log and each once.
 ///
-/// This process's changes come from its writer thread right after the commit. Those of other
+/// This process's changes come from whoever writes, right after the commit. Those of other
 /// processes are read from the log, when the system says that the file was written to. Nothing is
 /// read while nobody waits.
 final class ChangeFeed: Sendable {

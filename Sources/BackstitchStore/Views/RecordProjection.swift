@@ -23,8 +23,8 @@ public import BackstitchCore
 /// background and keeps it up to date; read it with `ReadTransaction.view(of:)`.
 ///
 /// **The same log must give the same bytes.** `apply` may use the change, the view and constants:
-/// no clock, no random numbers, no other state, no network. It runs on the store's writer thread,
-/// and writers wait for it; if a read finds that the view lacks operations, it runs on the reader's
+/// no clock, no random numbers, no other state, no network. It runs inside a write, and other
+/// writers wait for it; if a read finds that the view lacks operations, it runs on the reader's
 /// thread. It may run again for the same change after its writes were rolled back.
 /// ``Store/verify(progress:)`` applies the log again and compares.
 ///

@@ -6,7 +6,8 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, processes, changes, open, sync, projections, scale, hub
+        case append, group, rebuild, live, processes, changes, open, sync, projections, scale
+        case waiting, hub
     }
 
     struct Options {
@@ -22,7 +23,7 @@ struct EngineBenchmark {
     let options: Options
     let folder: String
     var results = Results(engines: [EngineKind.backstitch.rawValue])
-    private let samples: [Contact]
+    let samples: [Contact]
 
     private static let sampleCount = 10_000
 
@@ -48,6 +49,7 @@ struct EngineBenchmark {
             case .sync: try await sync()
             case .projections: try await projections()
             case .scale: try await scale()
+            case .waiting: try await waiting()
             case .hub: try await hub()
             }
         }

@@ -7,7 +7,7 @@ enum EngineCommand {
         engine: Backstitch against itself
 
           --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections,
-                           scale,hub
+                           scale,waiting,hub
           --operations N   the length of the longest log; 100000 unless given, 2000000 at most
           --directory DIR  where the store is made; the current folder unless given
           --backstitch PROGRAM  runs the hub; without it there are no figures of one
@@ -58,7 +58,8 @@ enum EngineCommand {
             record. hub: a device pushes, another pulls, over HTTP.
             open-N, heap-N: a store with N unsynced operations; anonymous: memory in no file.
             pending-N: the longest of 20 counts of N unsynced operations; push-large: 1,000 records of
-            900,000 bytes; wait: the longest save of one record beside other work.
+            900,000 bytes; wait: the longest save of one record beside other work. get, scan: processor
+            time with no record of the journal, and with those of 500 saves waiting.
             """)
     }
 }
