@@ -183,7 +183,7 @@ import Testing
     @Test func `the clock of operations never goes back`() throws {
         let clock = ManualClock()
         let store = try Store.inMemory(
-            schema: .all, configuration: StoreConfiguration { clock.milliseconds })
+            schema: .all, configuration: StoreConfiguration(clock: clock))
         for (index, milliseconds) in [5000, 5000, 1, -7, 6000, .max, .max].enumerated() {
             clock.set(Int64(milliseconds))
             try store.write { try $0.save(Node(id: .init("n\(index)"))) }
