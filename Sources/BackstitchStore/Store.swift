@@ -135,8 +135,7 @@ public final class Store: Sendable {
 
     /// Writes in one transaction from code that is not asynchronous, and waits for it.
     ///
-    /// While no other write runs or waits, the closure runs on the calling thread. Everything else
-    /// is as in the asynchronous `write`.
+    /// As the asynchronous `write`; on the calling thread while no other write is under way.
     ///
     /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
@@ -160,12 +159,11 @@ public final class Store: Sendable {
             let call = BlockingCall { (context: WriteContext) in
                 try body(WriteTransaction(context: context, types: types))
             }
-            writer.submit(
-                WriteJob(
-                    author: author, context: context, isLocalOnly: isLocalOnly,
-                    run: { try call.perform($0) },
-                    finish: { error in call.end(error.map { .failure($0) } ?? .success(())) }),
-                waits: true)
+            let job = WriteJob(
+                author: author, context: context, isLocalOnly: isLocalOnly,
+                run: { try call.perform($0) },
+                finish: { error in call.end(error.map { .failure($0) } ?? .success(())) })
+            writer.submit(job, waits: true)
             return try call.wait()
         }
     }

@@ -8,15 +8,21 @@ struct EnvironmentMap: @unchecked Sendable {  // The pointer is constant, and us
     let bytesMax: Int
     let path: String
 
-    /// Makes a second attempt sensible after a call that failed because of the map. The caller is
+    /// Runs a closure inside the gate, again after the map had to change for it. The calling thread is
     /// outside of the gate.
     ///
-    /// - Throws: the error, if it isn't about the map; `mapFull` if that can't grow.
-    func change(after error: LMDBError) throws(LMDBError) {
-        switch error.underlying {
-        case MDB_MAP_FULL: try grow()
-        case MDB_MAP_RESIZED: try adopt()
-        default: throw error
+    /// - Throws: `mapFull` if the map can't grow; what the closure throws about anything else.
+    func inside(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        while true {
+            do throws(LMDBError) {
+                return try gate.inside(body)
+            } catch {
+                switch error.underlying {
+                case MDB_MAP_FULL: try grow()
+                case MDB_MAP_RESIZED: try adopt()
+                default: throw error
+                }
+            }
         }
     }
 

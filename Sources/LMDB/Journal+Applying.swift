@@ -117,19 +117,8 @@ extension Journal {
     ///
     /// - Returns: Whether something is left to do.
     func applyInGate() throws(LMDBError) -> Bool {
-        try whileMapFits { () throws(LMDBError) in try apply() }
+        try map.inside { () throws(LMDBError) in try apply() }
         return monitor.inside { known != nil }
-    }
-
-    /// Runs a closure inside the gate, again after the map had to change for it.
-    private func whileMapFits(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
-        while true {
-            do throws(LMDBError) {
-                return try gate.inside(body)
-            } catch {
-                try map.change(after: error)
-            }
-        }
     }
 
     /// Ends the applier, and makes the data file complete. The last job of the writer thread.
@@ -140,7 +129,7 @@ extension Journal {
         try? { () throws(LMDBError) in
             try file.lock()
             defer { file.unlock() }
-            try whileMapFits { () throws(LMDBError) in
+            try map.inside { () throws(LMDBError) in
                 try settle()
                 try apply(isClosing: true)
             }

@@ -44,10 +44,10 @@ struct NamesInUse: RecordProjection {
     }
 }
 
-@Entity struct Note {
+@Entity struct Memo {
     var id = ID()
-    var title: String
-    @Attribute(.indexed) var created = Date()
+    @Attribute(.indexed) var title: String
+    var created = Date()
     var isDone = false
 }
 
@@ -446,16 +446,16 @@ struct NamesInUse: RecordProjection {
         let directory = URL(filePath: temporaryFolder())
         defer { try? FileManager.default.removeItem(at: directory) }
 
-        let store = try Store(at: directory, schema: StoreSchema(Note.self))
+        let store = try Store(at: directory, schema: StoreSchema(Memo.self))
 
-        var note = Note(title: "Buy milk")
-        try await store.save(note)
-        note.isDone = true
-        try await store.save(note)  // only isDone becomes an operation
+        var memo = Memo(title: "Buy milk")
+        try await store.save(memo)
+        memo.isDone = true
+        try await store.save(memo)  // only isDone becomes an operation
 
         let open = try store.read { tx in
             try tx.fetch(
-                Query<Note>().where(#Predicate { !$0.isDone }).sorted(by: \.created))
+                Query<Memo>().where(#Predicate { !$0.isDone }).sorted(by: \.created))
         }
         #expect(open.isEmpty)
         #expect(try store.read { try $0.lastSequence } == 2)
@@ -465,14 +465,14 @@ struct NamesInUse: RecordProjection {
     }
 
     private func watchNotes(_ store: Store) async throws {
-        for try await notes in store.observe(Query<Note>()) {
-            print(notes.count)  // now, and again after every change
+        for try await memos in store.observe(Query<Memo>()) {
+            print(memos.count)  // now, and again after every change
         }
     }
 
     @Test func `what the README synchronises arrives`() async throws {
-        let phoneStore = try Store.inMemory(schema: StoreSchema(Note.self))
-        try await phoneStore.save(Note(title: "Buy milk"))
+        let phoneStore = try Store.inMemory(schema: StoreSchema(Memo.self))
+        try await phoneStore.save(Memo(title: "Buy milk"))
 
         let cloud = SimulatedCloud()
         let phone = SyncEngine(
@@ -497,7 +497,7 @@ struct NamesInUse: RecordProjection {
                 apiToken: apiToken, webAuthToken: WebAuthToken(savedToken) { keep($0) }))
         configuration.url = "https://hub.example.com"  // Apple's service if you leave it out
         let service = try CloudKitRecordService(configuration)
-        #expect(service.scope == .privateDatabase)
+        #expect(service.scope == .private)
     }
 
     @Test func `the README and the guides show what is tested here`() throws {

@@ -228,7 +228,8 @@ import Threading
         let value = String(repeating: "x", count: 9_000)
         for number in 0..<60 { try environment.save(["\(number)": value]) }
         if atClosing {
-            #expect(environment.waitingRecords == 60)
+            // The first commit says that records may follow.
+            #expect(environment.waitingRecords == 59)
             environment.close()
             try FileManager.default.removeItem(atPath: fixture.journalPath)
             #expect(try fixture.openJournaled(limits).entries().count == 60)
