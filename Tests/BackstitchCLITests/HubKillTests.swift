@@ -97,7 +97,7 @@ import Testing
             try await device.save(edits)
             _ = try await device.engine.sync()
         }
-        for step in 0..<5 {
+        for step in 1..<5 {
             for (number, device) in devices.enumerated() {
                 try await save(["\(number)-\(step)": 0, "\(number)-0": step], on: device)
             }

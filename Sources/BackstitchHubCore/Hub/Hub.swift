@@ -56,8 +56,7 @@ public final class Hub: Sendable {
         let metrics = HubMetrics()
         let readiness = Readiness()
         let address = HubAddress(configuration)
-        let (zoneNumbers, uploads) = (ZoneNumbers(), UploadBook())
-        let feeds = ListenedFeeds()
+        let (zoneNumbers, uploads, feeds) = (ZoneNumbers(), UploadBook(), ListenedFeeds())
         let authentications = AuthenticationCache()
         let replies = Replies(
             configuration: configuration, metrics: metrics, readiness: readiness,
