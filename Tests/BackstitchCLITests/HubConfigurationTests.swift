@@ -73,6 +73,7 @@ import Testing
     private static let besides: Set = [
         "config", "check-config", "json", "dev", "user", "container", "environment", "label",
         "public-key", "secret", "id", "to", "email", "discoverable", "backup",
+        "password-file", "origin", "callback",
     ]
 
     @Test func `every option of the service is a key, and every key an option`() {
