@@ -44,7 +44,7 @@ struct NamesInUse: RecordProjection {
     }
 }
 
-@Entity struct Memo {
+@Entity struct Todo {
     var id = ID()
     @Attribute(.indexed) var title: String
     var created = Date()
@@ -446,16 +446,16 @@ struct NamesInUse: RecordProjection {
         let directory = URL(filePath: temporaryFolder())
         defer { try? FileManager.default.removeItem(at: directory) }
 
-        let store = try Store(at: directory, schema: StoreSchema(Memo.self))
+        let store = try Store(at: directory, schema: StoreSchema(Todo.self))
 
-        var memo = Memo(title: "Buy milk")
-        try await store.save(memo)
-        memo.isDone = true
-        try await store.save(memo)  // only isDone becomes an operation
+        var todo = Todo(title: "Buy milk")
+        try await store.save(todo)
+        todo.isDone = true
+        try await store.save(todo)  // only isDone becomes an operation
 
         let open = try store.read { tx in
             try tx.fetch(
-                Query<Memo>().where(#Predicate { !$0.isDone }).sorted(by: \.created))
+                Query<Todo>().where(#Predicate { !$0.isDone }).sorted(by: \.created))
         }
         #expect(open.isEmpty)
         #expect(try store.read { try $0.lastSequence } == 2)
@@ -465,14 +465,14 @@ struct NamesInUse: RecordProjection {
     }
 
     private func watchNotes(_ store: Store) async throws {
-        for try await memos in store.observe(Query<Memo>()) {
-            print(memos.count)  // now, and again after every change
+        for try await todos in store.observe(Query<Todo>()) {
+            print(todos.count)  // now, and again after every change
         }
     }
 
     @Test func `what the README synchronises arrives`() async throws {
-        let phoneStore = try Store.inMemory(schema: StoreSchema(Memo.self))
-        try await phoneStore.save(Memo(title: "Buy milk"))
+        let phoneStore = try Store.inMemory(schema: StoreSchema(Todo.self))
+        try await phoneStore.save(Todo(title: "Buy milk"))
 
         let cloud = SimulatedCloud()
         let phone = SyncEngine(

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchRepair
+import Foundation
 
 /// The JSON of `doctor`.
 struct DoctorDocument: Encodable {

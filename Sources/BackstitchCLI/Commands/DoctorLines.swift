@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchRepair
 import Terminal
+import Foundation
 
 /// The text of `doctor`.
 enum DoctorLines {

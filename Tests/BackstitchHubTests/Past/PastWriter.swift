@@ -2,6 +2,7 @@ import BackstitchCore
 import Backstitch
 import BackstitchSync
 import BackstitchTesting
+import BackstitchViews
 import CloudKitWire
 import Foundation
 
