@@ -217,7 +217,7 @@ let package = Package(
             name: "BackstitchTests",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchTesting", "BackstitchViews",
-                "CloudKitRecordService",
+                "CloudKitRecordService", "Threading",
             ]),
         .testTarget(
             name: "BackstitchSyncTests",

@@ -105,7 +105,7 @@ struct AskingMerge {
             let work = Task { end(await resolved()) }
             let timer = Task {
                 // A clock that fails has nothing to tell; then there is no limit.
-                guard (try? await clock.sleep(milliseconds: limit)) != nil else { return }
+                guard (try? await clock.sleep(for: .milliseconds(limit))) != nil else { return }
                 end(.park(reason: "The resolver did not answer within \(limit) ms."))
                 work.cancel()
             }

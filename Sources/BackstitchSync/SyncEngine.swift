@@ -271,7 +271,7 @@ public actor SyncEngine {
         let wait = max(0, due - clock.milliseconds)
         timer = Task { [weak self] in
             do {
-                try await clock.sleep(milliseconds: wait)
+                try await clock.sleep(for: .milliseconds(wait))
             } catch {
                 return
             }

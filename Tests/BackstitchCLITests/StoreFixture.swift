@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchTesting
 import BackstitchCore
 import Foundation
 import LMDB

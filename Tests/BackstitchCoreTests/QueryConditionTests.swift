@@ -70,13 +70,15 @@ import Testing
                 $0.born == other.born
             },
             Case("no values", all.where(\.age, in: [])) { _ in false },
-            Case("contains", all.where(\.name, contains: start)) { $0.name.contains(start) },
+            Case("contains", all.where(\.name, contains: start)) {
+                start.isEmpty || $0.name.contains(Character(start))
+            },
             Case("starts", all.where(\.name, startsWith: start)) { $0.name.starts(with: start) },
             Case("starts, optional", all.where(\.nick, startsWith: "a")) {
                 $0.nick?.starts(with: "a") ?? false
             },
             Case("contains, optional", all.where(\.nick, contains: "a")) {
-                $0.nick?.contains("a") ?? false
+                $0.nick.map { Array($0).contains("a") } ?? false
             },
             Case("element", all.where(\.labels, contains: label)) { $0.labels.contains(label) },
             Case("two", all.where(\.age, atLeast: low).where(\.isOn, is: true)) {

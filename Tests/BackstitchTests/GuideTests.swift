@@ -525,7 +525,7 @@ struct NamesInUse: RecordProjection {
                 }
             }
         }
-        #expect(blocksSeen >= 30)
+        #expect(blocksSeen >= 25)
     }
 
     /// The text without indentation and blank lines.

@@ -65,7 +65,7 @@ struct HubCommand: Command {
         "A user's password; - is standard input, an empty one takes it away.")
     static let origin = Syntax.Option(
         "origin", "URL",
-        "A web page (https://app.example.com) that has people sign in; repeatable.",
+        "A web page (https://app.example.com) that signs people in; repeatable.",
         isRepeatable: true)
     static let callback = Syntax.Option(
         "callback", "URL", "Where who signs in is sent with the token; empty for nowhere.")

@@ -135,7 +135,7 @@ struct SyncCommand: Command {
         try await engine.start()
         let following = Task {
             try await service.followChanges(
-                sleep: { try await SystemClock().sleep(milliseconds: $0) },
+                sleep: { try await SystemClock().sleep(for: .milliseconds($0)) },
                 { _ in
                     do {
                         _ = try await round()
@@ -145,7 +145,7 @@ struct SyncCommand: Command {
                 })
         }
         while !interruption.hasHappened, !console.output.isClosed {
-            try? await SystemClock().sleep(milliseconds: 100)
+            try? await SystemClock().sleep(for: .milliseconds(100))
         }
         following.cancel()
         _ = await following.result

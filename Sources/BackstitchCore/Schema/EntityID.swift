@@ -83,6 +83,8 @@ extension EntityID: Codable {
     }
 }
 
+extension EntityID: OrderedAttributeValue where Model: Entity {}
+
 extension EntityID: AttributeValue where Model: Entity {
     /// `reference`.
     public static var _attributeType: AttributeType { .reference }

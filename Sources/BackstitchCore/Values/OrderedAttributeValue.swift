@@ -22,7 +22,6 @@ extension Date: OrderedAttributeValue {}
 extension Duration: OrderedAttributeValue {}
 extension UUID: OrderedAttributeValue {}
 extension URL: OrderedAttributeValue {}
-extension EntityID: OrderedAttributeValue where Model: Entity {}
 extension Optional: OrderedAttributeValue where Wrapped: OrderedAttributeValue {
     /// The type that the optional wraps.
     public typealias _Bound = Wrapped._Bound

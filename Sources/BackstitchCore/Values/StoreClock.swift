@@ -16,8 +16,4 @@ public protocol StoreClock: Sendable {
 extension StoreClock {
     /// The time in whole milliseconds since 1970; 0 if the clock shows none.
     package var milliseconds: Int64 { now.wholeMilliseconds ?? 0 }
-
-    package func sleep(milliseconds: Int64) async throws {
-        try await sleep(for: .milliseconds(milliseconds))
-    }
 }

@@ -48,8 +48,7 @@ extension LogWriter {
     package func noteMissedVersion(
         of key: RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool = false
     ) throws {
-        var value = withUnsafeBytes(of: modifiedMilliseconds.bigEndian) { Array($0) }
-        if isDoubted { value.append(1) }
-        try note(.missed, key.name, value)
+        let time = withUnsafeBytes(of: modifiedMilliseconds.bigEndian) { Array($0) }
+        try note(.missed, key.name, time + (isDoubted ? [1] : []))
     }
 }

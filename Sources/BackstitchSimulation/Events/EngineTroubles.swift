@@ -163,7 +163,7 @@ final class EngineTroubles {
     ) async throws {
         let hangs = Locked(false)
         let watchdog = Task {
-            try await SystemClock().sleep(milliseconds: EngineTroubles.hangMilliseconds)
+            try await SystemClock().sleep(for: .milliseconds(EngineTroubles.hangMilliseconds))
             hangs.withLock { $0 = true }
             late.held.open()
         }

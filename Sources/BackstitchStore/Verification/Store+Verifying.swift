@@ -53,11 +53,18 @@ extension Store {
         // On the writer thread of the temporary place, because it is written there.
         let scratch = place.environment
         return try scratch.writer.submitAndWait {
-            try read { try verify($0.reader, scratch: scratch, progress) }
+            let verification = Verification(databases: databases, registered: registered)
+            return try read { try verification.run($0.reader, scratch: scratch, progress) }
         }
     }
+}
 
-    private func verify(
+/// A verification of one moment of a store.
+private struct Verification {
+    let databases: Databases
+    let registered: RegisteredProjections
+
+    func run(
         _ reader: TableReader, scratch: Environment, _ progress: (WorkProgress) -> Void
     ) throws -> VerificationReport {
         var report = VerificationReport()

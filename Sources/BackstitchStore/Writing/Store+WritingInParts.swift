@@ -33,7 +33,9 @@ extension Store {
         context: String = "", progress: (WorkProgress) -> Void = { _ in },
         set change: @escaping @Sendable (inout Model) throws -> Void
     ) async throws -> Int {
-        try await inParts(query, recordsMax, author, context, progress) { transaction, key in
+        try await WriteInParts(store: self, author: author, context: context).run(
+            query, recordsMax, progress
+        ) { transaction, key in
             let binding = try transaction.types.binding(of: Model.self)
             return try transaction.update(EntityID<Model>(key: key), binding, change)
         }
@@ -59,18 +61,26 @@ extension Store {
         _ query: Query<Model>, inPartsOf recordsMax: Int, author: String? = nil,
         context: String = "", progress: (WorkProgress) -> Void = { _ in }
     ) async throws -> Int {
-        try await inParts(query, recordsMax, author, context, progress) { transaction, key in
+        try await WriteInParts(store: self, author: author, context: context).run(
+            query, recordsMax, progress
+        ) { transaction, key in
             try transaction.log.delete(
                 try transaction.types.binding(of: Model.self).number, key)
         }
     }
+}
+
+/// A change of the records of an answer, a part of them in each transaction.
+private struct WriteInParts {
+    let store: Store
+    let author: String?
+    let context: String
 
     /// Calls `body` with the key of each record of an answer that still fits when its turn comes.
     ///
     /// - Returns: how often `body` returned true.
-    private func inParts<Model: Entity>(
-        _ query: Query<Model>, _ recordsMax: Int, _ author: String?, _ context: String,
-        _ progress: (WorkProgress) -> Void,
+    func run<Model: Entity>(
+        _ query: Query<Model>, _ recordsMax: Int, _ progress: (WorkProgress) -> Void,
         _ body: @escaping @Sendable (borrowing WriteTransaction, RecordKey) throws -> Bool
     ) async throws -> Int {
         guard recordsMax > 0 else {
@@ -78,7 +88,7 @@ extension Store {
                 .invalidValue, "A part has \(recordsMax) records: give 1 or more.")
         }
         let lowered = try query.lowered()
-        let (keys, total) = try read { try $0.storedKeys(of: lowered, Model.self) }
+        let (keys, total) = try store.read { try $0.storedKeys(of: lowered, Model.self) }
         var offset = 0
         var done = 0
         var changed = 0
@@ -92,7 +102,8 @@ extension Store {
                 offset += key.byteCount
                 part.append(key)
             }
-            let count = try await write(author: author, context: context) { [part] transaction in
+            let count = try await store.write(author: author, context: context) {
+                [part] transaction in
                 try transaction.forEach(part, fitting: lowered, Model.self, body)
             }
             changed += count
