@@ -1,4 +1,4 @@
-public import BackstitchCore
+package import BackstitchCore
 @_exported public import BackstitchLog
 public import Foundation
 package import LMDB

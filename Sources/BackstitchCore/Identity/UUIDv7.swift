@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// Makes UUIDs of version 7 (RFC 9562, section 5.7) that ascend within one generator.
 ///

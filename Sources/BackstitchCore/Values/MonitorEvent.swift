@@ -34,7 +34,8 @@ public struct MonitorEvent: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let line = Line(
-            time: date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)), name: name,
+            time: date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
+            name: name,
             seconds: duration.map { Double($0.wholeMilliseconds) / 1_000 },
             counts: counts.isEmpty ? nil : counts, error: error)
         return (try? encoder.encode(line)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
