@@ -30,6 +30,7 @@ let package = Package(
             dependencies: [
                 "BenchmarkKit", "PeerInterface", "PeerLMDB", "PeerSQLite", "PeerRocksDB",
                 .product(name: "Backstitch", package: "backstitch"),
+                .product(name: "BackstitchService", package: "backstitch"),
                 .product(name: "BackstitchViews", package: "backstitch"),
                 // A service that takes what is pushed, so that the log may be compacted.
                 .product(name: "BackstitchTesting", package: "backstitch"),

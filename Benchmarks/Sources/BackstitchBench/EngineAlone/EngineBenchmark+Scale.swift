@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchService
 import BenchmarkKit
 import Foundation
 import PeerInterface

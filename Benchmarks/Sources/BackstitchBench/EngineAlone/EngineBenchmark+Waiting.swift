@@ -1,5 +1,6 @@
 import Backstitch
 import BenchmarkKit
+import Foundation
 import Glibc
 
 extension EngineBenchmark {

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchViews
 import BenchmarkKit
 import Foundation
 import PeerInterface

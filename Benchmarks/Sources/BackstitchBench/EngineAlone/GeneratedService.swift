@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchService
 import Synchronization
 
 /// A service that makes up its records when they are asked for, and takes what is pushed without

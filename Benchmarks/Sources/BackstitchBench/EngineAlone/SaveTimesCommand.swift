@@ -1,5 +1,6 @@
 import Backstitch
 import BenchmarkKit
+import Foundation
 import PeerInterface
 
 /// What the engine's benchmark runs as a second process: saves contacts one by one, each with the
