@@ -518,7 +518,13 @@ struct NamesInUse: RecordProjection {
             for block in blocks where !block.hasPrefix(".package") {
                 blocksSeen += 1
                 // Paragraphs of a block may stand apart in the test; each stands there whole.
-                for paragraph in block.components(separatedBy: "\n\n") {
+                let imports = block.components(separatedBy: "\n").filter {
+                    $0.hasPrefix("import ")
+                }
+                let code = block.components(separatedBy: "\n").filter {
+                    !$0.hasPrefix("import ")
+                }.joined(separator: "\n")
+                for paragraph in imports + code.components(separatedBy: "\n\n") {
                     #expect(
                         tested.contains(Self.lines(paragraph)),
                         "\(page.lastPathComponent) shows code that is not tested: \(paragraph)")

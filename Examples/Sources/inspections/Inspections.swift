@@ -24,7 +24,7 @@ import Foundation
         let tablet = try device("tablet", Version1.schema)
         let phone = try device("phone", Version1.schema)
         let bridge = Version1.Site(
-            code: "B-17", place: try GeoLocation(latitude: 52.5, longitude: 13.4))
+            code: "B-17", place: GeoLocation(latitude: 52.5, longitude: 13.4))
         let found = Version1.Inspection(date: day(1), note: "Rust at the bearing", site: bridge.id)
         try await tablet.store.write { tx in
             try tx.save(bridge)

@@ -1,4 +1,5 @@
 import Backstitch
+import Foundation
 
 /// The first version: sites, and what was found there.
 enum Version1 {

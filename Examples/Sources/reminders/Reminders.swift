@@ -60,7 +60,7 @@ import Foundation
         case ("undo", nil): try await undo()
         case ("history", let title?):
             for step in try store.history(of: try reminder(title).id) {
-                print(step.kind, step.author, step.changes.map { "\($0.name)" }.sorted())
+                print(step.kind, step.author, step.changes.map(\.attribute))
             }
         case ("conflicts", nil):
             for conflict in try store.read({ try $0.conflicts(limit: 20) }) {
