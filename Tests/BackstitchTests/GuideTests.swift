@@ -397,6 +397,34 @@ struct NamesInUse: RecordProjection {
         #expect(inUse == 1)
     }
 
+    @Test func `a search is ranked, narrowed, and shows why`() async throws {
+        let directory = URL(filePath: temporaryFolder())
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let schema = StoreSchema(Department.self, Employee.self)
+        let ada = Employee(
+            name: "Ada Lovelace", email: "ada@example.org", salary: 4000, hiredAt: Date(),
+            nickname: "Countess", department: nil)
+
+        let search = TextIndex(
+            "search", TextSource(Employee.self, \.name, \.nickname, weights: [4, 1]))
+        let store = try Store(
+            at: directory, schema: schema, configuration: StoreConfiguration(projections: [search]))
+        try await store.write { _ = try $0.save(ada) }
+
+        let typed = "countess OR love"
+        let hits = try store.read { tx in
+            try tx.view(of: search).hits(
+                TextQuery(typed), where: Query<Employee>().where(\.salary, atLeast: 1000), limit: 20
+            )
+        }
+        for hit in hits {
+            let snippet = hit.snippet()
+            print(hit.record.name, snippet.text, snippet.matches.map { snippet.text[$0] })
+        }
+
+        #expect(hits.map(\.record.id) == [ada.id])
+    }
+
     @Test func `a client is made from credentials`() async throws {
         let (savedToken, apiToken) = ("web", "api")
         let keep: @Sendable (String) -> Void = { _ in }

@@ -54,7 +54,8 @@ import Foundation
         case ("add", let title?): try await add(title, list: rest.count > 1 ? rest[1] : "Inbox")
         case ("list", let list): show(try store.read { try toDo(of: list, in: $0) })
         case ("search", let words?):
-            show(try store.read { try $0.view(of: Self.search).records(words, of: Reminder.self) })
+            let query = TextQuery(words)
+            show(try store.read { try $0.view(of: Self.search).records(query, of: Reminder.self) })
         case ("done", let title?): try await change(title) { $0.isDone = true }
         case ("remove", let title?): try await store.delete(try reminder(title).id)
         case ("undo", nil): try await undo()

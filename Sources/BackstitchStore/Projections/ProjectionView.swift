@@ -1,4 +1,4 @@
-import BackstitchCore
+package import BackstitchCore
 package import BackstitchLog
 import LMDB
 
@@ -60,5 +60,30 @@ extension WriteTransaction {
         if state?.failure == nil, active != nil { state?.checkpoint = log.head }
         return try ViewReader(reader: reader, types: types).view(
             of: projection, state, allowsBehind: allowsBehind)
+    }
+}
+
+extension TableReader {
+    /// The conditions of a query as a test of single records, which answers false for one that is not there.
+    ///
+    /// - Throws: `invalidQuery` if the query has an order, a limit or an offset, which one record can't
+    ///   answer, or can't be answered.
+    package func filter<Model: Entity>(
+        by query: Query<Model>, _ binding: TypeBinding
+    ) throws -> (RecordKey) throws -> Bool {
+        let lowered = try query.lowered()
+        guard lowered.limitCount == nil, lowered.offsetCount == 0, lowered.sortSteps.isEmpty else {
+            throw StoreError(
+                .invalidQuery,
+                "A query that narrows another answer has conditions only. Give the limit to the search."
+            )
+        }
+        let filter = try QueryFilter(lowered, in: entityBinding(binding.number))
+        return { record in
+            try record.bytes.withUnsafeBytes { key in
+                try withRow(of: binding.number, key: key) { try filter.holds(key: key, body: $0) }
+                    ?? false
+            }
+        }
     }
 }

@@ -11,21 +11,21 @@ enum TextTokens {
     /// The most bytes of a word. With a record key they stay below what a key of a view may have.
     static let byteCountMax = 200
 
-    /// Calls `body` with each word of a text, in order, folded.
-    static func forEach(in text: String, _ body: (String) -> Void) {
+    /// Calls `body` with each word of a text, in order: folded, and where it stands.
+    static func forEach(in text: String, _ body: (String, Range<String.Index>) -> Void) {
         var start = text.startIndex
         while start < text.endIndex {
             let end = text._wordIndex(after: start)
-            if let token = fold(text[start..<end]) { body(token) }
+            if let token = fold(text[start..<end]) { body(token, start..<end) }
             start = end
         }
     }
 
-    /// The words of texts and how often each occurs.
-    static func counts(in texts: [String]) -> [String: UInt32] {
-        var counts: [String: UInt32] = [:]
-        for text in texts { forEach(in: text) { counts[$0, default: 0] &+= 1 } }
-        return counts
+    /// The words of a text, folded.
+    static func all(in text: String) -> [String] {
+        var tokens: [String] = []
+        forEach(in: text) { token, _ in tokens.append(token) }
+        return tokens
     }
 
     /// The folded word; nil if it has neither letter nor number.

@@ -56,7 +56,8 @@ import Threading
         let found = try store.read { transaction in
             let view = try transaction.view(of: index)
             return try ["ada", "gr", "ada gr"].map { text in
-                try view.records(text, of: Employee.self).map(\.id.key.name.description).sorted()
+                try view.records(TextQuery(text), of: Employee.self).map(\.id.key.name.description)
+                    .sorted()
             }
         }
         #expect(found == [["e0", "e2", "e7", "e8"], ["e1", "e7", "e8"], ["e7", "e8"]])

@@ -8,7 +8,7 @@ import PeerInterface
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
         case append, group, rebuild, live, processes, changes, open, sync, projections, scale
-        case waiting, hub
+        case waiting, text, hub
     }
 
     struct Options {
@@ -18,6 +18,8 @@ struct EngineBenchmark {
         var directory: String?
         /// The program that runs the hub; without it the part is left out.
         var program: String?
+        /// The descriptions to search; without them the part is left out.
+        var text: String?
         var output: String?
     }
 
@@ -51,6 +53,7 @@ struct EngineBenchmark {
             case .projections: try await projections()
             case .scale: try await scale()
             case .waiting: try await waiting()
+            case .text: try text()
             case .hub: try await hub()
             }
         }

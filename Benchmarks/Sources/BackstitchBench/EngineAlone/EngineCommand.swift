@@ -7,10 +7,12 @@ enum EngineCommand {
         engine: Backstitch against itself
 
           --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections,
-                           scale,waiting,hub
+                           scale,waiting,text,hub
           --operations N   the length of the longest log; 100000 unless given, 2000000 at most
           --directory DIR  where the store is made; the current folder unless given
           --backstitch PROGRAM  runs the hub; without it there are no figures of one
+          --text FILE      descriptions of Debian's packages (Translation-en) to search, beside FTS5;
+                           without it there are no figures of a search
           --json           writes the figures to the standard output, as a list in JSON
           --output FILE    keeps the same list in a file
         """
@@ -27,6 +29,7 @@ enum EngineCommand {
                     try arguments.number(of: word, from: 1_000), operationsMax)
             case "--backstitch": options.program = try arguments.value(of: word)
             case "--directory": options.directory = try arguments.value(of: word)
+            case "--text": options.text = try arguments.value(of: word)
             case "--json": options.isJSON = true
             case "--output": options.output = try arguments.value(of: word)
             default: throw Arguments.Mistake(description: "engine does not know \(word).")
@@ -59,7 +62,8 @@ enum EngineCommand {
             open-N, heap-N: a store with N unsynced operations; anonymous: memory in no file.
             pending-N: the longest of 20 counts of N unsynced operations; push-large: 1,000 records of
             900,000 bytes; wait: the longest save of one record beside other work. get, scan: processor
-            time with no record of the journal, and with those of 500 saves waiting.
+            time with no record of the journal, and with those of 500 saves waiting. text: each document,
+            and each search for the best 20, which are read; fts5 is SQLite's.
             """)
     }
 }

@@ -2,6 +2,7 @@
 #define BACKSTITCH_PEER_SQLITE_H
 
 #include "peer.h"
+#include "peer_fts.h"
 
 /// SQLite with prepared statements and an outbox table; WAL with `synchronous=FULL`.
 const peer_operations *peer_sqlite(void);
