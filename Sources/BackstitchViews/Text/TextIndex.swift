@@ -52,7 +52,7 @@ public struct TextIndex: RecordProjection {
         }
         for (token, count) in after where before[token] != count {
             try view.put(
-                withUnsafeBytes(of: count.littleEndian) { Array($0) }, for: posting.key(of: token))
+                count.littleEndianBytes, for: posting.key(of: token))
         }
     }
 }
@@ -100,7 +100,7 @@ struct TextPosting: Hashable {
     init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
     static func prefix(of entity: EntityNumber) -> [UInt8] {
-        withUnsafeBytes(of: entity.rawValue.bigEndian) { Array($0) }
+        entity.rawValue.bigEndianBytes
     }
 
     var entity: EntityNumber { EntityNumber(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) }
