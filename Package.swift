@@ -148,7 +148,7 @@ let package = Package(
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubPostgreSQL", "BackstitchLog",
-                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore",
+                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore", "BackstitchSync",
                 "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),

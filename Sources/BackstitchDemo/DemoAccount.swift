@@ -28,7 +28,7 @@ extension DemoAccount {
         self = try store.read { transaction in
             var account = DemoAccount()
             var waiting: [Place: [UInt64]] = [:]
-            try transaction.reader.visitOperations(from: 1) { operation in
+            try transaction.reader.log.visit(from: 1) { operation in
                 let isContent = operation.kind.changesContent
                 let isRemote = operation.origin == .remote
                 guard isContent || operation.kind == .acknowledge else { return true }

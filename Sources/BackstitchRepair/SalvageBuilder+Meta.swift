@@ -81,8 +81,8 @@ extension SalvageBuilder {
 
     /// Writes what waits to be pushed in the new tables.
     func putOutboxCounts() throws {
-        var counting = OutboxCounting.begun(at: try reader.head)
-        try reader.countOn(&counting, budget: .max)
+        var counting = OutboxCounting.begun(at: try reader.log.head)
+        try OutboxCounter(reader).goOn(&counting, budget: .max)
         try target.putMeta(MetaName.outboxCounts, counting.bytes, databases)
     }
 

@@ -118,7 +118,7 @@ final class SalvageBuilder {
     private func project(_ progress: (Int) -> Void) throws {
         var projector = Projector(access: target, databases: databases)
         var done = 0
-        try reader.visitOperations(from: 1) { operation in
+        try reader.log.visit(from: 1) { operation in
             try projector.apply(operation, catalog: catalog)
             done += 1
             if done % WorkProgress.interval == 0 { progress(done) }
@@ -193,7 +193,7 @@ final class SalvageBuilder {
 
     /// Leaves the log empty if no record is left, for nothing could say which sequence was last.
     private func setAllAside() throws {
-        try reader.visitStoredOperations(from: 0) { sequence, bytes in
+        try reader.log.visitStored(from: 0) { sequence, bytes in
             try setAside(sequence, bytes, "no record is left")
             return true
         }

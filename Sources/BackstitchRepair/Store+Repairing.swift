@@ -30,29 +30,12 @@ extension Store {
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> StoreDiagnosis {
         do {
-            let stoppedWriter = Environment.stoppedWriter(at: directory)?.process
-            var (diagnosis, extent) = try StoreExamination.examine(
-                directory, configuration, progress)
-            diagnosis.stoppedWriter = stoppedWriter
-            guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
-            let place = try Environment.temporary(
-                options: EnvironmentOptions(of: configuration, durability: .relaxed))
-            defer { place.close() }
-            do {
-                diagnosis.salvage = try StoreExamination.salvage(
-                    directory, extent, into: place
-                ) { _, _, _ in }
-            } catch let error as StoreError where error.code == .damaged {
-                diagnosis.remedy = .backup
-            }
-            return diagnosis
+            return try StoreRepair(directory, configuration, progress).diagnosis()
         } catch {
             throw StoreError.wrap(error)
         }
     }
-}
 
-extension Store {
     /// Repairs a store whose files are damaged, and keeps the damaged files.
     ///
     /// Makes a new data file from the intact parts, verifies it, and replaces the damaged file in
@@ -84,32 +67,74 @@ extension Store {
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> RepairReport {
         do {
-            var (diagnosis, extent) = try StoreExamination.examine(
-                directory, configuration, progress)
-            if diagnosis.remedy == .opening {
-                try Store.open(existing: directory, access: .readWrite).close()
-                (diagnosis, extent) = try StoreExamination.examine(
-                    directory, configuration, progress)
-            }
-            guard !diagnosis.isHealthy else {
-                return RepairReport(diagnosis: diagnosis, salvage: nil, keptAt: nil)
-            }
-            let kept = try StoreReplacement.makeFolder(besides: directory, milliseconds)
-            do {
-                let report = try StoreReplacement.replace(
-                    directory, extent, kept, configuration, progress)
-                diagnosis.salvage = report
-                return RepairReport(
-                    diagnosis: diagnosis, salvage: report, keptAt: URL(filePath: kept))
-            } catch {
-                // Once the old files are there, they stay.
-                if !Environment.hasData(at: kept) {
-                    try? FileManager.default.removeItem(atPath: kept)
-                }
-                throw error
-            }
+            return try StoreRepair(directory, configuration, progress)
+                .repair(milliseconds: milliseconds)
         } catch {
             throw StoreError.wrap(error)
+        }
+    }
+}
+
+/// A diagnosis or a repair of the files of a store.
+private struct StoreRepair {
+    let directory: String
+    let configuration: StoreConfiguration
+    let progress: @Sendable (WorkProgress) -> Void
+
+    init(
+        _ directory: String, _ configuration: StoreConfiguration,
+        _ progress: @escaping @Sendable (WorkProgress) -> Void
+    ) {
+        self.directory = directory
+        self.configuration = configuration
+        self.progress = progress
+    }
+
+    /// What is wrong with the files, and what a repair would save.
+    func diagnosis() throws -> StoreDiagnosis {
+        let stoppedWriter = EnvironmentFiles(at: directory).stoppedWriter?.process
+        var (diagnosis, extent) = try StoreExamination.examine(
+            directory, configuration, progress)
+        diagnosis.stoppedWriter = stoppedWriter
+        guard [.rebuild, .salvage].contains(diagnosis.remedy) else { return diagnosis }
+        let place = try Environment.temporary(
+            options: EnvironmentOptions(of: configuration, durability: .relaxed))
+        defer { place.close() }
+        do {
+            diagnosis.salvage = try StoreExamination.salvage(
+                directory, extent, into: place
+            ) { _, _, _ in }
+        } catch let error as StoreError where error.code == .damaged {
+            diagnosis.remedy = .backup
+        }
+        return diagnosis
+    }
+
+    /// - Parameter milliseconds: Names the folder that keeps the damaged files.
+    func repair(milliseconds: Int64) throws -> RepairReport {
+        var (diagnosis, extent) = try StoreExamination.examine(
+            directory, configuration, progress)
+        if diagnosis.remedy == .opening {
+            try Store.open(existing: directory, access: .readWrite).close()
+            (diagnosis, extent) = try StoreExamination.examine(
+                directory, configuration, progress)
+        }
+        guard !diagnosis.isHealthy else {
+            return RepairReport(diagnosis: diagnosis, salvage: nil, keptAt: nil)
+        }
+        let kept = try StoreReplacement.makeFolder(besides: directory, milliseconds)
+        do {
+            let report = try StoreReplacement.replace(
+                directory, extent, kept, configuration, progress)
+            diagnosis.salvage = report
+            return RepairReport(
+                diagnosis: diagnosis, salvage: report, keptAt: URL(filePath: kept))
+        } catch {
+            // Once the old files are there, they stay.
+            if !EnvironmentFiles(at: kept).hasData {
+                try? FileManager.default.removeItem(atPath: kept)
+            }
+            throw error
         }
     }
 }

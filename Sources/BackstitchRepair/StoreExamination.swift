@@ -53,8 +53,8 @@ enum StoreExamination {
         _ directory: String, scansLoosePages: Bool = false, begin: () throws -> Void,
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
-        try Environment.inspect(
-            at: directory, names: Databases.names, scansLoosePages: scansLoosePages, begin: begin,
+        try EnvironmentFiles(at: directory).inspect(
+            names: Databases.names, scansLoosePages: scansLoosePages, begin: begin,
             visit)
     }
 

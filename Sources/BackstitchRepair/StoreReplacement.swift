@@ -36,7 +36,7 @@ enum StoreReplacement {
         _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws -> SalvageReport {
         var made: SalvageReport?
-        try Environment.replaceData(in: directory, keepingOldIn: kept) { draft in
+        try EnvironmentFiles(at: directory).replaceData(keepingOldIn: kept) { draft in
             let aside = try SetAsideFile(path: kept + "/set-aside.jsonl")
             let report = try make(draft, from: directory, extent, configuration) {
                 try aside.add($0, $1, $2)

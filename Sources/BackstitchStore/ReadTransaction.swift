@@ -12,7 +12,7 @@ public struct ReadTransaction: RecordReading, ~Copyable {
 
     /// The sequence of the last operation; 0 in an empty store.
     public var lastSequence: UInt64 {
-        get throws { try reader.head }
+        get throws { try reader.log.head }
     }
 }
 

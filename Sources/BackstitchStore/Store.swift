@@ -153,7 +153,7 @@ public final class Store: Sendable {
                 .nestedWrite,
                 "A read can't wait for a write. End the read, then write.")
         }
-        try check(author, context)
+        try WriteJob.check(author, context)
         let types = types
         return try withoutActuallyEscaping(body) { body in
             let call = BlockingCall { (context: WriteContext) in
@@ -184,40 +184,8 @@ public final class Store: Sendable {
         isBounded: Bool = false,
         _ body: @escaping @Sendable (WriteContext) throws -> Result
     ) async throws -> Result {
-        try check(author, context)
-        let result = Locked<Result?>(nil)
-        try await withCheckedThrowingContinuation {
-            (continuation: CheckedContinuation<Void, any Error>) in
-            writer.submit(
-                WriteJob(
-                    author: author, context: context, isLocalOnly: isLocalOnly,
-                    isBounded: isBounded,
-                    run: { context in
-                        let value = try body(context)
-                        result.withLock { $0 = value }
-                    },
-                    finish: { error in
-                        if let error {
-                            continuation.resume(throwing: error)
-                        } else {
-                            continuation.resume()
-                        }
-                    }))
-        }
-        guard let value = result.withLock({ $0 }) else { throw StoreError.closed }
-        return value
-    }
-
-    private func check(_ author: String?, _ context: String) throws {
-        func check(_ text: String, _ name: String, bytesMax: Int) throws {
-            guard text.utf8.count > bytesMax else { return }
-            throw StoreError(
-                .invalidValue,
-                "The \(name) of a write has \(bytesMax) bytes at most; this one has "
-                    + "\(text.utf8.count). Shorten it.")
-        }
-        try check(author ?? "", "author", bytesMax: StoreConfiguration.authorBytesMax)
-        try check(context, "context", bytesMax: StoreConfiguration.contextBytesMax)
+        try await writer.run(
+            author: author, context: context, isLocalOnly: isLocalOnly, isBounded: isBounded, body)
     }
 
     /// Why commits don't compact the log any more, though the configuration wants it; nil if they

@@ -53,6 +53,35 @@ final class StoreWriter: Sendable {
         }
     }
 
+    /// Runs a write on the writer thread, and waits for its commit.
+    func run<Result: Sendable>(
+        author: String?, context: String, isLocalOnly: Bool, isBounded: Bool,
+        _ body: @escaping @Sendable (WriteContext) throws -> Result
+    ) async throws -> Result {
+        try WriteJob.check(author, context)
+        let result = Locked<Result?>(nil)
+        try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<Void, any Error>) in
+            submit(
+                WriteJob(
+                    author: author, context: context, isLocalOnly: isLocalOnly,
+                    isBounded: isBounded,
+                    run: { context in
+                        let value = try body(context)
+                        result.withLock { $0 = value }
+                    },
+                    finish: { error in
+                        if let error {
+                            continuation.resume(throwing: error)
+                        } else {
+                            continuation.resume()
+                        }
+                    }))
+        }
+        guard let value = result.withLock({ $0 }) else { throw StoreError.closed }
+        return value
+    }
+
     /// Runs a write and those that wait, as many as possible in one LMDB transaction; on the writer thread.
     ///
     /// Each gets its own result. One that throws leaves no trace: if it had written anything, the LMDB
@@ -150,7 +179,7 @@ final class StoreWriter: Sendable {
             let compaction = compacts ? try compactInPassing(context) : nil
             try context.finish()
             try fault.withLock(\.next)?()
-            return (changes, log.catalogHasChanged ? log.catalog : nil, compaction)
+            return (changes, log.catalogChanges.isPending ? log.catalog : nil, compaction)
         }
         if let compaction { compactionInPassing.withLock { $0 = compaction } }
         return (changes, catalog)
@@ -163,7 +192,9 @@ final class StoreWriter: Sendable {
             try compaction.work(
                 context.log, policy: configuration.retention, at: configuration.clock.milliseconds,
                 limit: { reader in
-                    try projections.registered.flatMap { try reader.compactionLimit(of: $0) }
+                    try projections.registered.flatMap {
+                        try StoredProjections(reader).compactionLimit(of: $0)
+                    }
                         ?? .max
                 },
                 willReplace: { try projections.reset(before: $0) })

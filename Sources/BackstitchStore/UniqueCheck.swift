@@ -10,7 +10,7 @@ struct UniqueCheck {
     /// - Parameter isNew: Whether the record is new; otherwise the changed fields count.
     mutating func note(_ entity: EntityNumber, _ key: RecordKey, isNew: Bool, in log: LogWriter) {
         guard let table = log.catalog.table(entity), !table.unique.isEmpty else { return }
-        for attribute in table.unique where isNew || log.afterWriter.contains(attribute.field) {
+        for attribute in table.unique where isNew || log.fields.after.contains(attribute.field) {
             saved[RecordPlace(entity: entity, key: key), default: []].insert(attribute.field)
         }
     }
@@ -31,8 +31,8 @@ struct UniqueCheck {
             else { continue }
             for attribute in table.unique where fields.contains(attribute.field) {
                 guard
-                    let other = try reader.record(
-                        sharing: attribute, of: table, with: place.key, row)
+                    let other = try UniqueValue(attribute, of: table, in: reader)
+                        .other(than: place.key, with: row)
                 else { continue }
                 throw StoreError(
                     .notUnique,
@@ -44,22 +44,21 @@ struct UniqueCheck {
     }
 }
 
-extension TableReader {
-    /// Another record with the same value of a unique attribute; nil is no value.
-    package func record(
-        sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
-        _ row: RowView
-    ) throws -> RecordKey? {
-        guard let fields = row.fields else { return nil }
-        return try record(sharing: attribute, of: table, with: key, fields)
+/// A unique attribute, whose values are looked up by its index.
+package struct UniqueValue {
+    private let reader: TableReader
+    private let table: EntityTable
+    private let attribute: CatalogAttribute
+
+    package init(_ attribute: CatalogAttribute, of table: EntityTable, in reader: TableReader) {
+        self.reader = reader
+        self.table = table
+        self.attribute = attribute
     }
 
-    /// Another record with the same value of a unique attribute as some fields; nil is no value.
-    func record(
-        sharing attribute: CatalogAttribute, of table: EntityTable, with key: RecordKey,
-        _ fields: PackedFields
-    ) throws -> RecordKey? {
-        guard let type = attribute.schema?.type,
+    /// Another record with the value that a row has; nil is no value.
+    package func other(than key: RecordKey, with row: RowView) throws -> RecordKey? {
+        guard let fields = row.fields, let type = attribute.schema?.type,
             let value = try fields.value(of: attribute.field), value.tag != .null
         else { return nil }
         var prefix = ByteBuffer(capacity: 256)
@@ -70,14 +69,14 @@ extension TableReader {
         let isCut = OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
         let whole = OrderedKey.whole(value, type)
         var sharing: RecordKey?
-        try visit(prefix: prefix.bytes) { entry, _ in
+        try reader.visit(prefix: prefix.bytes) { entry, _ in
             let keyBytes = entry.part(prefix.count..<entry.count)
             guard let other = RecordKey(reading: keyBytes), other != key else { return true }
             // What was cut may differ further on: the rows tell.
             let isShared =
                 try !isCut
                 || OrderedKey.whole(
-                    self.row(table.number, other)?.fields?.value(of: attribute.field), type)
+                    reader.row(table.number, other)?.fields?.value(of: attribute.field), type)
                     == whole
             if isShared { sharing = other }
             return !isShared

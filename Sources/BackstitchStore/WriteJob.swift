@@ -14,6 +14,19 @@ struct WriteJob: Sendable {
     let run: @Sendable (WriteContext) throws -> Void
     /// Tells the caller how it ended; called once, after the commit.
     let finish: @Sendable ((any Error)?) -> Void
+
+    /// Refuses texts that are too long.
+    static func check(_ author: String?, _ context: String) throws {
+        func check(_ text: String, _ name: String, bytesMax: Int) throws {
+            guard text.utf8.count > bytesMax else { return }
+            throw StoreError(
+                .invalidValue,
+                "The \(name) of a write has \(bytesMax) bytes at most; this one has "
+                    + "\(text.utf8.count). Shorten it.")
+        }
+        try check(author ?? "", "author", bytesMax: StoreConfiguration.authorBytesMax)
+        try check(context, "context", bytesMax: StoreConfiguration.contextBytesMax)
+    }
 }
 
 /// Writes in the order of their arrival.

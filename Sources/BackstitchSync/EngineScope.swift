@@ -81,7 +81,7 @@ struct EngineScope: Sendable {
     ///
     /// - Throws: `invalidConfiguration`.
     func checkZone() throws {
-        let claims = try store.read { try $0.reader.zoneClaims() }
+        let claims = try store.read { try ZoneClaims($0.reader) }
         guard let refusal = claims.refusal(of: zoneName) else { return }
         throw SyncError(.invalidConfiguration, refusal)
     }

@@ -58,7 +58,9 @@ final class ExchangeProgress {
         report.conflicts += results.conflicts.count
         for sequence in results.conflicts {
             // A journal that can't be read is told by whoever reads it.
-            guard let conflict = try? scope.store.read({ try $0.reader.conflict(at: sequence) })
+            guard
+                let conflict = try? scope.store.read({ try RecordConflict(at: sequence, $0.reader) }
+                )
             else { continue }
             scope.events.send(.conflict(conflict))
         }

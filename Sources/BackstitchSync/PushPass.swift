@@ -44,7 +44,7 @@ struct PushPass {
         if !settled.isEmpty {
             try await work.session.write { context in
                 for change in settled {
-                    try context.settle(change.entity, change.key, through: change.through)
+                    try context.marks.settle(change.entity, change.key, through: change.through)
                 }
             }
             // What they add up to may be nothing, and the service have them all the same.
@@ -147,7 +147,7 @@ struct PushPass {
         let steps = steps(decisions)
         let results = try await work.merge { merger, results in
             for step in steps { try step.apply(to: merger, &results) }
-            try merger.log.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
+            try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
             try results.mergeDuplicates(merger)
         }
         work.progress.notePushed(steps.count { $0.isAcknowledgement })
@@ -211,7 +211,7 @@ private struct PushStep: Sendable {
                 try merger.mergeDoubtedEnd(of: change.key, recordType: change.entityName),
                 name, change.entityName)
         case .park(let error):
-            let isParked = try merger.log.park(
+            let isParked = try merger.log.marks.park(
                 change.entity, change.key, through: change.through, reason: error.description)
             if isParked {
                 results.parked.append(

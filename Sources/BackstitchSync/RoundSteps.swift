@@ -88,7 +88,7 @@ final class RoundSteps {
         guard state != old || looksBack else { return }
         try await session.write { log in
             if fetchesAgain { try FullFetch(log).forgetFetched() }
-            if looksBack { try log.setOutboxFloor(0) }
+            if looksBack { try log.marks.setOutboxFloor(0) }
             try log.setZoneState(state, name)
         }
         scope.hasLookedBack.withLock { $0 = true }
@@ -124,7 +124,7 @@ final class RoundSteps {
         case .apply(let decisions): try await PushPass(work).apply(decisions)
         case .raiseFloor:
             let through = progress.outbox.through
-            try await session.write { try $0.raiseOutboxFloor(to: through) }
+            try await session.write { try $0.marks.raiseOutboxFloor(to: through) }
         case .finish:
             preconditionFailure("A finished round has no action left.")
         }

@@ -12,7 +12,7 @@ extension SyncEngine {
     /// ``AccountStores`` does, or hand them this one with ``move(to:adoptsUser:)``.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func boundUser() throws -> String? {
-        try store.read { try $0.reader.boundUser() }
+        try store.read { try ZoneStates($0.reader).boundUser() }
     }
 
     /// The name of the zone that the store belongs to; nil before the first set-up, and if an
@@ -23,7 +23,7 @@ extension SyncEngine {
     /// ``move(to:adoptsUser:)`` takes the records to another zone, or chooses one of several.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func boundZone() throws -> String? {
-        let claims = try store.read { try $0.reader.zoneClaims() }
+        let claims = try store.read { try ZoneClaims($0.reader) }
         return claims.bound.count == 1 ? claims.bound.first : nil
     }
 

@@ -11,7 +11,8 @@ extension SyncEngine {
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func pendingRecords(limit: Int = 1_000) throws -> [PendingRecord] {
         let names = scope.inFlight.withLock { $0 }
-        return try store.read { try $0.reader.outboxRecords(limit: limit) }.map { record in
+        return try store.read { try OutboxFolder($0.reader).pendingRecords(limit: limit) }.map {
+            record in
             var record = record
             record.isInFlight = names.contains(record.record.name)
             return record
@@ -30,7 +31,7 @@ extension SyncEngine {
     ///   `SyncError.Code.stopped`; `CancellationError`.
     public func waitUntilSynced(operation sequence: UInt64) async throws -> OperationProgress {
         try checkGoesOn()
-        let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
+        let progress = try store.read { try OperationProgress(of: sequence, $0.reader) }
         if progress != .pending { return progress }
         guard case .progress(let ended) = try await ask({ .waitForOperation(sequence, $0) }) else {
             preconditionFailure("An operation ends, or there is an error.")

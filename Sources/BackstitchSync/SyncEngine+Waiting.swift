@@ -29,7 +29,7 @@ extension SyncEngine {
     /// when a policy decides for the service's version.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func parked() throws -> [ParkedRecord] {
-        try store.read { try $0.reader.parkedRecords() }
+        try store.read { try ParkedRecord.all($0.reader) }
     }
 
     /// The records that were changed on both sides, newest first, with the values of each side.
@@ -53,11 +53,11 @@ extension SyncEngine {
     public func retryParked(_ records: [ParkedRecord]? = nil) async throws -> Int {
         try await store.withLogWriter { context in
             var count = 0
-            for record in try records ?? context.reader.parkedRecords() {
+            for record in try records ?? ParkedRecord.all(context.reader) {
                 guard let table = context.reader.catalog.table(named: record.record.entity) else {
                     continue
                 }
-                if try context.release(table.number, record.record.key) { count += 1 }
+                if try context.marks.release(table.number, record.record.key) { count += 1 }
             }
             return count
         }

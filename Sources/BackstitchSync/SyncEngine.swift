@@ -245,7 +245,7 @@ public actor SyncEngine {
     private func lookAtOperations() {
         for (call, sequence) in machine.operations {
             do {
-                let progress = try store.read { try $0.reader.progress(ofOperation: sequence) }
+                let progress = try store.read { try OperationProgress(of: sequence, $0.reader) }
                 if progress != .pending { hand(.operationEnded(call, .progress(progress))) }
             } catch {
                 hand(.operationEnded(call, .failed(StepFailure(error))))

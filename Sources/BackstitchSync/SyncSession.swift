@@ -65,7 +65,7 @@ final class SyncSession {
     /// - Throws: `SyncBasis.Outdated` if the engine's turn is over.
     func base(on zone: String) async throws {
         guard let turn else { throw SyncBasis.Outdated() }
-        basis = try await store.syncBasis(of: turn, zone: zone, after: basis)
+        basis = try await SyncBasis.of(turn, in: store, zone: zone, after: basis)
     }
 
     // MARK: Storing
@@ -78,7 +78,7 @@ final class SyncSession {
         _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> Result {
         guard let basis else { throw SyncBasis.Outdated() }
-        let (result, next) = try await store.write(from: basis, body)
+        let (result, next) = try await basis.write(to: store, body)
         self.basis = next
         return result
     }
@@ -104,7 +104,7 @@ final class SyncSession {
     /// - Returns: The user's name.
     func checkUser() async throws -> String {
         let user = try await service.currentUser()
-        if let known = try store.read({ try $0.reader.boundUser() }), known != user {
+        if let known = try store.read({ try ZoneStates($0.reader).boundUser() }), known != user {
             throw ServiceError(
                 .accountChanged,
                 "The store belongs to another user. Sign in as that user, or open another "

@@ -16,7 +16,7 @@ struct ZoneMover {
             adoptsUser
             ? try await session.service.currentUser() : try await session.checkUser()
         let (claims, owner) = try session.store.read {
-            (try $0.reader.zoneClaims(), try $0.reader.boundUser())
+            (try ZoneClaims($0.reader), try ZoneStates($0.reader).boundUser())
         }
         if claims != ZoneClaims(bound: [zoneName]) || owner != user {
             try await session.write { try ZoneMove($0).begin(to: zoneName, user: user) }
@@ -31,7 +31,7 @@ struct ZoneMover {
     ///   could not be carried through, and the next round tries again.
     func settle() async throws {
         try session.scope.checkZone()
-        let target = try session.store.read { try $0.reader.zoneClaims() }.target
+        let target = try session.store.read { try ZoneClaims($0.reader) }.target
         guard let target else { return }
         do {
             try await finishMove(to: target)
@@ -48,7 +48,7 @@ struct ZoneMover {
         repeat {
             try await fetchEvicted()
             try await session.base(on: target)
-            let total = try session.store.read { try $0.reader.rowCount }
+            let total = try session.store.read { try RecordScan($0.reader).rowCount }
             var (place, done): (RecordPlace?, Int) = (nil, 0)
             repeat {
                 try session.checkCalled()
@@ -73,8 +73,8 @@ struct ZoneMover {
     private func fetchEvicted() async throws {
         let (names, claims, owner) = try session.store.read {
             (
-                try $0.reader.evictedNames(limit: .max), try $0.reader.zoneClaims(),
-                try $0.reader.boundUser()
+                try RecordScan($0.reader).evictedNames(limit: .max), try ZoneClaims($0.reader),
+                try ZoneStates($0.reader).boundUser()
             )
         }
         guard !names.isEmpty else { return }
@@ -100,7 +100,9 @@ struct ZoneMover {
         let missing = left
         guard !missing.isEmpty else { return }
         try await session.write { context in
-            for name in missing { _ = try context.endEviction(of: RecordKey(RecordName(name))) }
+            for name in missing {
+                _ = try context.marks.endEviction(of: RecordKey(RecordName(name)))
+            }
         }
     }
 }

@@ -38,7 +38,7 @@ struct ZonePull {
             let log = merger.log
             var state = try log.reader.zoneState(name)
             let selection = try selection.bound(to: log.reader)
-            try log.numberTables(named: Set(page.records.map(\.recordType)))
+            try log.catalogChanges.numberTables(named: Set(page.records.map(\.recordType)))
             for record in page.records {
                 if state.isFullFetch { try FullFetch(log).markSeen(record.recordName) }
                 guard selection.pulls(log.catalog.table(named: record.recordType)) else { continue }
@@ -55,7 +55,7 @@ struct ZonePull {
                     try merger.mergeAbsent(key, recordType: deletion.recordType), key.name,
                     deletion.recordType ?? "")
             }
-            try log.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))
+            try log.marks.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))
             if !page.moreComing, !state.isFullFetch { try results.mergeDuplicates(merger) }
             // A page that tells nothing of the change that there is comes from a replica behind.
             let isBehind = isZoneChanged && state.zoneToken == page.token

@@ -36,29 +36,6 @@ extension Environment {
         }
         try Folder.sync(target.parent)
     }
-
-    /// Visits all pages in use of a data file that this process doesn't have open.
-    ///
-    /// It reads the file itself, not a map of it, so that no damage can crash the process.
-    /// Changed bytes inside keys and values aren't found.
-    ///
-    /// - Throws: `busy` if it is open, or if the last commits are not in it yet after a power cut;
-    ///   `truncated`, `damaged`, `foreignFile`, `versionMismatch`.
-    /// - Complexity: O(*n*) in the pages in use.
-    package static func verify(at directory: String) throws(LMDBError) {
-        let folder = Folder(path: directory)
-        try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
-            guard try !folder.needsRecovery(on: .current) else {
-                throw LMDBError(
-                    .busy,
-                    """
-                    '\(folder.path)' has to be recovered after a power cut. Open it once for \
-                    writing, close it, then verify.
-                    """)
-            }
-            try DataFile.check(path: folder.dataPath, visitsAllPages: true)
-        }
-    }
 }
 
 extension EnvironmentCore {

@@ -21,8 +21,8 @@ final class Gate: @unchecked Sendable {  // All state is protected by the monito
     private let monitor = Monitor()
     private var phase = Phase.open
     private var slots: [UnsafeMutablePointer<ReaderSlot>] = []
-    private var firstIdle: UnsafeMutablePointer<ReaderSlot>?
-    private var idleCount = 0
+    var firstIdle: UnsafeMutablePointer<ReaderSlot>?
+    var idleCount = 0
     /// The reads inside, those without a slot included.
     private var inside = 0
     /// The thread whose write is inside; 0 if none is.
@@ -73,6 +73,7 @@ extension Gate {
             ReaderSlot.free(slot)
         }
         countOut()
+        checkInvariants()
         monitor.leave()
     }
 
@@ -182,7 +183,28 @@ extension Gate {
         slots = []
         firstIdle = nil
         idleCount = 0
+        checkInvariants()
         monitor.leave()
+    }
+
+    /// Traps if the pool contradicts itself, unless the build is optimised. Call it in the monitor.
+    private func checkInvariants() { assert(violation == nil, violation ?? "") }
+
+    /// What is wrong with the pool of read transactions; nil if nothing is. Call it in the monitor, or
+    /// while nobody else uses the gate.
+    var violation: String? {
+        var (idle, slot) = (0, firstIdle)
+        while let next = slot {
+            idle += 1
+            if idle > idleCount { return "The pool has more idle transactions than \(idleCount)." }
+            if !slots.contains(next) { return "The pool has a transaction that was ended." }
+            if next.pointee.thread != 0 { return "A thread uses an idle transaction." }
+            slot = next.pointee.nextIdle
+        }
+        if idle < idleCount { return "The pool has \(idle) idle transactions, not \(idleCount)." }
+        if idle > Self.idleMax { return "The pool keeps \(idle) idle transactions." }
+        if slots.count - idle > inside { return "\(slots.count) transactions, \(inside) reads." }
+        return nil
     }
 
     private func isReading(_ thread: UInt) -> Bool {

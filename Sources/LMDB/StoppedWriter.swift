@@ -61,15 +61,3 @@ package struct StoppedWriter: Hashable, Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 }
-
-extension Environment {
-    /// The process that stands still in the middle of a write to the environment in a folder; `nil`
-    /// if there is none, if this process has it open, and if it can't be told.
-    package static func stoppedWriter(at directory: String) -> StoppedWriter? {
-        let folder = Folder(path: directory)
-        let found = try? EnvironmentRegistry.shared.whileClosed(folder) {
-            () throws(LMDBError) in StoppedWriter(lockPath: folder.lockPath)
-        }
-        return found ?? nil
-    }
-}

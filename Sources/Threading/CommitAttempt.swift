@@ -123,7 +123,9 @@ extension GroupCommit {
         verdict: (any Error, _ count: Int) -> CommitAttempt<Queue>.Verdict = { _, _ in .fail },
         finish: ([(job: Queue.Job, error: (any Error)?)]) -> Void
     ) {
-        var run = CommitAttempt(self, first, jobsMax: jobsMax)
-        run.run(attempt, verdict, finish)
+        committing {
+            var run = CommitAttempt(self, first, jobsMax: jobsMax)
+            run.run(attempt, verdict, finish)
+        }
     }
 }

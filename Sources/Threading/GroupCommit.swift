@@ -13,10 +13,7 @@ package protocol JobQueue: SendableMetatype {
 package final class GroupCommit<Queue: JobQueue>: Sendable {
     private struct State {
         var queue: Queue
-        /// Whether somebody will look at the queue.
-        var isScheduled = false
-        /// Whether a caller commits its own job, and no other one with it.
-        var isAlone = false
+        var marks = GroupCommitMarks()
     }
 
     private let state: Locked<State>
@@ -36,8 +33,8 @@ package final class GroupCommit<Queue: JobQueue>: Sendable {
         commit: @escaping @Sendable (Queue.Job) -> Void
     ) {
         let mustSchedule = state.withLock { state in
-            guard add(&state.queue), !state.isScheduled else { return false }
-            state.isScheduled = true
+            guard add(&state.queue), !state.marks.isScheduled else { return false }
+            state.marks.isScheduled = true
             return true
         }
         guard mustSchedule else { return }
@@ -55,15 +52,16 @@ package final class GroupCommit<Queue: JobQueue>: Sendable {
     /// Commits the first job, and none that came behind it.
     private func commitAlone(_ commit: (Queue.Job) -> Void) {
         let job = state.withLock { state in
-            state.isAlone = true
+            state.marks.isAlone = true
+            state.marks.checkInvariants()
             return state.queue.next()
         }
         if let job { commit(job) }
-        state.withLock { $0.isAlone = false }
+        state.withLock { $0.marks.isAlone = false }
     }
 
     /// Takes the next job for the commit that is under way.
-    func another() -> Queue.Job? { state.withLock { $0.isAlone ? nil : $0.queue.next() } }
+    func another() -> Queue.Job? { state.withLock { $0.marks.isAlone ? nil : $0.queue.next() } }
 
     /// Looks at the queue, or changes it without adding jobs.
     package func withQueue<Result>(_ body: (inout Queue) -> Result) -> Result {
@@ -74,8 +72,39 @@ package final class GroupCommit<Queue: JobQueue>: Sendable {
     private func next() -> Queue.Job? {
         state.withLock { state in
             let job = state.queue.next()
-            if job == nil { state.isScheduled = false }
+            if job == nil { state.marks.isScheduled = false }
+            state.marks.checkInvariants()
             return job
         }
+    }
+
+    /// Runs a commit, of which there is one at a time.
+    func committing(_ commit: () -> Void) {
+        state.withLock { state in
+            state.marks.commits += 1
+            state.marks.checkInvariants()
+        }
+        commit()
+        state.withLock { $0.marks.commits -= 1 }
+    }
+}
+
+/// How it stands with the commits of a group.
+struct GroupCommitMarks {
+    /// Whether somebody will look at the queue.
+    var isScheduled = false
+    /// Whether a caller commits its own job, and no other one with it.
+    var isAlone = false
+    /// The commits that are under way.
+    var commits = 0
+
+    /// Traps if the marks contradict each other, unless the build is optimised.
+    func checkInvariants() { assert(violation == nil, violation ?? "") }
+
+    /// What is wrong with the marks; nil if nothing is.
+    var violation: String? {
+        if isAlone, !isScheduled { return "A caller commits alone, and nobody looks." }
+        if !(0...1).contains(commits) { return "\(commits) commits are under way at once." }
+        return nil
     }
 }

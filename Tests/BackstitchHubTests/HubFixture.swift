@@ -168,10 +168,11 @@ final class HubFixture: Sendable {
         return reply.records
     }
 
-    /// What is wrong with the space that databases are said to take up, by a count of all records.
+    /// What is wrong with the space that databases are said to take up, by a count of all records, and
+    /// with the answers that they keep.
     func wrongSpace() throws -> [String] {
         try hub.storage.readHere { transaction in
-            try transaction.wrongSpace()
+            try transaction.wrongSpace() + transaction.wrongAnswers()
         }
     }
 

@@ -195,6 +195,7 @@ struct SignedReplayTests {
         var statuses: [Int] = []
         for value in 0..<20 {
             statuses.append(try await server.hub.respond(to: server.set(value)).status)
+            #expect(try fixture.hub.storage.readHere { try $0.wrongAnswers() } == [])
         }
         #expect(statuses.first == 200 && statuses.last == 429)
         // Who reads, and users, don't wait.
@@ -205,6 +206,28 @@ struct SignedReplayTests {
         fixture.advance(milliseconds: 12 * 60_000)
         #expect(try await server.hub.respond(to: server.set(7)).status == 200)
         #expect(try fixture.hub.storage.readHere { try $0.count(.signature, .ledgerTime) } == 2)
+        #expect(try fixture.hub.storage.readHere { try $0.wrongAnswers() } == [])
+    }
+
+    @Test(arguments: [HubKey.Table.signature, .ledgerTime, .ledgerTotal])
+    func `a ledger that contradicts itself is seen`(table: HubKey.Table) async throws {
+        let fixture = try await HubFixture()
+        let server = try await Self.server(fixture)
+        #expect(try await server.hub.respond(to: server.set(1)).status == 200)
+        let found = try fixture.hub.storage.readHere { transaction in
+            var found: [HubKey] = []
+            try transaction.forEachEntry { key, value in
+                // A total of nothing says the same as none.
+                if key.table == table, value.contains(where: { $0 != 0 }) { found.append(key) }
+            }
+            return found
+        }
+        let key = try #require(found.first { $0.partition != .global })
+        let partition = try #require(key.partition)
+        try await fixture.hub.storage.write(to: [partition], expecting: { [.key(key)] }) {
+            try $0.delete(key)
+        }
+        #expect(try fixture.hub.storage.readHere { try $0.wrongAnswers() }.isEmpty == false)
     }
 
     @Test func `the answer to a large request that comes again is short and says the same`()

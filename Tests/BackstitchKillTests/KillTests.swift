@@ -214,7 +214,7 @@ import Testing
         try await checkViews(of: store, comment)
         var sizes: [UInt64: Int] = [:]
         let items = try store.read { transaction -> [Item] in
-            try transaction.reader.visitOperations(from: 1) { operation in
+            try transaction.reader.log.visit(from: 1) { operation in
                 sizes[operation.transaction, default: 0] += 1
                 return true
             }

@@ -121,7 +121,7 @@ import Testing
         #expect(try await merge(["int": .int64(2)], tag: "2") == .applied)
         #expect(try store.info().incompleteRecords == 0)
         let types = Set((0..<Catalog.undeclaredMax).map { "T\($0)" })
-        try await store.withLogWriter { try $0.numberTables(named: types) }
+        try await store.withLogWriter { try $0.catalogChanges.numberTables(named: types) }
         let head = try store.head
         let result = try await merge(["f": .int64(1)], type: "Another", name: "y")
         guard case .rejected(let reason) = result else {

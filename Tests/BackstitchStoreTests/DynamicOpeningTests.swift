@@ -90,7 +90,7 @@ import Testing
             try transaction.delete(DynamicAuthor.ID.named("bob"))
         }
         try await typed.withLogWriter { context in
-            try context.park(
+            try context.marks.park(
                 EntityNumber(1), RecordKey(.text("ada")), through: 1,
                 reason: "too large")
             var zone = ZoneState()

@@ -91,7 +91,7 @@ import Threading
         try fill()
         let typed = try fixture.typed()
         try await typed.withLogWriter { context in
-            try context.acknowledge(
+            try context.marks.acknowledge(
                 EntityNumber(1), RecordKey(.text("bob")), through: 5, version: nil)
         }
         typed.close()

@@ -82,9 +82,9 @@ import Testing
         }
         try await typed.withLogWriter { context in
             let author = EntityNumber(1)
-            try context.park(
+            try context.marks.park(
                 author, RecordKey(.text("parked")), through: 1, reason: "too large")
-            try context.acknowledge(
+            try context.marks.acknowledge(
                 author, RecordKey(.text("synced")), through: 2,
                 version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))
             _ = try context.merge(

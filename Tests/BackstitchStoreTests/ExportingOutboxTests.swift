@@ -125,7 +125,7 @@ import Testing
         try await store.withLogWriter { context in
             let outbox = try OutboxFolder(context.reader).fold(recordsMax: 10)
             for change in outbox.changes where change.key.name == .text("parked") {
-                try context.park(
+                try context.marks.park(
                     change.entity, change.key, through: change.through, reason: "no")
             }
         }
@@ -250,7 +250,7 @@ extension Store {
         try await withLogWriter { context in
             for change in changes {
                 let version = ServerVersion(changeTag: tag, modifiedMilliseconds: 1)
-                try context.acknowledge(
+                try context.marks.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: change.push == .delete ? nil : version)
             }

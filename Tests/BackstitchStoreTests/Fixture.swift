@@ -143,7 +143,7 @@ extension Store {
     ) throws -> [Result] {
         try read { transaction in
             var results: [Result] = []
-            try transaction.reader.visitOperations(from: first) { operation in
+            try transaction.reader.log.visit(from: first) { operation in
                 results.append(try map(operation))
                 return true
             }

@@ -13,13 +13,13 @@ import Testing
     private func counted(_ store: Store) throws -> OutboxTally {
         try store.read { transaction in
             var counting = OutboxCounting(sequence: 1, position: [])
-            try transaction.reader.countOn(&counting, budget: .max)
+            try OutboxCounter(transaction.reader).goOn(&counting, budget: .max)
             return counting.tally
         }
     }
 
     private func stored(_ store: Store) throws -> OutboxCounting {
-        try store.read { try $0.reader.outboxCounting(at: $0.reader.head) }
+        try store.read { try OutboxCounter($0.reader).counting(at: $0.reader.log.head) }
     }
 
     /// Replaces the stored counts behind the store's back, as a program that does not know them
@@ -73,7 +73,7 @@ import Testing
         try await store.write { _ = try $0.save(Project(id: "other", title: "t")) }
         try setStored(before.bytes, store)
         #expect(try stored(store).isComplete == false)
-        #expect(try store.read { try $0.reader.outboxTally } == counted(store))
+        #expect(try store.read { try OutboxCounter($0.reader).tally } == counted(store))
         var steps = 0
         while try stored(store).isComplete == false, steps < 40 {
             try await history.run(1)

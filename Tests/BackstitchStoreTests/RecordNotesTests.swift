@@ -11,7 +11,7 @@ import Testing
     private static func names(_ reader: TableReader) throws -> [String] {
         var names: [String] = []
         for prefix in kinds.flatMap({ [$0.prefix, MetaChecksum.name(of: $0.prefix)] }) {
-            try reader.visitMeta(prefix) { name, _ in
+            try reader.meta.visit(prefix) { name, _ in
                 names.append(prefix + name)
                 return true
             }
@@ -50,6 +50,6 @@ import Testing
             #expect(try log.noted(.missed, RecordName("a")) == nil)
             #expect(try log.noted(.missed, RecordName("b")) == [2])
         }
-        #expect(try store.read { try $0.reader.hasNotes(.missed) })
+        #expect(try store.read { try $0.reader.meta.hasNotes(.missed) })
     }
 }

@@ -120,7 +120,7 @@ import Testing
         let key = RecordKey(.text("d"))
         #expect(try store.read { try $0.reader.row(number, key)?.isDeleted } == true)
         try await store.withLogWriter { context in
-            try context.acknowledge(number, key, through: context.head, version: nil)
+            try context.marks.acknowledge(number, key, through: context.head, version: nil)
         }
         #expect(try store.read { try $0.reader.row(number, key) == nil })
         try await store.expectConsistent()

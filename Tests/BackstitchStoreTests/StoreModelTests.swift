@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchLog
 import Foundation
 import Testing
 
@@ -23,6 +24,8 @@ import Testing
                 }
                 model.perform(steps)
             } catch is Planned {}
+            let violation = try store.read { try TableInvariants($0.reader).violation() }
+            #expect(violation == nil, "seed \(seed)")
         }
         let (departments, employees, projects) = try store.read { transaction in
             (

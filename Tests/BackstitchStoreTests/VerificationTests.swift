@@ -104,7 +104,7 @@ import Threading
                 try await store.write { _ = try $0.delete(Department.ID("d")) }
             }
             #expect(error?.code == .damaged, "bit \(bit)")
-            #expect(try store.read { try $0.reader.head } == 7)
+            #expect(try store.read { try $0.reader.log.head } == 7)
             #expect(try await store.rebuild().isIdentical == false)
             bit += 7
             isDone = bit >= count.withLock { $0 }

@@ -91,7 +91,7 @@ import Testing
         try fill(store, 10)
         try await store.withLogWriter { context in
             for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
-                try context.settle(change.entity, change.key, through: change.through)
+                try context.marks.settle(change.entity, change.key, through: change.through)
             }
         }
         #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 0)

@@ -15,7 +15,7 @@ import Testing
     private func everything(_ store: Store) throws -> [String] {
         try store.read { transaction in
             var lines = ["\(try transaction.reader.zoneState(scenarioZone.zoneName))"]
-            try transaction.reader.visitOperations(from: 1) { operation in
+            try transaction.reader.log.visit(from: 1) { operation in
                 lines.append("\(operation.sequence) \(operation.kind) \(operation.origin)")
                 return true
             }

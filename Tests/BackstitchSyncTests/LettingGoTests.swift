@@ -30,7 +30,7 @@ import Testing
         let phone = try device()
         let engine = phone.engine
         try await phone.note("a", "one")
-        let last = try phone.store.read { try $0.reader.head }
+        let last = try phone.store.read { try $0.reader.log.head }
         let gate = keepPush(of: phone)
         let calls: [@Sendable () async throws -> Void] = [
             { try await engine.start() }, { try await engine.sync() },

@@ -55,7 +55,7 @@ import Testing
                 try await phone.device.engine.move(to: Self.target.zoneName)
             case .knowsNewName:
                 // Where nothing was begun, there is nothing to go on with.
-                let claims = try phone.device.store.read { try $0.reader.zoneClaims() }
+                let claims = try phone.device.store.read { try ZoneClaims($0.reader) }
                 if claims == ZoneClaims(bound: [scenarioZone.zoneName]) {
                     try await phone.device.engine.move(to: Self.target.zoneName)
                 }

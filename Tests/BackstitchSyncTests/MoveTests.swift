@@ -188,9 +188,9 @@ import Testing
 
     @Test func `a move to where the store is already is an ordinary round`() async throws {
         let phone = try await Device.withNotes(cloud)
-        let before = try phone.store.read { try $0.reader.head }
+        let before = try phone.store.read { try $0.reader.log.head }
         #expect(try await phone.engine.move(to: "notes").pushedRecords == 0)
-        #expect(try phone.store.read { try $0.reader.head } == before)
+        #expect(try phone.store.read { try $0.reader.log.head } == before)
     }
 
     @Test func `a store that was never synchronised can be moved`() async throws {

@@ -70,7 +70,7 @@ import Testing
         try await phone.sync()
         // What the service had once, and has no more.
         let types = Set((0..<Catalog.undeclaredMax).map { "Old\($0)" })
-        try await phone.store.withLogWriter { try $0.numberTables(named: types) }
+        try await phone.store.withLogWriter { try $0.catalogChanges.numberTables(named: types) }
         try write(types: 1, fields: Catalog.undeclaredMax + 10)
         try cloud.write(
             "late", type: "Note", fields: ["title": .string("late"), "zz": .string("text")],
@@ -120,7 +120,7 @@ import Testing
                 ServiceRecord(
                     recordName: "n", recordType: "New", changeTag: "1", modifiedMilliseconds: 1,
                     fields: fields))
-            return context.catalogChangeCount
+            return context.catalogChanges.count
         }
         #expect(changes == 2)
     }

@@ -113,7 +113,7 @@ import Testing
         try await phone.sync()
         for number in 0..<400 { try await phone.note("n\(number)", "t") }
         let (bytes, passes) = try await phone.store.withLogWriter { context in
-            try context.setOutboxFloor(0)
+            try context.marks.setOutboxFloor(0)
             var outbox = Outbox()
             outbox.isComplete = false
             var (bytes, passes) = (0, 0)

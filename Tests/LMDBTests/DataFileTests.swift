@@ -51,7 +51,7 @@ import Testing
     @Test func `an environment that was created is complete`() throws {
         let environment = try fixture.open()
         environment.close()
-        try Environment.verify(at: fixture.store)
+        try EnvironmentFiles(at: fixture.store).verify()
         #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root) == ["store"])
     }
 
@@ -129,7 +129,7 @@ import Testing
         try short.save(["b": String(repeating: "x", count: 500_000)])
         #expect(try short.entries().count == 2)
         short.close()
-        try Environment.verify(at: path)
+        try EnvironmentFiles(at: path).verify()
     }
 
     @Test(arguments: 0..<10)
@@ -147,16 +147,16 @@ import Testing
                 damaged[page + offset] = UInt8.random(in: 0...255, using: &random)
             }
             let path = try folder("damaged", damaged)
-            if code({ try Environment.verify(at: path) }) != nil { found += 1 }
+            if code({ try EnvironmentFiles(at: path).verify() }) != nil { found += 1 }
         }
         #expect(found > 0)
     }
 
     @Test func `verifying an open environment is refused`() throws {
         let environment = try fixture.open()
-        #expect(code { try Environment.verify(at: fixture.store) } == .busy)
+        #expect(code { try EnvironmentFiles(at: fixture.store).verify() } == .busy)
         environment.close()
-        try Environment.verify(at: fixture.store)
+        try EnvironmentFiles(at: fixture.store).verify()
     }
 
     @Test func `a damaged or empty lock file doesn't matter`() throws {

@@ -78,7 +78,7 @@ import Testing
             }
         }
         environment.close()
-        try Environment.verify(at: fixture.store)
+        try EnvironmentFiles(at: fixture.store).verify()
     }
 
     @Test(arguments: [false, true])
@@ -123,7 +123,7 @@ import Testing
         let entries = try reopened.entries()
         reopened.close()
         #expect(expected.allSatisfy { entries[$0.key] == $0.value })
-        try Environment.verify(at: fixture.store)
+        try EnvironmentFiles(at: fixture.store).verify()
     }
 
     @Test func `on a full disk what frees space has that of the redo file`() throws {

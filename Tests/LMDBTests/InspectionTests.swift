@@ -12,7 +12,7 @@ import Testing
     private func inspect(
         _ path: String? = nil, _ visit: (FileEntry) throws -> Void = { _ in }
     ) throws -> FileInspection {
-        try Environment.inspect(at: path ?? fixture.store, names: ["one", "two"], visit)
+        try EnvironmentFiles(at: path ?? fixture.store).inspect(names: ["one", "two"], visit)
     }
 
     /// Puts and deletes at random, values of all sizes, and everything now and then.
@@ -112,13 +112,13 @@ import Testing
         try fill(fixture.store, "old")
         let old = try Data(contentsOf: URL(fileURLWithPath: fixture.dataPath))
         let kept = try keep()
-        try Environment.replaceData(in: fixture.store, keepingOldIn: kept) { draft in
+        try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { draft in
             try fill(draft, "new")
             // Nobody gets in meanwhile.
             #expect(code { _ = try fixture.open() } == .busy)
             #expect(
                 code {
-                    try Environment.replaceData(in: fixture.store, keepingOldIn: kept) { _ in }
+                    try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { _ in }
                 } == .busy)
         }
         #expect(try Data(contentsOf: URL(fileURLWithPath: kept + "/data.mdb")) == old)
@@ -135,7 +135,7 @@ import Testing
         let new = fixture.root + "/new"
         try fill(new, "new")
         func move(after commit: UInt64) throws {
-            try Environment.moveData(from: new, to: fixture.store, after: commit)
+            try EnvironmentFiles(at: fixture.store).replaceData(movingFrom: new, after: commit)
         }
         let before = try fixture.open { $0.usesRedoFile = true }
         let known = try before.read { $0.access.commit }
@@ -156,7 +156,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: fixture.store + "/redo"))
         try move(after: commit)
         #expect(!FileManager.default.fileExists(atPath: fixture.store + "/redo"))
-        #expect(!Environment.hasData(at: new))
+        #expect(!EnvironmentFiles(at: new).hasData)
         let environment = try fixture.open { $0.usesRedoFile = true }
         defer { environment.close() }
         #expect(try environment.entries() == ["key": "new"])
@@ -167,7 +167,7 @@ import Testing
         try fill(fixture.store, "old")
         let kept = try keep()
         #expect(throws: Planned.self) {
-            try Environment.replaceData(in: fixture.store, keepingOldIn: kept) { draft in
+            try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { draft in
                 try fill(draft, "new")
                 throw Planned()
             }
@@ -177,7 +177,7 @@ import Testing
         #expect(try environment.entries() == ["key": "old"])
         #expect(
             code {
-                try Environment.replaceData(in: fixture.store, keepingOldIn: kept) { _ in }
+                try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { _ in }
             } == .busy)
         environment.close()
     }

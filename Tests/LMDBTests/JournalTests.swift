@@ -323,8 +323,8 @@ import Threading
         try environment.save(["a": "2", "b": "3"])
         let path = try fixture.copyAsKilled()
         func peek(_ key: String) throws -> [UInt8]? {
-            try Environment.peek(
-                at: path, options: Fixture.options(), database: "one", key: key)
+            try EnvironmentFiles(at: path).peek(
+                options: Fixture.options(), database: "one", key: key)
         }
         #expect(try peek("a") == Array("2".utf8))
         #expect(try peek("b") == Array("3".utf8))
@@ -337,7 +337,7 @@ import Threading
         for number in 0..<5 { try environment.save(["b": "\(number)"]) }
         let path = try fixture.copyAsKilled()
         var waiting: [String] = []
-        let found = try Environment.inspect(at: path, names: ["one", "two"]) { entry in
+        let found = try EnvironmentFiles(at: path).inspect(names: ["one", "two"]) { entry in
             if entry.place == .journal {
                 waiting.append(String(decoding: entry.value, as: UTF8.self))
             }

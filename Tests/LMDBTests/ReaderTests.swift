@@ -33,6 +33,29 @@ import Threading
         #expect(try environment.info.readersInUse == Gate.idleMax)
     }
 
+    @Test func `a pool of readers that contradicts itself is seen`() throws {
+        let environment = try fixture.open()
+        try environment.save(["a": "1"])
+        try nest(3, in: environment) {}
+        let gate = environment.core.gate
+        #expect(gate.violation == nil)
+        gate.idleCount += 1
+        #expect(gate.violation?.contains("idle") == true)
+        gate.idleCount -= 2
+        #expect(gate.violation?.contains("more idle") == true)
+        gate.idleCount += 1
+        let slot = try #require(gate.firstIdle)
+        slot.pointee.thread = 1
+        #expect(gate.violation?.contains("uses") == true)
+        slot.pointee.thread = 0
+        gate.firstIdle = slot.pointee.nextIdle
+        gate.idleCount -= 1
+        #expect(gate.violation?.contains("reads") == true)
+        gate.firstIdle = slot
+        gate.idleCount += 1
+        #expect(gate.violation == nil)
+    }
+
     @Test func `a full table of readers is an error that says what to do`() throws {
         let environment = try fixture.open { $0.readersMax = 5 }
         let error = #expect(throws: LMDBError.self) {

@@ -9,19 +9,19 @@ import Testing
     @Test func `a process that is stopped inside a write is named until it goes on`() throws {
         let fixture = try Fixture(inMemory: true)
         try fixture.open().close()
-        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+        #expect(EnvironmentFiles(at: fixture.store).stoppedWriter == nil)
         let child = CFaultsHangInChild(fixture.store, 1 << 30, true)
         try #require(child > 0)
         defer { CFaultsKill(child) }
-        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+        #expect(EnvironmentFiles(at: fixture.store).stoppedWriter == nil)
         kill(child, SIGSTOP)
         var status: Int32 = 0
         #expect(waitpid(child, &status, WUNTRACED) == child)
-        #expect(Environment.stoppedWriter(at: fixture.store)?.process == child)
+        #expect(EnvironmentFiles(at: fixture.store).stoppedWriter?.process == child)
         kill(child, SIGCONT)
         // 8 is WCONTINUED.
         #expect(waitpid(child, &status, 8) == child)
-        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+        #expect(EnvironmentFiles(at: fixture.store).stoppedWriter == nil)
     }
 
     @Test func `a process that is stopped elsewhere is not named`() throws {
@@ -33,6 +33,6 @@ import Testing
         kill(child, SIGSTOP)
         var status: Int32 = 0
         #expect(waitpid(child, &status, WUNTRACED) == child)
-        #expect(Environment.stoppedWriter(at: fixture.store) == nil)
+        #expect(EnvironmentFiles(at: fixture.store).stoppedWriter == nil)
     }
 }

@@ -7,9 +7,8 @@ import Testing
 
     /// Types that are larger, with the most lines that they may have. Numbers only go down.
     private static let exceptions = [
-        "BackstitchLog.LogWriter": 953,
-        "BackstitchLog.TableReader": 1_307, "BackstitchStore.Store": 1_700,
-        "LMDB.Environment": 690,
+        // Every call of its public interface is documented here; what they do is in types of its own.
+        "BackstitchStore.Store": 1_110
     ]
 
     @Test func `no type has more than 600 lines over all its extensions`() {

@@ -71,7 +71,7 @@ struct ImportCommand: Command {
                     "The first line of '\(file.printable)' has no schema. Export it with "
                         + "--with-schema, or let a program make the store.")
             }
-            try Store.create(at: path, schema: schema)
+            try schema.makeStore(at: path)
         }
         let store = try Store.open(existing: path, access: .readWrite, checksPages: true)
         defer { store.close() }

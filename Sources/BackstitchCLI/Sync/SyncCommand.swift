@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchSync
 import CloudKitRecordService
 import Terminal
 
@@ -68,7 +69,7 @@ struct SyncCommand: Command {
         let service = try ServiceOptions.service(arguments)
         let store = try Store.open(existing: path, access: .readWrite)
         defer { store.close() }
-        let claims = try store.read { try $0.reader.zoneClaims() }
+        let claims = try store.read { try ZoneClaims($0.reader) }
         let own = claims.target ?? (claims.bound.count == 1 ? claims.bound.first : nil)
         guard let zone = arguments.text(Self.zone) ?? target ?? own else {
             throw UsageError("The option --zone is missing, and the store does not tell its zone.")

@@ -45,7 +45,7 @@ package enum SHA256 {
     }
 
     private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-        withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        number.bigEndianBytes
     }
 
     private static func mix(_ block: ArraySlice<UInt8>, into state: inout [UInt32]) {

@@ -1,4 +1,4 @@
-/// Stored record keys in their order, each once.
+/// Stored record keys in their order, each once, which ``checkInvariants()`` checks.
 struct KeySet: ~Copyable {
     private struct Entry {
         var start: Int
@@ -14,10 +14,33 @@ struct KeySet: ~Copyable {
     ) throws {
         guard case .intersection(let parts) = keySource, let first = parts.first else {
             try collect(keySource, of: entity, on: source)
+            checkInvariants()
             return
         }
         try collect(first, of: entity, on: source)
         for part in parts.dropFirst() { try keep(part, of: entity, on: source) }
+        checkInvariants()
+    }
+
+    /// A set of keys that are said to be in order.
+    init(ordered keys: [[UInt8]]) {
+        for key in keys {
+            entries.append(Entry(start: data.count, count: key.count))
+            key.withUnsafeBytes { data.append($0) }
+        }
+    }
+
+    /// Traps if keys are not in order, or not once, unless the build is optimised.
+    func checkInvariants() { assert(violation == nil, violation ?? "") }
+
+    /// What is wrong with the set; nil if nothing is.
+    var violation: String? {
+        for (left, right) in zip(entries, entries.dropFirst()) {
+            let order = bytes(left).order(bytes(right))
+            if order == 0 { return "A key is there twice." }
+            if order > 0 { return "The keys are not in their order." }
+        }
+        return nil
     }
 
     private mutating func collect<Source: RowSource & ~Copyable>(

@@ -41,7 +41,7 @@ struct FolderMigration {
         let commit = try old.lastCommit
         let report = try await fillDraft(from: old, files, progress)
         old.close()
-        try Environment.moveData(from: draft, to: directory, after: commit)
+        try EnvironmentFiles(at: directory).replaceData(movingFrom: draft, after: commit)
         try progress(.init(stage: .replaced, entries: report.entries, of: report.entries))
         files.removeFormat1()
         return report

@@ -39,7 +39,7 @@ package final class LMDBHubStorage: SnapshotStorage {
     /// Whether a folder has a hub's storage, of any format. Nothing of the folder is changed.
     package static func isThere(in directory: String) -> Bool {
         let key = String(decoding: HubFormat.key.bytes, as: UTF8.self)
-        return Environment.has(key: key, inDatabase: databaseName, at: directory)
+        return EnvironmentFiles(at: directory).has(key: key, inDatabase: databaseName)
     }
 
     /// Opens the storage of format 1 in a folder, to be read.

@@ -110,7 +110,7 @@ struct AnswerLedger: Sendable {
         let kept = answer.count <= Self.answerBytesMax ? answer : short()
         for entry in entries {
             let end = UInt64(max(0, entry.end))
-            let bytes = withUnsafeBytes(of: end.bigEndian) { Array($0) } + entry.requestHash + kept
+            let bytes = end.bigEndianBytes + entry.requestHash + kept
             let key = entry.key(partition)
             try transaction.put(key, bytes)
             try transaction.put(
@@ -119,7 +119,7 @@ struct AnswerLedger: Sendable {
             totals[entry.kind, default: 0] += Int64(bytes.count)
         }
         for (kind, total) in totals {
-            let bytes = withUnsafeBytes(of: max(0, total).bigEndian) { Array($0) }
+            let bytes = max(0, total).bigEndianBytes
             try transaction.put(kind.totalKey(partition), bytes)
         }
     }
@@ -191,5 +191,35 @@ struct AnswerLedger: Sendable {
     private func total(_ kind: Kind, _ transaction: any HubReading) throws -> Int64 {
         let bytes = try transaction.value(kind.totalKey(partition)) ?? []
         return bytes.prefix(Self.timeBytes).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    }
+}
+
+extension AnswerLedger {
+    /// What contradicts itself in the answers that a partition keeps; nil if nothing does.
+    ///
+    /// What is counted is what they have, and each has the time when it can go. Reads them all.
+    static func violation(
+        in partition: Partition, _ transaction: any HubReading
+    ) throws -> String? {
+        var answers: Set<[UInt8]> = []
+        for kind in Kind.allCases {
+            var bytes: Int64 = 0
+            try transaction.scan(HubKey(partition, kind.table), from: nil) { key, value in
+                answers.insert(Array(key))
+                bytes += Int64(value.count)
+                return true
+            }
+            let stored = try transaction.value(kind.totalKey(partition)) ?? []
+            let total = stored.prefix(timeBytes).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+            if total != bytes { return "By \(kind) \(bytes) bytes are kept, \(total) counted." }
+        }
+        var timed: Set<[UInt8]> = []
+        try transaction.scan(HubKey(partition, .ledgerTime), from: nil) { _, value in
+            timed.insert(Array(HubKey(partition, behind: value).bytes))
+            return true
+        }
+        if let answer = answers.subtracting(timed).first { return "\(answer) never goes." }
+        if let answer = timed.subtracting(answers).first { return "\(answer) is not there." }
+        return nil
     }
 }

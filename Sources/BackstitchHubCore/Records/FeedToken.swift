@@ -1,3 +1,4 @@
+import BackstitchCore
 import Foundation
 import WireCrypto
 
@@ -48,11 +49,11 @@ struct FeedToken: Hashable, Sendable {
 
     private func payload(_ state: StateRow) -> [UInt8] {
         var key = [kind.rawValue]
-        withUnsafeBytes(of: state.epoch.bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: partition.number.bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: zone.bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: origin.bigEndian) { key.append(contentsOf: $0) }
-        withUnsafeBytes(of: sequence.bigEndian) { key.append(contentsOf: $0) }
+        key += state.epoch.bigEndianBytes
+        key += partition.number.bigEndianBytes
+        key += zone.bigEndianBytes
+        key += origin.bigEndianBytes
+        key += sequence.bigEndianBytes
         return key
     }
 

@@ -98,7 +98,7 @@ struct CompactionChunk: ~Copyable {
     }
 
     private mutating func begin(_ record: inout Record, at previous: UInt64) throws {
-        let found: Void? = try reader.withOperation(previous) { operation in
+        let found: Void? = try reader.log.withOperation(previous) { operation in
             // What an earlier run kept can't be folded without what is before it.
             guard operation.kind == .baseline, let baseline = operation.baseline
             else { return record.firstKept = 0 }

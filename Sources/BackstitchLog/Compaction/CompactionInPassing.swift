@@ -44,12 +44,12 @@ package struct CompactionInPassing: Sendable {
     private mutating func newRun(
         _ reader: TableReader, _ policy: RetentionPolicy, _ milliseconds: Int64, limit: UInt64
     ) throws -> CompactionRun? {
-        let bounds = try reader.compaction
+        let bounds = try LogBounds(reader).compaction
         var extent = CompactionPace.Extent(
             operations: try reader.access.count(of: reader.databases.log),
-            compactedThrough: bounds.through, limit: min(limit, try reader.compactionLimit))
+            compactedThrough: bounds.through, limit: min(limit, try LogBounds(reader).limit))
         guard pace.isDue(extent, at: milliseconds) else { return nil }
-        extent.limit = min(limit, try reader.compactionHorizon(policy, at: milliseconds))
+        extent.limit = min(limit, try LogBounds(reader).horizon(policy, at: milliseconds))
         guard pace.isDue(extent, at: milliseconds) else {
             pace.rest(at: milliseconds)
             return nil

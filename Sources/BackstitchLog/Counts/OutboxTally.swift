@@ -88,7 +88,7 @@ extension OutboxCounting {
     /// lowest first, the highest bit set if more follow.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = [Self.version, isComplete ? 0 : Self.isBeingMade]
-        withUnsafeBytes(of: sequence.littleEndian) { bytes.append(contentsOf: $0) }
+        bytes += sequence.littleEndianBytes
         func append(_ number: Int) {
             var rest = UInt64(max(0, number))
             while rest >= 0x80 {
@@ -126,7 +126,7 @@ extension OutboxCounting {
             }
             return nil
         }
-        sequence = bytes[2..<10].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        sequence = bytes.littleEndian(at: 2)
         guard let conflicts = number(), let entityCount = number() else { return nil }
         tally.conflicts = conflicts
         for _ in 0..<entityCount {
@@ -143,94 +143,6 @@ extension OutboxCounting {
         let isBeingMade = bytes[1] & Self.isBeingMade != 0
         guard isBeingMade || at == bytes.count else { return nil }
         position = isBeingMade ? Array(bytes[at...]) : nil
-    }
-}
-
-extension TableReader {
-    /// The stored tally, complete or not; one that is still to be made if there is none, or where
-    /// a program has written that does not keep it up.
-    package func outboxCounting(at head: UInt64) throws -> OutboxCounting {
-        guard let counting = try meta(MetaName.outboxCounts).flatMap(OutboxCounting.init),
-            counting.sequence == head
-        else { return .begun(at: head) }
-        return counting
-    }
-
-    /// The stored tally of the moment that is read; nil if there is none.
-    package var storedTally: OutboxTally? {
-        get throws {
-            let counting = try outboxCounting(at: head)
-            return counting.isComplete ? counting.tally : nil
-        }
-    }
-
-    /// The tally at the moment that is read: the stored one, or one that is made now.
-    package var outboxTally: OutboxTally {
-        get throws {
-            var counting = try outboxCounting(at: head)
-            try countOn(&counting, budget: .max)
-            return counting.tally
-        }
-    }
-
-    /// Goes on with a tally that is being made.
-    ///
-    /// - Parameters:
-    ///   - budget: The rows, operations and journal entries after which it stops; a row is counted
-    ///     with all its operations.
-    ///   - end: The key behind which nothing is counted; nil for all.
-    package func countOn(
-        _ counting: inout OutboxCounting, budget: Int, through end: [UInt8]? = nil
-    ) throws {
-        guard let position = counting.position else { return }
-        var found = counting
-        var work = 0
-        for table in [TableKey.rows, TableKey.journal] where position.first ?? 0 <= table {
-            let start = position.first == table ? position : [table]
-            try [table].withUnsafeBytes { prefix in
-                try start.withUnsafeBytes { start in
-                    try visit(prefix: prefix, from: start) { key, value in
-                        // The last one that was counted.
-                        if position.withUnsafeBytes({ $0.holdsSameBytes(as: key) }) { return true }
-                        let isBehind = end?.withUnsafeBytes { $0.lexicographicallyPrecedes(key) }
-                        if isBehind == true { return false }
-                        work += try count(key, value, &found.tally)
-                        guard work >= budget else { return true }
-                        found.position = Array(key)
-                        return false
-                    }
-                }
-            }
-            if work >= budget {
-                counting = found
-                return
-            }
-        }
-        found.position = nil
-        counting = found
-    }
-
-    /// Counts a row or a journal entry.
-    ///
-    /// - Returns: how many entries and operations it looked at.
-    private func count(
-        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ tally: inout OutboxTally
-    ) throws -> Int {
-        guard key.first == TableKey.rows else {
-            tally.conflicts += 1
-            return 1
-        }
-        guard key.count >= TableKey.rowPrefixByteCount, let row = RowView(value),
-            row.isIntact(at: key)
-        else { throw Self.damagedRow }
-        let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
-        tally.add(1, rowWith: row.flags, of: entity)
-        guard row.isDirty else { return 1 }
-        let operations = try history(of: row).unsyncedCount
-        tally.add(
-            records: 1, operations: operations, isParked: row.flags.contains(.isParked),
-            of: entity)
-        return 1 + operations
     }
 }
 

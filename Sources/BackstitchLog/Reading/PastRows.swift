@@ -32,7 +32,7 @@ package final class PastRows {
     package init(_ reader: TableReader, at sequence: UInt64) throws {
         self.sequence = sequence
         var positions: [RecordPlace: Int] = [:]
-        try reader.visitOperations(from: sequence + 1) { operation in
+        try reader.log.visit(from: sequence + 1) { operation in
             let place = RecordPlace(entity: operation.entity, key: try operation.key)
             if positions[place] == nil { positions[place] = positions.count }
             return true
@@ -60,7 +60,7 @@ package final class PastRows {
         var rows = [FoldedRow?](repeating: nil, count: positions.count)
         guard !positions.isEmpty else { return rows }
         var folder = RowFolder()
-        try reader.visitOperations(from: 1) { operation in
+        try reader.log.visit(from: 1) { operation in
             guard operation.sequence <= sequence else { return false }
             let place = RecordPlace(entity: operation.entity, key: try operation.key)
             if let position = positions[place] { try folder.fold(operation, into: &rows[position]) }
@@ -146,7 +146,7 @@ package final class PastRows {
         case TableKey.unreadable where row.flags.contains(.isUnreadable):
             return Entry(key: prefix + record.key, value: empty)
         case TableKey.parked:
-            let start = [prefix[0]] + withUnsafeBytes(of: entity.rawValue.bigEndian) { Array($0) }
+            let start = [prefix[0]] + entity.rawValue.bigEndianBytes
             return baseline.parkBytes.map { Entry(key: start + record.key, value: $0) }
         case TableKey.indexes, TableKey.inverses:
             guard let table = catalog.table(entity), let fields = row.fields,

@@ -40,7 +40,7 @@ extension RecordHistory {
         of sequence: UInt64, _ reader: TableReader
     ) throws -> (sequence: UInt64, isWhole: Bool)? {
         try StoreError.describingDamage(at: sequence) {
-            try reader.withOperation(sequence) { operation in
+            try reader.log.withOperation(sequence) { operation in
                 guard operation.previous < sequence else { throw OperationDamage.fields }
                 return (
                     operation.previous, operation.kind == .insert || operation.kind == .baseline
@@ -55,7 +55,7 @@ extension RecordHistory {
         var body = body
         for sequence in sequences {
             try StoreError.describingDamage(at: sequence) {
-                _ = try reader.withOperation(sequence) { operation in
+                _ = try reader.log.withOperation(sequence) { operation in
                     switch operation.kind {
                     case .update: body = try (body ?? []).overlaid(by: operation.before)
                     case .delete: body = Array(try operation.before.bytes)
@@ -73,7 +73,7 @@ extension RecordHistory {
         var body: [UInt8] = []
         for sequence in sequences {
             try StoreError.describingDamage(at: sequence) {
-                _ = try reader.withOperation(sequence) { operation in
+                _ = try reader.log.withOperation(sequence) { operation in
                     body =
                         operation.kind == .update
                         ? try body.overlaid(by: operation.after)

@@ -28,7 +28,7 @@ package struct RecordHistory {
         var steps: [OperationStep] = []
         var next = lastSequence
         while next > sequence {
-            let previous = try reader.withOperation(next) { operation -> UInt64 in
+            let previous = try reader.log.withOperation(next) { operation -> UInt64 in
                 if !operation.isTombstone { steps.append(try OperationStep(operation)) }
                 return operation.previous
             }
@@ -46,7 +46,7 @@ package struct RecordHistory {
         var sequences: [UInt64] = []
         try visitSequences(after: sequence) { sequences.append($0) }
         while let sequence = sequences.popLast() {
-            let step = try reader.withOperation(sequence) { try OperationStep($0) }
+            let step = try reader.log.withOperation(sequence) { try OperationStep($0) }
             guard let step, try visit(step) else { return }
         }
     }
@@ -58,18 +58,17 @@ package struct RecordHistory {
         var next = lastSequence
         while next > sequence {
             // Only links are followed: who needs the values compares the checksums.
-            let bytes = try TableKey.withSequence(next) {
-                try reader.access.get($0, in: reader.databases.log)
+            let link = try reader.log.withOperation(next, verifies: false) { operation in
+                (previous: operation.previous, isTombstone: operation.isTombstone)
             }
-            guard let bytes else { throw Self.missing(next) }
-            let operation = try OperationView(bytes, sequence: next, verifies: false)
-            guard operation.previous < next else {
+            guard let link else { throw Self.missing(next) }
+            guard link.previous < next else {
                 throw StoreError(
                     .damaged,
-                    "Operation \(next) follows operation \(operation.previous). Run verify.")
+                    "Operation \(next) follows operation \(link.previous). Run verify.")
             }
-            if !operation.isTombstone { try visit(next) }
-            next = operation.previous
+            if !link.isTombstone { try visit(next) }
+            next = link.previous
         }
     }
 
@@ -102,7 +101,7 @@ package struct RecordHistory {
     package func isPending(_ sequence: UInt64) throws -> Bool {
         guard syncedSequence < sequence else { return false }
         var found = lastSequence
-        while found > sequence { found = try reader.withOperation(found, \.previous) ?? 0 }
+        while found > sequence { found = try reader.log.withOperation(found, \.previous) ?? 0 }
         return found == sequence
     }
 
@@ -116,7 +115,7 @@ package struct RecordHistory {
         guard syncedSequence == 0 else { return true }
         var first = lastSequence
         while first > sequence,
-            let previous = try reader.withOperation(first, \.previous), previous > 0
+            let previous = try reader.log.withOperation(first, \.previous), previous > 0
         {
             first = previous
         }
@@ -150,7 +149,7 @@ package struct RecordHistory {
             var pushed: Set<FieldID> = []
             var sequence = syncedSequence
             while sequence > 0 {
-                let previous = try reader.withOperation(sequence) { operation -> UInt64 in
+                let previous = try reader.log.withOperation(sequence) { operation -> UInt64 in
                     guard operation.kind == .update, operation.origin != .remote else {
                         beganHere = operation.kind == .insert && operation.origin == .localOnly
                         return 0

@@ -21,23 +21,23 @@ package struct RecordNotes: Hashable, Sendable {
     func name(_ record: RecordName) -> String { prefix + record.description }
 }
 
-extension TableReader {
+extension MetaReader {
     /// A record's note; nil if it has none of the kind.
     package func note(_ kind: RecordNotes, _ record: RecordName) throws -> [UInt8]? {
-        try meta(kind.name(record))
+        try value(kind.name(record))
     }
 
     /// Visits the notes of a kind by the names of their records, until the closure returns false.
     package func visitNotes(
-        _ kind: RecordNotes, _ visit: (RecordName, UnsafeRawBufferPointer) throws -> Bool
+        _ kind: RecordNotes, _ visit: (RecordName, [UInt8]) throws -> Bool
     ) throws {
-        try visitMeta(kind.prefix) { try visit(RecordName($0), $1) }
+        try self.visit(kind.prefix) { try visit(RecordName($0), $1) }
     }
 
     /// Whether any record has a note of a kind.
     package func hasNotes(_ kind: RecordNotes) throws -> Bool {
         var isThere = false
-        try visitMeta(kind.prefix) { _, _ in
+        try self.visit(kind.prefix) { _, _ in
             isThere = true
             return false
         }

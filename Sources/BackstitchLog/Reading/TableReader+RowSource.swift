@@ -55,7 +55,7 @@ extension TableReader: RowSource {
     ) throws {
         let examiner = examiner(of: entity)
         let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
-        try visitInverse(entity, attribute.field, target, from: start) { key in
+        try Referrers(self, of: entity, attribute.field, to: target).visit(from: start) { key in
             if asksRows {
                 guard let row = try row(entity, keyBytes: key), try isReadable(row, by: examiner)
                 else { return true }
@@ -138,37 +138,11 @@ extension TableReader: RowSource {
         }
         let first = bounds.bytes.part(0..<firstCount)
         let end = bounds.bytes.part(firstCount..<bounds.count)
-        if let past {
-            return try visitPast(
-                past, prefix: prefix, from: Array(first), to: Array(end), reversed: reversed, visit)
+        if let pastEntries {
+            return try pastEntries.visit(
+                prefix: prefix, from: Array(first), to: Array(end), reversed: reversed, visit)
         }
-        try visitStoredEntries(from: first, to: end, reversed: reversed, visit)
-    }
-
-    /// Visits the entries of the tables from a key up to but without another, either way round.
-    package func visitStoredEntries(
-        from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer, reversed: Bool,
-        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
-    ) throws {
-        try access.withCursor(in: databases.tables) { cursor in
-            guard reversed else {
-                var isThere = try cursor.seek(atOrAfter: first)
-                while isThere {
-                    let key = cursor.key
-                    guard key.order(end) < 0, try visit(key, cursor.value) else { return }
-                    isThere = try cursor.next()
-                }
-                return
-            }
-            // The entry before the end; the last one if nothing follows it.
-            var isThere =
-                try cursor.seek(atOrAfter: end) ? try cursor.previous() : try cursor.last()
-            while isThere {
-                let key = cursor.key
-                guard key.order(first) >= 0, try visit(key, cursor.value) else { return }
-                isThere = try cursor.previous()
-            }
-        }
+        try storedEntries.visit(from: first, to: end, reversed: reversed, visit)
     }
 }
 

@@ -23,6 +23,14 @@ package struct TableReader {
         self.past = past
     }
 
+    var storedEntries: StoredEntries {
+        StoredEntries(access: access, database: databases.tables)
+    }
+
+    var pastEntries: PastEntries? {
+        past.map { PastEntries(past: $0, stored: storedEntries, catalog: catalog) }
+    }
+
     // MARK: Rows
 
     /// The row of a record, tombstones included.
@@ -50,9 +58,9 @@ package struct TableReader {
         prefix: UnsafeRawBufferPointer, from start: UnsafeRawBufferPointer? = nil,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        if let past {
-            return try visitPast(
-                past, prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
+        if let pastEntries {
+            return try pastEntries.visit(
+                prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
                 reversed: false, visit)
         }
         try access.withCursor(in: databases.tables) { cursor in
@@ -83,105 +91,38 @@ package struct TableReader {
         }
     }
 
-    // MARK: The log
+    // MARK: Log and meta
 
-    /// Gets the sequence and the bytes of an operation; returns whether to go on.
-    package typealias OperationVisit = (UInt64, UnsafeRawBufferPointer) throws -> Bool
-
-    /// The sequence of the last operation; 0 if there is none.
-    package var head: UInt64 {
-        get throws {
-            if let past { return past.sequence }
-            return try access.withCursor(in: databases.log) { cursor in
-                try cursor.last() ? cursor.key.sequence : 0
-            }
-        }
+    /// The log, as far as it had come at the moment that is read.
+    package var log: LogReader {
+        LogReader(access: access, database: databases.log, lastVisible: past?.sequence ?? .max)
     }
 
-    /// Operations behind this sequence are not there yet at the moment that is read.
-    package var lastVisible: UInt64 { past?.sequence ?? .max }
+    package var meta: MetaReader { MetaReader(access: access, database: databases.meta) }
 
-    /// Calls `body` with the operation at a sequence; nil if there is none.
-    package func withOperation<Result>(
-        _ sequence: UInt64, _ body: (OperationView) throws -> Result
-    ) throws -> Result? {
-        guard sequence <= lastVisible else { return nil }
-        let bytes = try TableKey.withSequence(sequence) {
-            try access.get($0, in: databases.log)
+    // MARK: The past
+
+    /// A reader of the moment after an operation.
+    ///
+    /// - Throws: `notInLog` if the log has not come to it, or does not tell any more.
+    package func at(_ sequence: UInt64) throws -> TableReader {
+        let last = try log.head
+        guard sequence <= last else {
+            throw StoreError(
+                .notInLog,
+                "There is no operation \(sequence) yet: the log ends with \(last). Read at that or "
+                    + "before.")
         }
-        guard let bytes else { return nil }
-        return try body(try OperationView(bytes, sequence: sequence))
-    }
-
-    /// Visits operations in sequence order from a sequence on.
-    package func visitOperations(
-        from first: UInt64, _ visit: (OperationView) throws -> Bool
-    ) throws {
-        try visitStoredOperations(from: first) { sequence, bytes in
-            try visit(try OperationView(bytes, sequence: sequence))
+        let oldest = try LogBounds(self).compaction.through
+        guard sequence >= oldest else {
+            throw StoreError(
+                .notInLog,
+                "The state after operation \(sequence) was compacted. The oldest that can be read "
+                    + "is the one after operation \(oldest).")
         }
-    }
-
-    /// Visits the bytes of operations, which may be damaged, in sequence order.
-    package func visitStoredOperations(
-        from first: UInt64, _ visit: (UInt64, UnsafeRawBufferPointer) throws -> Bool
-    ) throws {
-        try access.withCursor(in: databases.log) { cursor in
-            var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
-            while isThere {
-                let sequence = cursor.key.sequence
-                guard sequence <= lastVisible, try visit(sequence, cursor.value) else { return }
-                isThere = try cursor.next()
-            }
-        }
-    }
-
-    /// Visits the bytes of operations, which may be damaged, from the last one back.
-    package func visitStoredOperationsBackwards(_ visit: OperationVisit) throws {
-        try access.withCursor(in: databases.log) { cursor in
-            var isThere = try cursor.last()
-            while isThere {
-                let sequence = cursor.key.sequence
-                if sequence <= lastVisible {
-                    guard try visit(sequence, cursor.value) else { return }
-                }
-                isThere = try cursor.previous()
-            }
-        }
-    }
-
-    // MARK: Meta
-
-    /// A value of the meta database.
-    package func meta(_ name: String) throws -> [UInt8]? {
-        try Array(name.utf8).withUnsafeBytes { key in
-            try access.get(key, in: databases.meta).map { Array($0) }
-        }
-    }
-
-    /// Visits the entries of `meta` whose names begin with a prefix, with what follows it, in the
-    /// order of the names, until the closure returns false.
-    package func visitMeta(
-        _ prefix: String, _ visit: (String, UnsafeRawBufferPointer) throws -> Bool
-    ) throws {
-        try Array(prefix.utf8).withUnsafeBytes { prefix in
-            try access.withCursor(in: databases.meta) { cursor in
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.begins(with: prefix) {
-                    let name = cursor.key.part(prefix.count..<cursor.key.count)
-                    guard try visit(String(decoding: name, as: UTF8.self), cursor.value) else {
-                        return
-                    }
-                    isThere = try cursor.next()
-                }
-            }
-        }
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    /// The sequence that a key of the log spells; 0 if it is none.
-    package var sequence: UInt64 {
-        count == 8 ? UInt64(bigEndian: loadUnaligned(as: UInt64.self)) : 0
+        guard sequence < last else { return self }
+        return TableReader(
+            access: access, databases: databases, catalog: catalog,
+            past: try PastRows(self, at: sequence))
     }
 }

@@ -1,3 +1,4 @@
+import BackstitchCore
 package import LMDB
 import XXHash
 
@@ -11,7 +12,7 @@ package enum MetaChecksum {
     package static func bytes(of value: [UInt8], named name: String) -> [UInt8] {
         let seed = Array(name.utf8).withUnsafeBytes { Checksum.xxh64($0) }
         let hash = value.withUnsafeBytes { Checksum.xxh64($0, seed: seed) }
-        return withUnsafeBytes(of: hash.littleEndian) { Array($0) }
+        return hash.littleEndianBytes
     }
 
     /// Whether a value is as it was written.

@@ -10,7 +10,7 @@ extension LogWriter {
 
     /// A record's note; nil if it has none. Costs nothing if no record has one.
     package func noted(_ kind: RecordNotes, _ record: RecordName) throws -> [UInt8]? {
-        try mayHaveNotes(kind) ? reader.note(kind, record) : nil
+        try mayHaveNotes(kind) ? reader.meta.note(kind, record) : nil
     }
 
     /// Takes a record's note away, if there is one. Costs nothing if no record has one.
@@ -37,7 +37,7 @@ extension LogWriter {
     /// Whether there may be notes of a kind; looked up once for each commit.
     package func mayHaveNotes(_ kind: RecordNotes) throws -> Bool {
         if let known = haveNotes[kind] { return known }
-        let isThere = try reader.hasNotes(kind)
+        let isThere = try reader.meta.hasNotes(kind)
         haveNotes[kind] = isThere
         return isThere
     }
@@ -48,7 +48,7 @@ extension LogWriter {
     package func noteMissedVersion(
         of key: RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool = false
     ) throws {
-        let time = withUnsafeBytes(of: modifiedMilliseconds.bigEndian) { Array($0) }
+        let time = modifiedMilliseconds.bigEndianBytes
         try note(.missed, key.name, time + (isDoubted ? [1] : []))
     }
 }

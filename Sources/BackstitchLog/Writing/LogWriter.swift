@@ -29,16 +29,17 @@ package final class LogWriter {
     package let access: Access
     package let databases: Databases
     package let settings: Settings
-    private(set) package var catalog: CatalogSnapshot
-    package private(set) var catalogHasChanged = false
-    /// How often the catalog was changed: each time costs as much as its entities.
-    private(set) package var catalogChangeCount = 0
+    /// The catalog, and what the commit changes in it.
+    package var catalogChanges: CatalogChanges
+    package var catalog: CatalogSnapshot { catalogChanges.snapshot }
+    private var progress: CommitProgress
     /// The sequence of the last operation.
-    private(set) package var head: UInt64
+    package var head: UInt64 { progress.head }
+    /// The clock of the last operation.
+    package var clock: UInt64 { progress.clock }
     private let headBefore: UInt64
     /// The operations that the commit has appended so far.
     package var appendedCount: Int { Int(head - headBefore) }
-    package private(set) var clock: UInt64
     private var projector: Projector
     /// What waited to be pushed before the commit.
     private let countingBefore: OutboxCounting
@@ -48,7 +49,7 @@ package final class LogWriter {
     var haveNotes: [RecordNotes: Bool] = [:]
 
     // The write that is running now.
-    package private(set) var transaction: UInt64 = 0
+    package var transaction: UInt64 { progress.transaction }
     package private(set) var changes = ChangeSet()
     package var author: String
     /// What the running write is for; its first operation carries it.
@@ -59,27 +60,25 @@ package final class LogWriter {
     package var compacts = false
     /// Whether the running write takes less space than it frees, sooner or later.
     package var freesSpace: Bool { compacts || changes.onlyDeletes }
-    package private(set) var operationCount = 0
+    package var operationCount: Int { progress.operationCount }
     /// Whether the configuration bounds the operations of the running write.
     private var isBounded = false
-    /// The bytes of the running write's operations.
-    private var byteCount = 0
     /// Whether the write changed anything otherwise than by operations.
     package var hasWrittenDirectly = false
     /// Why an operation was applied in part. The write can't be kept then, even if its closure
     /// goes on.
-    package private(set) var failure: (any Error)?
+    package var failure: (any Error)? { progress.failure }
     /// Whether leaving the write out needs the whole transaction to be given up.
     package var hasWritten: Bool {
-        access.changeCount != changesBefore || hasWrittenDirectly || failure != nil
+        access.changeCount != changesBefore || catalogChanges.count != catalogChangesBefore
+            || hasWrittenDirectly || failure != nil
     }
-    /// The changes of the transaction before the running write.
+    /// The changes of the transaction and of the catalog before the running write.
     private var changesBefore = 0
-    package var fieldWriter = _FieldWriter()
-    package var bodyBuffer = ByteBuffer(capacity: 1024)
-    package var beforeWriter = _FieldWriter()
-    package var afterWriter = _FieldWriter()
-    package var rowCopy = ByteBuffer(capacity: 1024)
+    private var catalogChangesBefore = 0
+    /// The fields of the record that is being written.
+    package var fields = FieldChanges()
+    private var rowCopy = ByteBuffer(capacity: 1024)
     /// The row that was read last, and the changes of the transaction before.
     private var lastRead: (place: RecordPlace, row: RowView?, changeCount: Int)?
     /// Called with each operation once the tables have it.
@@ -92,17 +91,18 @@ package final class LogWriter {
         self.access = access
         self.databases = databases
         self.settings = settings
-        self.catalog = catalog
+        catalogChanges = CatalogChanges(catalog)
         author = settings.author
         projector = Projector(access: access, databases: databases)
-        (head, clock) = try access.withCursor(in: databases.log) { cursor in
-            guard try cursor.last() else { return (0, 0) }
+        progress = try access.withCursor(in: databases.log) { cursor in
+            guard try cursor.last() else { return CommitProgress(head: 0, clock: 0) }
             let sequence = cursor.key.sequence
-            return (sequence, try OperationView(cursor.value, sequence: sequence).clock)
+            return CommitProgress(
+                head: sequence, clock: try OperationView(cursor.value, sequence: sequence).clock)
         }
-        headBefore = head
-        countingBefore = try TableReader(access: access, databases: databases, catalog: catalog)
-            .outboxCounting(at: head)
+        headBefore = progress.head
+        let reader = TableReader(access: access, databases: databases, catalog: catalog)
+        countingBefore = try OutboxCounter(reader).counting(at: progress.head)
         projector.counting = countingBefore
     }
 
@@ -131,15 +131,13 @@ package final class LogWriter {
         compacts = false
         self.isLocalOnly = isLocalOnly
         self.isBounded = isBounded
-        byteCount = 0
+        progress.begin()
         self.author = author ?? settings.author
         purpose = context
-        transaction = 0
         changes = ChangeSet(author: self.author, context: context)
-        operationCount = 0
         hasWrittenDirectly = false
-        failure = nil
         changesBefore = access.changeCount
+        catalogChangesBefore = catalogChanges.count
     }
 
     // MARK: Savepoints
@@ -167,41 +165,23 @@ package final class LogWriter {
 
     /// What the running write has come to, but for the database and the changes.
     private struct Savepoint {
-        private let catalog: CatalogSnapshot
-        private let catalogHasChanged: Bool
-        private let head: UInt64
-        private let clock: UInt64
+        private let catalogChanges: CatalogChanges
+        private let progress: CommitProgress
         private let counting: OutboxCounting?
         private let haveNotes: [RecordNotes: Bool]
-        private let transaction: UInt64
-        private let operationCount: Int
-        private let byteCount: Int
-        private let failure: (any Error)?
 
         init(_ log: LogWriter) {
-            catalog = log.catalog
-            catalogHasChanged = log.catalogHasChanged
-            head = log.head
-            clock = log.clock
+            catalogChanges = log.catalogChanges
+            progress = log.progress
             counting = log.projector.counting
             haveNotes = log.haveNotes
-            transaction = log.transaction
-            operationCount = log.operationCount
-            byteCount = log.byteCount
-            failure = log.failure
         }
 
         func restore(_ log: LogWriter) {
-            log.catalog = catalog
-            log.catalogHasChanged = catalogHasChanged
-            log.head = head
-            log.clock = clock
+            log.catalogChanges.takeBack(to: catalogChanges)
+            log.progress = progress
             log.projector.counting = counting
             log.haveNotes = haveNotes
-            log.transaction = transaction
-            log.operationCount = operationCount
-            log.byteCount = byteCount
-            log.failure = failure
         }
     }
 
@@ -224,7 +204,7 @@ package final class LogWriter {
                     clock: 0, previous: previous, key: key, author: author),
                 stamp: stamp, conflict: conflict, payload: payload)
         } catch {
-            failure = error
+            progress.failure = error
             throw error
         }
     }
@@ -249,10 +229,10 @@ package final class LogWriter {
         let sequence = head + 1
         var header = header
         if transaction == 0 {
-            transaction = sequence
+            progress.transaction = sequence
             header.context = purpose
         }
-        clock = LogicalClock.next(after: clock, wallMilliseconds: settings.milliseconds())
+        progress.clock = LogicalClock.next(after: clock, wallMilliseconds: settings.milliseconds())
         operationBuffer.removeAll()
         header.transaction = transaction
         header.clock = clock
@@ -260,7 +240,7 @@ package final class LogWriter {
             header, stamp: stamp, conflict: conflict, into: &operationBuffer)
         try payload(&operationBuffer)
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
-        byteCount += operationBuffer.count
+        progress.byteCount += operationBuffer.count
         if isBounded { try checkSize() }
         let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
         let headers = try projector.apply(
@@ -270,8 +250,8 @@ package final class LogWriter {
         }
         try projector.count(view, headers, catalog: catalog)
         try onAppend?(view)
-        head = sequence
-        operationCount += 1
+        progress.head = sequence
+        progress.operationCount += 1
         changes.note(
             header.kind, origin: header.origin, entity: header.entity, key: header.key,
             sequence: sequence, isUnreadable: header.flags.contains(.isUnreadable))
@@ -283,7 +263,8 @@ package final class LogWriter {
             settings.operationsPerWriteMax, settings.bytesPerWriteMax
         )
         // One operation is taken whatever its size.
-        guard operationCount >= max(1, operations) || operationCount > 0 && byteCount > bytes
+        guard
+            operationCount >= max(1, operations) || operationCount > 0 && progress.byteCount > bytes
         else { return }
         throw StoreError(
             .tooLarge,
@@ -293,7 +274,7 @@ package final class LogWriter {
                 + "bytesPerWriteMax of the store's configuration.")
     }
 
-    /// Appends an update from the changed fields that the writers hold.
+    /// Appends an update of the changed fields that ``fields`` has.
     package func appendUpdate(
         origin: OperationOrigin, entity: EntityNumber, key: RecordKey, previous: UInt64,
         flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
@@ -301,16 +282,10 @@ package final class LogWriter {
         try append(
             .update, origin: origin, entity: entity, key: key, previous: previous, flags: flags,
             stamp: stamp, conflict: conflict
-        ) { output in
-            let at = output.count
-            output.append(little: UInt32(0))
-            beforeWriter.finish(into: &output)
-            output.store(little: UInt32(output.count - at - 4), at: at)
-            afterWriter.finish(into: &output)
-        }
+        ) { fields.appendUpdate(to: &$0) }
     }
 
-    /// Appends an insert of the fields in the body buffer.
+    /// Appends an insert of the packed fields that ``fields`` has.
     package func insertBody(
         origin: OperationOrigin, entity: EntityNumber, key: RecordKey, previous: UInt64,
         flags: OperationHeader.Flags = [], stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
@@ -318,7 +293,7 @@ package final class LogWriter {
         try append(
             .insert, origin: origin, entity: entity, key: key, previous: previous, flags: flags,
             stamp: stamp, conflict: conflict
-        ) { $0.append(bodyBuffer.bytes) }
+        ) { $0.append(fields.body.bytes) }
     }
 
     /// Appends a delete with the full before image.
@@ -333,47 +308,6 @@ package final class LogWriter {
             .delete, origin: origin, entity: entity, key: key, previous: previous, stamp: stamp,
             conflict: conflict
         ) { $0.append(rowCopy.bytes) }
-    }
-
-    /// Fills the two writers with the fields in which the body buffer differs from a row.
-    ///
-    /// - Parameter layout: Fields of the row outside of it are kept; nil keeps none.
-    /// - Returns: whether there are any.
-    package func compare(_ row: RowView, keepingAllBut layout: FieldLayout?) throws -> Bool {
-        guard let old = row.fields, let new = PackedFields(bodyBuffer.bytes) else {
-            throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
-        }
-        if old.bytes.holdsSameBytes(as: new.bytes) { return false }
-        guard old.isAscending, new.isAscending else { throw FieldError(.damaged) }
-        beforeWriter.reset()
-        afterWriter.reset()
-        var oldPosition = 0
-        var newPosition = 0
-        while oldPosition < old.count || newPosition < new.count {
-            let oldField = oldPosition < old.count ? old.field(at: oldPosition) : nil
-            let newField = newPosition < new.count ? new.field(at: newPosition) : nil
-            if let newField, oldField.map({ newField < $0 }) ?? true {
-                try beforeWriter.write(.null, of: newField, keepsNull: true)
-                try afterWriter.write(raw: try new.rawValue(at: newPosition), of: newField)
-                newPosition += 1
-            } else if let oldField, newField.map({ oldField < $0 }) ?? true {
-                if layout?.fields.contains(oldField) ?? true {
-                    try beforeWriter.write(raw: try old.rawValue(at: oldPosition), of: oldField)
-                    try afterWriter.write(.null, of: oldField, keepsNull: true)
-                }
-                oldPosition += 1
-            } else if let field = oldField {
-                let before = try old.rawValue(at: oldPosition)
-                let after = try new.rawValue(at: newPosition)
-                if !before.holdsSameBytes(as: after) {
-                    try beforeWriter.write(raw: before, of: field)
-                    try afterWriter.write(raw: after, of: field)
-                }
-                oldPosition += 1
-                newPosition += 1
-            }
-        }
-        return !afterWriter.isEmpty
     }
 
     /// What the running write has changed so far, with the names of entities.
@@ -391,7 +325,7 @@ package final class LogWriter {
     /// Counts everything that waits again, from the tables.
     package func recountOutbox() throws {
         var counting = OutboxCounting(sequence: head, position: [])
-        try reader.countOn(&counting, budget: .max)
+        try OutboxCounter(reader).goOn(&counting, budget: .max)
         projector.counting = counting
     }
 
@@ -399,7 +333,7 @@ package final class LogWriter {
     package func noteOutboxCounts() throws {
         guard var counting = projector.counting else { return }
         do {
-            try reader.countOn(&counting, budget: OutboxCounting.workPerCommit)
+            try OutboxCounter(reader).goOn(&counting, budget: OutboxCounting.workPerCommit)
         } catch let error as LMDBError {
             throw error
         } catch {
@@ -418,92 +352,6 @@ package final class LogWriter {
         try body(&projector)
     }
 
-    // MARK: The catalog
-
-    /// The table of an entity by name, numbering it if the service delivered it for the first time.
-    package func table(named name: String) throws -> EntityTable {
-        if let table = catalog.table(named: name) { return table }
-        return try changeCatalog { catalog in
-            catalog.intern(entity: name, max: Catalog.undeclaredMax)
-        }
-    }
-
-    /// Numbers the types that the service delivered for the first time, at once, as far as there are
-    /// numbers for them.
-    package func numberTables(named names: Set<String>) throws {
-        let new = names.filter { name in
-            catalog.table(named: name) == nil && (1...Catalog.nameBytesMax) ~= name.utf8.count
-        }.sorted()
-        let (count, room) = (catalog.tables.count, Catalog.undeclaredMax - catalog.tables.count)
-        guard !new.isEmpty, room > 0 else { return }
-        _ = try changeCatalog { catalog in
-            catalog.add(entities: new)
-            return count
-        }
-    }
-
-    /// Numbers the attributes that the service delivered for the first time and no schema declares, at
-    /// once, as far as there are numbers for them.
-    package func numberFields(named names: [String], of table: EntityTable) throws -> EntityTable {
-        guard !names.isEmpty, table.attributes.count < Catalog.undeclaredMax else { return table }
-        let index = Int(table.number.rawValue) - 1
-        return try changeCatalog { catalog in
-            catalog.add(attributes: names, toEntityAt: index)
-            return index
-        }
-    }
-
-    /// The number of an attribute that the service delivered and no schema declares.
-    package func field(named name: String, of table: EntityTable) throws -> (EntityTable, FieldID) {
-        let index = Int(table.number.rawValue) - 1
-        let changed = try changeCatalog { catalog in
-            catalog.intern(attribute: name, inEntityAt: index) == nil ? nil : index
-        }
-        guard let attribute = changed.attribute(named: name) else {
-            preconditionFailure("An attribute that was numbered is in its table.")
-        }
-        return (changed, attribute.field)
-    }
-
-    /// Notes that the indexes of an entity are complete and its records examined.
-    package func endSchemaWork(of entity: EntityNumber) throws {
-        _ = try changeCatalog { catalog in
-            catalog.endWork(of: entity)
-            return Int(entity.rawValue) - 1
-        }
-    }
-
-    /// Notes whether records of an entity could not be marked.
-    package func noteUnexamined(of entity: EntityNumber, _ hasUnexamined: Bool? = true) throws {
-        let index = Int(entity.rawValue) - 1
-        guard catalog.catalog.entities[index].hasUnexamined != hasUnexamined else { return }
-        _ = try changeCatalog { catalog in
-            catalog.noteUnexamined(ofEntityAt: index, hasUnexamined)
-            return index
-        }
-    }
-
-    /// Notes that the records of an entity are to be examined.
-    package func beginExamination(of entity: EntityNumber) throws {
-        let index = Int(entity.rawValue) - 1
-        _ = try changeCatalog { catalog in
-            catalog.beginExamination(ofEntityAt: index)
-            return index
-        }
-    }
-
-    private func changeCatalog(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
-        var changed = catalog.catalog
-        guard let index = change(&changed) else {
-            throw NumbersUsedUp()
-        }
-        catalog = CatalogSnapshot(changed, after: catalog, changedAt: index)
-        catalogHasChanged = true
-        catalogChangeCount += 1
-        hasWrittenDirectly = true
-        return catalog.tables[index]
-    }
-
     // MARK: Meta
 
     package func setMeta(_ name: String, _ value: [UInt8]) throws {
@@ -519,7 +367,7 @@ package final class LogWriter {
     /// Writes what is shared by the writes of a commit, once they have all run.
     package func finish() throws {
         try noteOutboxCounts()
-        if catalogHasChanged {
+        if catalogChanges.isPending {
             try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
         }
     }

@@ -59,11 +59,11 @@ package struct LogAccount {
     ) throws {
         let rules = LogRules(
             catalog: reader.catalog, expectation: expectation, mayGoBack: mayGoBack,
-            firstLogged: try reader.compaction.through + 1, version: version)
+            firstLogged: try LogBounds(reader).compaction.through + 1, version: version)
         self.rules = rules
         if let earlier { self = earlier }
         self.rules = rules
-        try reader.visitOperations(from: through + 1) { operation in
+        try reader.log.visit(from: through + 1) { operation in
             try add(operation)
             through = operation.sequence
             return true

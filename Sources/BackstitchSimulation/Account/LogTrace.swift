@@ -5,7 +5,7 @@ import BackstitchStore
 enum LogTrace {
     static func lines(of recordName: String, _ reader: TableReader) throws -> [String] {
         var lines: [String] = []
-        try reader.visitOperations(from: 1) { operation in
+        try reader.log.visit(from: 1) { operation in
             guard try operation.key.name.description == recordName else { return true }
             lines.append(try line(operation, reader.catalog))
             return true

@@ -150,8 +150,8 @@ struct StoreChecks {
 
     private func lastOperation(of index: Int) throws -> (sequence: UInt64, clock: UInt64) {
         try devices[index].store.read { transaction in
-            let head = try transaction.reader.head
-            return (head, try transaction.reader.withOperation(head, \.clock) ?? 0)
+            let head = try transaction.reader.log.head
+            return (head, try transaction.reader.log.withOperation(head, \.clock) ?? 0)
         }
     }
 }

@@ -27,13 +27,13 @@ struct ZoneMoves {
     /// A name that is not the store's: nothing may be asked of the service or changed here.
     private func mistakeZone(_ index: Int) async throws {
         let device = devices[index]
-        let claims = try device.store.read { try $0.reader.zoneClaims() }
+        let claims = try device.store.read { try ZoneClaims($0.reader) }
         let wrong = [SimulatedZone.usual, SimulatedZone.other].first { zone in
             claims.target.map { $0 != zone.zoneName }
                 ?? (!claims.bound.isEmpty && claims.bound != [zone.zoneName])
         }
         guard let wrong else { return }
-        let before = try device.store.read { try $0.reader.head }
+        let before = try device.store.read { try $0.reader.log.head }
         let requests = cloud.requestCounts
         let engine = device.engine(of: wrong)
         do {
@@ -48,7 +48,7 @@ struct ZoneMoves {
         }
         await engine.stop()
         let (after, head) = try device.store.read {
-            (try $0.reader.zoneClaims(), try $0.reader.head)
+            (try ZoneClaims($0.reader), try $0.reader.log.head)
         }
         guard cloud.requestCounts == requests, after == claims, head == before else {
             throw story.failure(
@@ -63,13 +63,13 @@ struct ZoneMoves {
     /// still have the old name.
     private func move(_ index: Int) async throws {
         let device = devices[index]
-        let claims = try device.store.read { try $0.reader.zoneClaims() }
+        let claims = try device.store.read { try ZoneClaims($0.reader) }
         let here = claims.target ?? claims.bound.first
         let target =
             here == SimulatedZone.other.zoneName ? SimulatedZone.usual : SimulatedZone.other
         // What was done so far is judged without leniency.
         try checks.check(index)
-        let before = try device.store.read { try $0.reader.head }
+        let before = try device.store.read { try $0.reader.log.head }
         devices.exchanging.insert(index)
         devices[index].home.hasPreferredLocal = true
         let knowsName = choices.generator.chance(0.7)
@@ -104,7 +104,7 @@ struct ZoneMoves {
         var isKnown: [RecordPlace: Bool] = [:]
         var lost: [String] = []
         try devices[index].store.read { transaction in
-            try transaction.reader.visitOperations(from: sequence + 1) { operation in
+            try transaction.reader.log.visit(from: sequence + 1) { operation in
                 let place = RecordPlace(entity: operation.entity, key: try operation.key)
                 if operation.kind == .delete, operation.origin == .remote,
                     operation.conflictBytes == nil, isKnown[place] == false
@@ -124,7 +124,7 @@ struct ZoneMoves {
     /// Brings all stores back to the zone of the others, so that they can be compared.
     func moveBack() async throws {
         for index in devices.owners {
-            let claims = try devices[index].store.read { try $0.reader.zoneClaims() }
+            let claims = try devices[index].store.read { try ZoneClaims($0.reader) }
             let isAway =
                 claims != ZoneClaims(bound: [SimulatedZone.usual.zoneName])
                 && claims != ZoneClaims()

@@ -34,7 +34,7 @@ extension Store {
         to directory: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> BackupReport {
         do {
-            try Self.checkTarget(directory, outside: environment.directory)
+            try StoreFolder(directory).requireFree(outside: environment.directory)
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
                 made = try StoreCopy(directory: draft, configuration: configuration)
@@ -44,28 +44,6 @@ extension Store {
             return report
         } catch {
             throw StoreError.wrap(error)
-        }
-    }
-
-    private static func checkTarget(_ path: String, outside store: String) throws {
-        let files = FileManager.default
-        let target = URL(fileURLWithPath: path).standardizedFileURL
-        func refuse(_ reason: String) -> StoreError {
-            StoreError(.invalidTarget, "The store can't be copied to '\(path)': \(reason)")
-        }
-        if path.isEmpty { throw refuse("the path is empty. Give the path of a new folder.") }
-        // A link that leads nowhere is something too.
-        if (try? files.attributesOfItem(atPath: target.path)) != nil {
-            throw refuse("something is there already. Give the path of a new folder.")
-        }
-        let parent = target.deletingLastPathComponent().resolvingSymlinksInPath().path
-        var isFolder: ObjCBool = false
-        guard files.fileExists(atPath: parent, isDirectory: &isFolder), isFolder.boolValue else {
-            throw refuse("there is no folder '\(parent)' to make it in. Make that first.")
-        }
-        let own = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
-        if parent == own || parent.hasPrefix(own + "/") {
-            throw refuse("that is inside the store itself. Choose a path outside of it.")
         }
     }
 }

@@ -1,6 +1,3 @@
-import BackstitchLog
-import LMDB
-
 /// The result of a compaction.
 public struct CompactionReport: Hashable, Sendable {
     /// The number of operations in the log before it.
@@ -27,13 +24,4 @@ public struct CompactionReport: Hashable, Sendable {
     /// Whether it ran to the end; otherwise its task was cancelled, and the next compaction
     /// continues.
     public let isComplete: Bool
-}
-
-extension TableReader {
-    /// The number of operations in the log and the bytes of its pages.
-    func logSize(pageBytes: Int) throws -> (operations: Int, bytes: Int) {
-        let statistics = try access.statistics(of: databases.log)
-        let pages = statistics.branchPages + statistics.leafPages + statistics.overflowPages
-        return (statistics.entries, pages * pageBytes)
-    }
 }

@@ -35,7 +35,7 @@ extension Store {
     ) async throws -> CompactionReport {
         if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
         let now = configuration.clock.milliseconds
-        let horizon = try read { try $0.reader.compactionHorizon(policy, at: now) }
+        let horizon = try read { try LogBounds($0.reader).horizon(policy, at: now) }
         return try await compact(through: horizon, progress: progress)
     }
 
@@ -46,7 +46,8 @@ extension Store {
     public func compact(
         through horizon: UInt64, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws -> CompactionReport {
-        try await compact(through: horizon, budget: CompactionBudget(), progress: progress)
+        try await StoreCompaction(store: self, budget: CompactionBudget())
+            .run(through: horizon, progress)
     }
 
     /// Compacts in chunks of another size.
@@ -55,65 +56,6 @@ extension Store {
     ) async throws -> CompactionReport {
         var budget = CompactionBudget()
         budget.operations = operationsPerChunk
-        return try await compact(through: horizon, budget: budget)
-    }
-
-    private func compact(
-        through horizon: UInt64, budget: CompactionBudget,
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
-    ) async throws -> CompactionReport {
-        let (pageBytes, allocatedBytes) = try sizes()
-        let (before, limit, bounds) = try read { transaction in
-            let reader = transaction.reader
-            let limit = try reader.compactionLimit
-            return (
-                try reader.logSize(pageBytes: pageBytes),
-                min(limit, try reader.compactionLimit(of: registered) ?? limit),
-                try reader.compaction
-            )
-        }
-        var run = CompactionRun(bounds, horizon: min(horizon, limit))
-        let span = run.isDone ? 0 : run.horizon - run.next + 1
-        let total = min(before.operations, Int(clamping: span))
-        var chunk = budget
-        while !run.isDone, !Task.isCancelled {
-            let (begun, size) = (run, chunk)
-            do {
-                run = try await withWriteContext { context in
-                    var run = begun
-                    context.log.compacts = true
-                    let projections = context.projections
-                    var compactor = Compactor(context.log) { try projections.reset(before: $0) }
-                    try compactor.compact(&run, budget: size)
-                    return run
-                }
-                chunk = chunk.doubled(upTo: budget)
-            } catch let error as StoreError where error.code == .full {
-                guard let half = chunk.half else { throw error }
-                chunk = half
-                continue
-            }
-            progress(WorkProgress(done: run.visited, total: total))
-        }
-        let release = try await FileSpace(self).shrink()
-        let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
-        let allocatedBytesAfter = try sizes().allocatedBytes
-        return try read { transaction in
-            let after = try transaction.reader.logSize(pageBytes: pageBytes)
-            return CompactionReport(
-                operationsBefore: before.operations, operationsAfter: after.operations,
-                bytesBefore: before.bytes, bytesAfter: after.bytes, removed: removed,
-                compactedThrough: try transaction.reader.compaction.through,
-                allocatedBytesBefore: allocatedBytes, allocatedBytesAfter: allocatedBytesAfter,
-                returnedBytes: release.bytes, returnsSpace: release.isSupported, isComplete: isDone)
-        }
-    }
-
-    private func sizes() throws -> (pageBytes: Int, allocatedBytes: Int) {
-        do {
-            return (try environment.info.pageBytes, try environment.allocatedBytes)
-        } catch {
-            throw StoreError.wrap(error)
-        }
+        return try await StoreCompaction(store: self, budget: budget).run(through: horizon)
     }
 }

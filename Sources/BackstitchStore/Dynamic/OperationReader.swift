@@ -7,7 +7,7 @@ struct OperationReader {
 
     func operations(
         limit: Int, matching filter: OperationFilter,
-        walk: (TableReader.OperationVisit) throws -> Void
+        walk: (LogReader.StoredVisit) throws -> Void
     ) throws -> [LoggedOperation] {
         guard limit > 0 else { return [] }
         let filter = try StoredOperationFilter(filter, reader)
@@ -32,7 +32,7 @@ struct OperationReader {
     func logged(_ view: OperationView) throws -> LoggedOperation {
         let context =
             view.sequence == view.transaction
-            ? view.context : (try? reader.withOperation(view.transaction, \.context)) ?? ""
+            ? view.context : (try? reader.log.withOperation(view.transaction, \.context)) ?? ""
         return try LoggedOperation(view, context: context, catalog: reader.catalog)
     }
 
@@ -45,7 +45,7 @@ struct OperationReader {
             return row.lastSequence
         }
         var last: UInt64 = 0
-        try reader.visitStoredOperationsBackwards { sequence, bytes in
+        try reader.log.visitStoredBackwards { sequence, bytes in
             try StoreError.describingDamage(at: sequence) {
                 let view = try OperationView(bytes, sequence: sequence)
                 if view.kind.changesContent, stored.matches(view) { last = sequence }

@@ -15,7 +15,7 @@ extension RecordReading where Self: ~Copyable {
         from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
         try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
-            try reader.visitStoredOperations(from: first, visit)
+            try reader.log.visitStored(from: first, visit)
         }
     }
 
@@ -29,7 +29,7 @@ extension RecordReading where Self: ~Copyable {
         limit: Int, matching filter: OperationFilter = .init()
     ) throws -> [LoggedOperation] {
         try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
-            try reader.visitStoredOperationsBackwards(visit)
+            try reader.log.visitStoredBackwards(visit)
         }.reversed()
     }
 
@@ -48,7 +48,7 @@ extension RecordReading where Self: ~Copyable {
         var sequence = try log.lastContentOperation(of: record.key, entity: record.entity, filter)
         while sequence > 0, operations.count < limit {
             let found = try StoreError.describingDamage(at: sequence) {
-                try reader.withOperation(sequence) { try log.logged($0) }
+                try reader.log.withOperation(sequence) { try log.logged($0) }
             }
             guard let found, found.previous < sequence else {
                 throw StoreError(

@@ -86,7 +86,7 @@ extension RecordReading where Self: ~Copyable {
     /// - Complexity: O(1), but O(*n*) in the entity's records for a past state, and if another
     ///   version of the program wrote last.
     public func count(of entity: String) throws -> Int {
-        try reader.countRows(of: try reader.table(named: entity).number).live
+        try RecordScan(reader).count(reader.table(named: entity).number).live
     }
 }
 
@@ -100,31 +100,5 @@ extension TableReader {
                 "The store has no entity '\(name)'. It has: \(known.isEmpty ? "none" : known).")
         }
         return table
-    }
-
-    package func countRows(of entity: EntityNumber) throws -> (live: Int, deleted: Int) {
-        if let counts = try storedTally?[entity] { return (counts.records, counts.tombstones) }
-        let (live, deleted, _) = try examineRows(of: entity)
-        return (live, deleted)
-    }
-
-    /// Counts by reading every row; also those that their Swift type can't read.
-    func examineRows(
-        of entity: EntityNumber
-    ) throws -> (live: Int, deleted: Int, unreadable: Int) {
-        var live = 0
-        var deleted = 0
-        var unreadable = 0
-        let examiner = examiner(of: entity)
-        try visitStoredRows(of: entity) { _, row in
-            if !row.isDeleted {
-                live += 1
-                if try !isReadable(row, by: examiner) { unreadable += 1 }
-            } else if !row.flags.contains(.isEvicted) {
-                deleted += 1
-            }
-            return true
-        }
-        return (live, deleted, unreadable)
     }
 }

@@ -38,7 +38,7 @@ extension Store {
         do {
             var options = EnvironmentOptions(of: configuration)
             options.isReadOnly = access == .readOnly
-            try refuseOthers(directory, options, checksPages: checksPages)
+            try StoreFolder(directory).requireStore(options, checksPages: checksPages)
             options.createsIfMissing = access == .readWrite
             let environment = try Environment.open(at: directory, options: options)
             do {
@@ -60,40 +60,5 @@ extension Store {
         } catch {
             throw StoreError.wrap(error)
         }
-    }
-
-    /// Throws unless the folder holds a store that this version can read, and changes nothing.
-    private static func refuseOthers(
-        _ directory: String, _ options: EnvironmentOptions, checksPages: Bool
-    ) throws {
-        let bytes: [UInt8]?
-        do throws(LMDBError) {
-            bytes = try Environment.peek(
-                at: directory, options: options, database: "meta", key: MetaName.catalog,
-                visitsAllPages: checksPages)
-        } catch {
-            switch error.code {
-            case .busy: return  // Open in this process, or busy with writers: then it is a store.
-            case .notFoundPath:
-                let isThere = FileManager.default.fileExists(atPath: directory)
-                throw StoreError.notAStore(
-                    directory, isThere ? "has no file data.mdb" : "does not exist")
-            case .notADirectory: throw StoreError.notAStore(directory, "is a file, not a folder")
-            default: throw error
-            }
-        }
-        guard let bytes else {
-            throw StoreError.notAStore(directory, "holds an LMDB file of another program")
-        }
-        _ = try CatalogCoding.decode(bytes)
-    }
-}
-
-extension StoreError {
-    static func notAStore(_ directory: String, _ reason: String) -> StoreError {
-        StoreError(
-            .notAStore,
-            "There is no store at '\(directory)': it \(reason). Give the path of the "
-                + "folder that a program keeps its store in.")
     }
 }

@@ -1,5 +1,5 @@
-package import BackstitchCore
-package import BackstitchLog
+import BackstitchCore
+import BackstitchLog
 import LMDB
 
 extension Store {
@@ -21,22 +21,10 @@ extension Store {
             let reader = transaction.reader
             var counts: [String: Int] = [:]
             for table in reader.catalog.tables {
-                let count = try reader.countUnreadableRows(of: table.number)
+                let count = try RecordScan(reader).countUnreadable(table.number)
                 if count > 0 { counts[table.name] = count }
             }
             return counts
         }
-    }
-}
-
-extension TableReader {
-    package func countUnreadableRows(of entity: EntityNumber) throws -> Int {
-        if examiner(of: entity) != nil { return try examineRows(of: entity).unreadable }
-        var count = 0
-        try visitUnreadableMarks(of: entity) {
-            count += 1
-            return true
-        }
-        return count
     }
 }

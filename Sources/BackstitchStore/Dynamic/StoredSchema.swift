@@ -16,8 +16,10 @@ package struct StoredSchema: Hashable, Sendable, Codable {
 extension Store {
     /// The entities and attributes of this moment.
     package var storedSchema: StoredSchema { StoredSchema(entities: catalog.entities) }
+}
 
-    /// Makes an empty store with the entities of another one.
+extension StoredSchema {
+    /// Makes an empty store with these entities.
     ///
     /// The new store has an identity of its own and no records. A program opens it with its Swift types
     /// like any other store.
@@ -26,8 +28,8 @@ extension Store {
     ///   exist.
     /// - Throws: `invalidTarget` if there is something already; `invalidSchema` if the schema
     ///   contradicts itself; `inaccessible`, `full` or `io`.
-    package static func create(
-        at directory: String, schema: StoredSchema, configuration: StoreConfiguration = .init()
+    package func makeStore(
+        at directory: String, configuration: StoreConfiguration = .init()
     ) throws {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         guard names.isEmpty else {
@@ -35,7 +37,7 @@ extension Store {
                 .invalidTarget,
                 "There is something at '\(directory)' already. Give the path of a new folder.")
         }
-        guard var catalog = Catalog(storeID: LiveValues.nextID(), entities: schema.entities) else {
+        guard var catalog = Catalog(storeID: LiveValues.nextID(), entities: entities) else {
             throw StoreError(
                 .invalidSchema,
                 "The schema contradicts itself: numbers or names are missing, or there twice. Export "

@@ -35,7 +35,7 @@ extension Store {
         let cutoff = end < Double(Int64.max / 2) ? Int64(max(0, end.rounded(.down))) + 1 : .max
         return try readPast(
             { reader in
-                try reader.lastOperation(before: cutoff, through: reader.head)
+                try reader.log.lastOperation(before: cutoff, through: reader.log.head)
             }, body)
     }
 

@@ -15,7 +15,7 @@ struct TransactionUndo {
     func undo(_ id: UInt64, _ policy: UndoPolicy) throws -> UndoReport {
         var pending: [(place: RecordPlace, undo: RecordFold.Undo)] = []
         var skipped: [RecordPlace] = []
-        for step in try reader.steps(ofTransaction: id).reversed() {
+        for step in try LoggedTransaction(id, in: reader).steps().reversed() {
             if let undo = step.fold.undo(from: try fields(of: step.place)) {
                 if undo != .nothing { pending.append((step.place, undo)) }
             } else {

@@ -100,7 +100,7 @@ final class ChangeFeed: Sendable {
     private func start(_ number: Int) {
         guard let environment = environments.withLock({ $0[number] }) else { return }
         let (hasBegun, isWatching) = state.withLock { ($0.delivered != nil, $0.watch != nil) }
-        if !hasBegun, let head = try? read(environment, { try $0.head }) {
+        if !hasBegun, let head = try? read(environment, { try $0.log.head }) {
             state.withLock { $0.delivered = head }
         }
         guard !isWatching else { return }
@@ -134,7 +134,9 @@ final class ChangeFeed: Sendable {
             guard let delivered = state.withLock({ $0.delivered }) else { return }
             do {
                 return try read(environment) { reader in
-                    try reader.visitChanges(from: delivered + 1, before: end) { deliver($0) }
+                    try LoggedChanges(reader).visit(from: delivered + 1, before: end) {
+                        deliver($0)
+                    }
                 }
             } catch {
                 // This handle was closed meanwhile; or the log is damaged there, and every read
@@ -153,46 +155,5 @@ final class ChangeFeed: Sendable {
                     access: transaction.access, databases: databases,
                     catalog: try catalog.current(transaction.access, databases)))
         }
-    }
-}
-
-extension TableReader {
-    /// Visits what each write changed, in the order of the log.
-    ///
-    /// If operations were compacted away already, a change set stands for them that names no
-    /// records and is not complete.
-    func visitChanges(
-        from first: UInt64, before end: UInt64, _ visit: (ChangeSet) -> Void
-    ) throws {
-        var changes = ChangeSet()
-        var transaction: UInt64 = 0
-        var next = first
-        func close() {
-            guard !changes.sequences.isEmpty else { return }
-            changes.name(by: catalog)
-            visit(changes)
-            changes = ChangeSet()
-        }
-        try visitOperations(from: first) { operation in
-            guard operation.sequence < end else { return false }
-            let isKnown = operation.kind != .baseline && operation.kind != .journal
-            if operation.sequence > next || !isKnown {
-                close()
-                visit(ChangeSet(lost: next..<operation.sequence + (isKnown ? 0 : 1)))
-            }
-            next = operation.sequence + 1
-            guard isKnown else { return true }
-            if operation.transaction != transaction {
-                close()
-                changes = ChangeSet(author: operation.author, context: operation.context)
-                transaction = operation.transaction
-            }
-            changes.note(
-                operation.kind, origin: operation.origin, entity: operation.entity,
-                key: try operation.key, sequence: operation.sequence,
-                isUnreadable: operation.flags.contains(.isUnreadable))
-            return true
-        }
-        close()
     }
 }

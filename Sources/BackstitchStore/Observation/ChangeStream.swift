@@ -32,9 +32,10 @@ public struct ChangeStream: AsyncSequence, Sendable {
 /// Where change sets wait for their reader.
 final class ChangeMailbox: Sendable {
     private struct State {
-        var pending: [ChangeSet] = []
-        var waiting: CheckedContinuation<ChangeSet?, Never>?
-        var isClosed = false
+        var contents = MailboxContents()
+        var waiting: CheckedContinuation<ChangeSet?, Never>? {
+            didSet { contents.hasReader = waiting != nil }
+        }
     }
 
     private let state = Locked(State())
@@ -49,16 +50,12 @@ final class ChangeMailbox: Sendable {
     /// Hands over the changes of a commit; never waits.
     func deliver(_ changes: ChangeSet) {
         let waiting = state.withLock { state -> CheckedContinuation<ChangeSet?, Never>? in
-            guard !state.isClosed else { return nil }
+            guard !state.contents.isClosed else { return nil }
             if let waiting = state.waiting {
                 state.waiting = nil
                 return waiting
             }
-            if state.pending.count >= ChangeStream.pendingMax {
-                state.pending[state.pending.count - 1].join(changes)
-            } else {
-                state.pending.append(changes)
-            }
+            state.contents.add(changes)
             return nil
         }
         waiting?.resume(returning: changes)
@@ -66,7 +63,7 @@ final class ChangeMailbox: Sendable {
 
     func close() {
         let waiting = state.withLock { state -> CheckedContinuation<ChangeSet?, Never>? in
-            state.isClosed = true
+            state.contents.isClosed = true
             defer { state.waiting = nil }
             return state.waiting
         }
@@ -77,10 +74,11 @@ final class ChangeMailbox: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let ready = state.withLock { state -> ChangeSet?? in
-                    if !state.pending.isEmpty { return state.pending.removeFirst() }
-                    if state.isClosed || Task.isCancelled { return .some(nil) }
+                    if let first = state.contents.takeFirst() { return first }
+                    if state.contents.isClosed || Task.isCancelled { return .some(nil) }
                     precondition(state.waiting == nil, "A change stream is read by one reader.")
                     state.waiting = continuation
+                    state.contents.checkInvariants()
                     return nil
                 }
                 if let ready { continuation.resume(returning: ready) }
@@ -88,5 +86,42 @@ final class ChangeMailbox: Sendable {
         } onCancel: {
             close()
         }
+    }
+}
+
+/// What waits in a mailbox.
+struct MailboxContents {
+    /// In commit order.
+    var pending: [ChangeSet] = []
+    var isClosed = false
+    /// Whether a reader waits for the next changes.
+    var hasReader = false
+
+    /// Adds the changes of a commit; joins them with the last ones if too many wait.
+    mutating func add(_ changes: ChangeSet) {
+        if pending.count >= ChangeStream.pendingMax {
+            pending[pending.count - 1].join(changes)
+        } else {
+            pending.append(changes)
+        }
+        checkInvariants()
+    }
+
+    /// The changes whose turn it is; nil if none wait.
+    mutating func takeFirst() -> ChangeSet? { pending.isEmpty ? nil : pending.removeFirst() }
+
+    /// Traps if the contents contradict themselves, unless the build is optimised.
+    func checkInvariants() { assert(violation == nil, violation ?? "") }
+
+    /// What is wrong with the contents; nil if nothing is.
+    var violation: String? {
+        if pending.count > ChangeStream.pendingMax { return "\(pending.count) changes wait." }
+        if hasReader, !pending.isEmpty { return "A reader waits beside changes." }
+        if hasReader, isClosed { return "A reader waits for a mailbox that was closed." }
+        for (earlier, later) in zip(pending, pending.dropFirst())
+        where earlier.sequences.upperBound > later.sequences.lowerBound {
+            return "Changes \(earlier.sequences) come before \(later.sequences)."
+        }
+        return nil
     }
 }

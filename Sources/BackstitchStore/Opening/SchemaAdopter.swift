@@ -33,13 +33,13 @@ struct SchemaAdopter {
             let reader = TableReader(
                 access: transaction.access, databases: databases,
                 catalog: CatalogSnapshot(catalog))
-            if stored == nil, try reader.head > 0 {
+            if stored == nil, try reader.log.head > 0 {
                 throw StoreError(
                     .damaged,
                     "The store at \(environment.directory) has lost its catalog. Restore it from a "
                         + "backup.")
             }
-            return try SchemaAdoption(schema, on: catalog, records: reader)
+            return try SchemaAdoption(schema, on: catalog, records: RecordScan(reader))
         }
         try StoreError.refuseSchema(adoption.violations)
         guard adoption.catalog != stored else { return adoption.catalog }
@@ -53,7 +53,7 @@ struct SchemaAdopter {
                 try log.deleteMeta(MetaName.schemaWork)
                 try SchemaChange(log).carryOut(adoption)
                 // Another schema may have changed what the service refused.
-                try log.releaseParked { _, reason in reason.code == .invalidRequest }
+                try log.marks.releaseParked { _, reason in reason.code == .invalidRequest }
                 try ProjectionWriter(log).reset(
                     afterAdopting: adoption.catalog, configuration.projections)
                 try log.noteOutboxCounts()

@@ -43,7 +43,7 @@ struct SchemaChange {
     ) throws {
         var next: RecordKey?
         repeat {
-            let chunk = try reader.liveBodies(of: table.number, after: next, limit: 1_000)
+            let chunk = try StoredBody.live(of: table.number, after: next, limit: 1_000, reader)
             next = chunk.last?.key
             try log.withProjector { projector in
                 for body in chunk {
@@ -65,7 +65,7 @@ struct SchemaChange {
         var failed: [RecordKey] = []
         var last: RecordKey?
         repeat {
-            let chunk = try reader.liveBodies(of: place.entity, after: last, limit: 1_000)
+            let chunk = try StoredBody.live(of: place.entity, after: last, limit: 1_000, reader)
             last = chunk.last?.key
             for body in chunk {
                 let value = try body.withFields { try $1.value(of: place.field)?.decoded() }
@@ -95,10 +95,9 @@ struct SchemaChange {
         var changed = try Fields(fields)
         changed[field] = after
         let flags: OperationHeader.Flags = table.canRead(changed) ? [] : .isUnreadable
-        log.beforeWriter.reset()
-        log.afterWriter.reset()
-        try log.beforeWriter.write(before, of: field)
-        try log.afterWriter.write(after, of: field, keepsNull: true)
+        log.fields.reset()
+        try log.fields.before.write(before, of: field)
+        try log.fields.after.write(after, of: field, keepsNull: true)
         try log.appendUpdate(
             origin: .local, entity: table.number, key: key, previous: row.lastSequence,
             flags: flags)
@@ -109,17 +108,16 @@ struct SchemaChange {
     private func markUnsynced(_ place: SchemaAdoption.Place) throws {
         var last: RecordKey?
         repeat {
-            let chunk = try reader.liveBodies(of: place.entity, after: last, limit: 1_000)
+            let chunk = try StoredBody.live(of: place.entity, after: last, limit: 1_000, reader)
             last = chunk.last?.key
             for body in chunk {
                 guard let row = try log.row(place.entity, body.key),
                     let value = try row.fields?.value(of: place.field)?.decoded(), value != .null
                 else { continue }
                 let isUnreadable = row.flags.contains(.isUnreadable)
-                log.beforeWriter.reset()
-                log.afterWriter.reset()
-                try log.beforeWriter.write(.null, of: place.field, keepsNull: true)
-                try log.afterWriter.write(value, of: place.field)
+                log.fields.reset()
+                try log.fields.before.write(.null, of: place.field, keepsNull: true)
+                try log.fields.after.write(value, of: place.field)
                 try log.appendUpdate(
                     origin: .local, entity: place.entity, key: body.key,
                     previous: row.lastSequence, flags: isUnreadable ? .isUnreadable : [])

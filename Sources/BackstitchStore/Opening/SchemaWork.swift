@@ -62,7 +62,7 @@ struct SchemaWork {
     func resumeExamination() throws {
         for entity in catalog.catalog.entities
         where entity.hasUnexamined == true && !entity.hasWork {
-            try log.beginExamination(of: entity.number)
+            try log.catalogChanges.beginExamination(of: entity.number)
         }
     }
 
@@ -73,13 +73,13 @@ struct SchemaWork {
         guard let entity = catalog.catalog.entities.first(where: \.hasWork),
             let table = catalog.table(entity.number)
         else { return nil }
-        let stored = try reader.meta(MetaName.schemaWork).flatMap { SchemaWorkPlace($0) }
+        let stored = try reader.meta.value(MetaName.schemaWork).flatMap { SchemaWorkPlace($0) }
         let last = stored?.entity == entity.number ? stored?.key : nil
         if last == nil, entity.hasUnexamined == true {
-            try log.noteUnexamined(of: entity.number, nil)
+            try log.catalogChanges.noteUnexamined(of: entity.number, nil)
         }
-        let chunk = try reader.liveBodies(
-            of: entity.number, after: last, limit: Self.recordsMax)
+        let chunk = try StoredBody.live(
+            of: entity.number, after: last, limit: Self.recordsMax, reader)
         let building = entity.attributes.filter { $0.isBuilding == true }
         try log.withProjector { projector in
             for body in chunk {
@@ -96,7 +96,7 @@ struct SchemaWork {
             try log.setMeta(MetaName.schemaWork, place.bytes)
         } else {
             try log.deleteMeta(MetaName.schemaWork)
-            try log.endSchemaWork(of: entity.number)
+            try log.catalogChanges.endSchemaWork(of: entity.number)
         }
         return chunk.count
     }
@@ -117,7 +117,7 @@ struct SchemaWork {
         guard isUnreadable != body.flags.contains(.isUnreadable) || !learned.isEmpty else { return }
         guard body.flags.isDisjoint(with: [.isParked, .isForgotten]) else {
             // An update would take these marks away. Reads go on asking the rows of the entity.
-            return try log.noteUnexamined(of: table.number)
+            return try log.catalogChanges.noteUnexamined(of: table.number)
         }
         guard let row = try log.row(table.number, body.key) else { return }
         // An update that the service need not hear of: with the stamp of the base it is as synced as
@@ -126,11 +126,10 @@ struct SchemaWork {
         let stamp = SyncStamp(
             changeTag: row.changeTag, modifiedMilliseconds: row.modifiedMilliseconds,
             acknowledgedThrough: row.syncedSequence)
-        log.beforeWriter.reset()
-        log.afterWriter.reset()
+        log.fields.reset()
         for (field, value) in learned {
-            try log.beforeWriter.write(fields.value(field), of: field)
-            try log.afterWriter.write(value, of: field)
+            try log.fields.before.write(fields.value(field), of: field)
+            try log.fields.after.write(value, of: field)
         }
         try log.appendUpdate(
             origin: isSynced ? .remote : .local, entity: table.number, key: body.key,

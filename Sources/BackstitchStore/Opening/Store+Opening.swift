@@ -25,7 +25,7 @@ extension Store {
         at directory: String, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
         try SchemaAdopter(schema, configuration).check()
-        try Self.checkFolder(directory)
+        try StoreFolder(directory).refuseOtherFiles()
         try self.init(schema: schema, configuration: configuration) {
             try Environment.open(
                 at: directory,
@@ -60,9 +60,10 @@ extension Store {
                 self.init(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: shared, types: TypeTable(schema: schema, catalog: catalog))
-                try adoptProjections()
-                startSchemaWork()
-                startProjections()
+                let projections = ProjectionFollower(store: self)
+                try projections.adopt()
+                BackgroundSchemaWork(store: self).start()
+                projections.start()
             } catch {
                 environment.close()
                 throw error
@@ -70,21 +71,6 @@ extension Store {
         } catch {
             throw StoreError.wrap(error)
         }
-    }
-
-    /// Refuses a folder that has other files and no store; files whose names begin with a dot
-    /// don't count.
-    private static func checkFolder(_ directory: String) throws {
-        let known: Set = ["data.mdb", "lock.mdb", "redo", "journal", "sync.lock", "repair.lock"]
-        // What can't be listed is refused, or made, by the opening.
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        guard !names.contains("data.mdb"),
-            let other = names.first(where: { !$0.hasPrefix(".") && !known.contains($0) })
-        else { return }
-        throw StoreError(
-            .notAStore,
-            "The folder '\(directory)' has no store, but other files, such as '\(other)'. Give the "
-                + "path of a store, or of a new or empty folder.")
     }
 }
 

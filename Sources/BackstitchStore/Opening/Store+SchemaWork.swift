@@ -40,29 +40,34 @@ extension Store {
     package func waitForSchemaWork() async {
         await schemaWork.withLock { $0 }?.value
     }
+}
 
-    /// Begins to do in the background what a new schema left to do, and to count what waits to be
-    /// pushed if another version of the program wrote last; ends with the store.
-    func startSchemaWork() {
-        guard configuration.worksInBackground else { return }
-        let entities = catalog.entities
+/// What goes on in the background after a schema changed.
+struct BackgroundSchemaWork {
+    let store: Store
+
+    /// Begins to do what a new schema left to do, and to count what waits to be pushed if another
+    /// version of the program wrote last; ends with the store, which it does not hold.
+    func start() {
+        guard store.configuration.worksInBackground else { return }
+        let entities = store.catalog.entities
         let resumes = entities.contains { $0.hasUnexamined == true }
-        let isCounting = try? read { transaction in
+        let isCounting = try? store.read { transaction in
             let reader = transaction.reader
-            return try !reader.outboxCounting(at: reader.head).isComplete
+            return try !OutboxCounter(reader).counting(at: reader.log.head).isComplete
         }
         guard resumes || entities.contains(where: \.hasWork) || isCounting == true else { return }
-        schemaWork.withLock { work in
-            work = Task { [weak self] in
+        store.schemaWork.withLock { work in
+            work = Task { [weak store] in
                 if resumes {
-                    try? await self?.withLogWriter { try SchemaWork($0).resumeExamination() }
+                    try? await store?.withLogWriter { try SchemaWork($0).resumeExamination() }
                 }
                 // A failure leaves the rest for the next open, or for `prepareIndexes` to report.
-                while let store = self, !Task.isCancelled,
+                while let store, !Task.isCancelled,
                     (try? await store.withLogWriter { try SchemaWork($0).goOn() }) ?? nil != nil
                 {}
                 // Each commit counts some more.
-                while let store = self, !Task.isCancelled,
+                while let store, !Task.isCancelled,
                     (try? await store.withLogWriter { $0.isCountingOutbox }) == true
                 {}
             }

@@ -29,13 +29,13 @@ struct StoredBody {
     }
 }
 
-extension TableReader {
+extension StoredBody {
     /// The next live rows of an entity in key order.
-    func liveBodies(
-        of entity: EntityNumber, after last: RecordKey?, limit: Int
+    static func live(
+        of entity: EntityNumber, after last: RecordKey?, limit: Int, _ reader: TableReader
     ) throws -> [StoredBody] {
         var bodies: [StoredBody] = []
-        try visitStoredRows(of: entity, from: last) { keyBytes, row in
+        try reader.visitStoredRows(of: entity, from: last) { keyBytes, row in
             guard !row.isDeleted, let key = RecordKey(reading: keyBytes), key != last else {
                 return true
             }

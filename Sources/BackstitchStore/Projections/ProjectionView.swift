@@ -43,7 +43,8 @@ extension ReadTransaction {
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
         try ViewReader(reader: reader, types: types).view(
-            of: projection, reader.projectionState(projection.name), allowsBehind: allowsBehind)
+            of: projection, StoredProjections(reader).state(projection.name),
+            allowsBehind: allowsBehind)
     }
 }
 
@@ -56,7 +57,7 @@ extension WriteTransaction {
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
         let active = context.projections.inlineState(of: projection.name)
-        var state = try active ?? reader.projectionState(projection.name)
+        var state = try active ?? StoredProjections(reader).state(projection.name)
         if state?.failure == nil, active != nil { state?.checkpoint = log.head }
         return try ViewReader(reader: reader, types: types).view(
             of: projection, state, allowsBehind: allowsBehind)

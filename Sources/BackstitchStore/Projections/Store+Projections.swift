@@ -8,8 +8,8 @@ extension Store {
     /// - Throws: `closed`; `damaged` if a state can't be read.
     public func projections() throws -> [ProjectionStatus] {
         try read { transaction in
-            let head = try transaction.reader.head
-            return try transaction.reader.projectionStates().map { name, state in
+            let head = try transaction.reader.log.head
+            return try StoredProjections(transaction.reader).states().map { name, state in
                 ProjectionStatus(name: name, state, registered: registered[name], head: head)
             }
         }
@@ -30,20 +30,7 @@ extension Store {
     public func prepareProjections(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws {
-        var failed: StoreError?
-        let count = registered.all.count
-        for (index, projection) in registered.all.enumerated() {
-            let step = try await catchUp(projection, retries: true) { done, head in
-                progress(WorkProgress(done: index * head + done, total: count * head))
-            }
-            switch step {
-            case .failed(let failure):
-                failed = failed ?? .failed(projection.name, failure)
-            case .otherVersion: failed = failed ?? .otherVersion(projection.name)
-            case .done, .more: break
-            }
-        }
-        if let failed { throw failed }
+        try await ProjectionFollower(store: self).prepare(progress)
     }
 
     /// Empties the view of a projection of this store and builds it again from the log.
@@ -56,18 +43,7 @@ extension Store {
     public func rebuildProjection(
         named name: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws {
-        guard let projection = registered[name] else { throw StoreError.unknown(name) }
-        try await withWriteContext { context in
-            var state = try context.projections.storedState(of: projection)
-            state.reset(version: projection.version)
-            state.failure = nil
-            try context.log.put(state, of: name)
-            context.projections.stopInline(name)
-        }
-        let step = try await catchUp(projection, retries: true) { done, head in
-            progress(WorkProgress(done: done, total: head))
-        }
-        if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
+        try await ProjectionFollower(store: self).rebuild(name, progress)
     }
 
     /// Removes the view of a projection that the program no longer has.
@@ -90,7 +66,9 @@ extension LogWriter {
     ///
     /// - Returns: whether there are more.
     fileprivate func clearProjection(_ name: String) throws -> Bool {
-        guard var state = try reader.projectionState(name) else { throw StoreError.unknown(name) }
+        guard var state = try StoredProjections(reader).state(name) else {
+            throw StoreError.unknown(name)
+        }
         if try reader.entries(of: state).clear(limit: CatchUpBudget().entries) {
             try deleteMeta(MetaName.projection(name))
             return false

@@ -13,10 +13,10 @@ extension Verifier {
         _ report: inout VerificationReport
     ) throws {
         for projection in registered.all {
-            guard let state = try reader.projectionState(projection.name),
+            guard let state = try StoredProjections(reader).state(projection.name),
                 state.version == projection.version, !state.isClearing
             else { continue }
-            if projection.needsWholeLog, try reader.compaction.through > 0 { continue }
+            if projection.needsWholeLog, try LogBounds(reader).compaction.through > 0 { continue }
             if let problem = try problem(of: projection, state, registered, scratch) {
                 report.note(
                     "The view of the projection '\(projection.name)' \(problem) Rebuild it with "
@@ -33,10 +33,10 @@ extension Verifier {
             projection.projection, projection, state, reader, registered, target: scratch)
         var folder = ChangeFolder()
         var problem: String?
-        guard try state.checkpoint <= reader.head else {
+        guard try state.checkpoint <= reader.log.head else {
             return "has operations up to \(state.checkpoint), and the log ends before."
         }
-        try reader.visitStoredOperations(from: 1) { sequence, bytes in
+        try reader.log.visitStored(from: 1) { sequence, bytes in
             guard sequence <= state.checkpoint else { return false }
             do {
                 _ = try run.take(bytes, at: sequence, &folder)

@@ -20,7 +20,7 @@ struct ViewReader {
         if let failure = state.failure, !(allowsBehind && state.isComplete) {
             throw StoreError.failed(name, failure)
         }
-        let head = try reader.head
+        let head = try reader.log.head
         let isCurrent = projection.mode == .catchingUp || allowsBehind || state.checkpoint == head
         var entries: ViewEntries?
         if state.isComplete {
@@ -50,11 +50,14 @@ struct ViewReader {
     ) throws -> ViewEntries? {
         var left = CatchUpBudget.ofRead
         let registered = RegisteredProjection(projection)
-        guard try reader.head <= state.checkpoint + UInt64(left.operations), try reader.holds(state)
+        guard try reader.log.head <= state.checkpoint + UInt64(left.operations),
+            try StoredProjections(reader).holds(state)
         else {
             return nil
         }
-        if registered.needsWholeLog, state.checkpoint == 0, try reader.compaction.through > 0 {
+        if registered.needsWholeLog, state.checkpoint == 0,
+            try LogBounds(reader).compaction.through > 0
+        {
             return nil
         }
         let overlay = ViewOverlay()
@@ -64,7 +67,7 @@ struct ViewReader {
         var folder = ChangeFolder()
         folder.begin(after: state.checkpoint)
         var isWhole = true
-        try reader.visitStoredOperations(from: state.checkpoint + 1) { sequence, bytes in
+        try reader.log.visitStored(from: state.checkpoint + 1) { sequence, bytes in
             left.bytes -= bytes.count
             guard left.bytes >= 0, overlay.count <= left.entries else {
                 isWhole = false

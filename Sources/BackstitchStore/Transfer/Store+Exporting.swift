@@ -29,40 +29,9 @@ extension Store {
         progress: (Int) -> Void = { _ in }, to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
         try read { transaction in
-            var tables = transaction.reader.catalog.tables
-            if let entities {
-                let chosen = Set(
-                    try entities.map { try transaction.reader.table(named: $0).number })
-                tables = tables.filter { chosen.contains($0.number) }
-            }
-            if let place {
-                let number = try transaction.reader.table(named: place.entity).number.rawValue
-                tables = tables.filter { $0.number.rawValue >= number }
-            }
-            var buffer = ByteBuffer(capacity: Self.exportPartBytes)
-            var count = 0
-            for table in tables {
-                let start = place.flatMap { $0.entity == table.name ? $0.key : nil }
-                try transaction.forEachRecord(of: table.name, from: start) { record in
-                    if record.id.key == start { return true }
-                    RecordLine(entity: record.id.entity, key: record.id.key, values: record.values)
-                        .write(into: &buffer)
-                    count += 1
-                    if buffer.count >= Self.exportPartBytes {
-                        try write(buffer.bytes)
-                        buffer.removeAll()
-                        progress(count)
-                    }
-                    return true
-                }
-            }
-            if buffer.count > 0 { try write(buffer.bytes) }
-            return count
+            try RecordExport(entities: entities, place: place).run(transaction, progress, to: write)
         }
     }
-
-    /// The bytes of lines that are collected before they are handed on.
-    private static var exportPartBytes: Int { 1 << 16 }
 }
 
 extension RecordID {

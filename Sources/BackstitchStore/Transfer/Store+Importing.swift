@@ -25,64 +25,7 @@ extension Store {
         problem tell: (ImportProblem) -> Void = { _ in },
         progress: (ImportReport) -> Void = { _ in }
     ) async throws -> ImportReport {
-        var report = ImportReport()
-        var splitter = LineSplitter(bytesMax: Self.importLineBytesMax)
-        var batch = ImportBatch()
-        var isAtEnd = false
-        while !isAtEnd, !report.isStopped {
-            var lines: [LineSplitter.Line] = []
-            if let chunk = try next() {
-                report.bytes += chunk.count
-                splitter.take(chunk) { lines.append($0) }
-            } else {
-                isAtEnd = true
-                if let last = splitter.finish() { lines.append(last) }
-            }
-            for line in lines {
-                report.lines += 1
-                batch.add(line, number: report.lines)
-                guard batch.isFull || (options.isStrict && !batch.problems.isEmpty) else {
-                    continue
-                }
-                try await keep(&batch, options, &report, tell)
-                if report.isStopped { break }
-                progress(report)
-            }
-        }
-        if !report.isStopped { try await keep(&batch, options, &report, tell) }
-        progress(report)
-        return report
-    }
-
-    /// Writes a batch and empties it.
-    private func keep(
-        _ batch: inout ImportBatch, _ options: ImportOptions, _ report: inout ImportReport,
-        _ tell: (ImportProblem) -> Void
-    ) async throws {
-        let lines = batch
-        batch = ImportBatch()
-        if options.isStrict, let problem = lines.problems.first {
-            return stop(at: problem, &report, tell)
-        }
-        do {
-            let outcome = try await write { try lines.save($0, options) }
-            report.inserted += outcome.report.inserted
-            report.updated += outcome.report.updated
-            report.unchanged += outcome.report.unchanged
-            for problem in (lines.problems + outcome.problems).sorted(by: { $0.line < $1.line }) {
-                report.failed += 1
-                tell(problem)
-            }
-        } catch let stopped as ImportStopped {
-            stop(at: stopped.problem, &report, tell)
-        }
-    }
-
-    private func stop(
-        at problem: ImportProblem, _ report: inout ImportReport, _ tell: (ImportProblem) -> Void
-    ) {
-        report.failed += 1
-        report.isStopped = true
-        tell(problem)
+        var run = ImportRun(store: self, options: options)
+        return try await run.take(all: next, tell, progress)
     }
 }

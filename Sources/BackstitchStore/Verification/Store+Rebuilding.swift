@@ -27,16 +27,7 @@ extension Store {
     public func rebuild(
         progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws -> RebuildReport {
-        try await withLogWriter { context in
-            let operations = try context.access.count(of: context.databases.log)
-            let before = try TablesDigest(context.reader)
-            try TablesRebuild(log: context).run {
-                progress(WorkProgress(done: $0, total: operations))
-            }
-            let after = try TablesDigest(context.reader)
-            return RebuildReport(
-                operations: operations, entries: after.entries, isIdentical: before == after)
-        }
+        try await withLogWriter { try TablesRebuild(log: $0).report(progress) }
     }
 }
 
@@ -74,10 +65,20 @@ package struct TablesDigest: Equatable {
 private struct TablesRebuild {
     let log: LogWriter
 
+    /// Rebuilds the tables, and compares them with what they were.
+    func report(_ progress: (WorkProgress) -> Void) throws -> RebuildReport {
+        let operations = try log.access.count(of: log.databases.log)
+        let before = try TablesDigest(log.reader)
+        try run { progress(WorkProgress(done: $0, total: operations)) }
+        let after = try TablesDigest(log.reader)
+        return RebuildReport(
+            operations: operations, entries: after.entries, isIdentical: before == after)
+    }
+
     /// Empties the tables and applies the whole log again.
     ///
     /// - Parameter progress: Called now and then with the number of operations that were applied.
-    func run(progress: (Int) -> Void = { _ in }) throws {
+    private func run(progress: (Int) -> Void) throws {
         if let problem = try Verifier(reader: log.reader).lostEnd() {
             throw StoreError(.damaged, problem + " Run 'backstitch doctor' on the store.")
         }
@@ -85,7 +86,7 @@ private struct TablesRebuild {
         try log.access.clear(log.databases.tables)
         var projector = Projector(access: log.access, databases: log.databases)
         var done = 0
-        try log.reader.visitOperations(from: 1) { operation in
+        try log.reader.log.visit(from: 1) { operation in
             try projector.apply(operation, catalog: log.catalog)
             done += 1
             if done % WorkProgress.interval == 0 { progress(done) }

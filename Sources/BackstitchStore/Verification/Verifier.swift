@@ -13,10 +13,10 @@ struct Verifier {
     func checkLog(
         _ report: inout VerificationReport, progress: (Int) -> Void = { _ in }
     ) throws {
-        let compacted = try reader.compaction.through
+        let compacted = try LogBounds(reader).compaction.through
         var expected = compacted + 1
         var found = report
-        try reader.visitStoredOperations(from: 0) { sequence, bytes in
+        try reader.log.visitStored(from: 0) { sequence, bytes in
             found.operations += 1
             if found.operations % WorkProgress.interval == 0 { progress(found.operations) }
             if sequence > compacted {
@@ -46,7 +46,7 @@ struct Verifier {
     /// What shows that the end of the log is lost: rows of later operations. A rebuild would lose
     /// them too.
     func lostEnd() throws -> String? {
-        let head = try reader.head
+        let head = try reader.log.head
         var last: UInt64 = 0
         try [TableKey.rows].withUnsafeBytes { prefix in
             try reader.visit(prefix: prefix) { key, value in
@@ -95,7 +95,7 @@ struct Verifier {
         }
         if let bytes = operation.conflictBytes { _ = try ConflictReport(reading: bytes) }
         guard operation.kind.changesContent, operation.previous > 0 else { return }
-        let links = try reader.withOperation(operation.previous) { previous in
+        let links = try reader.log.withOperation(operation.previous) { previous in
             previous.keyBytes.holdsSameBytes(as: operation.keyBytes)
                 && previous.entity == operation.entity && previous.kind.changesContent
         }
@@ -110,7 +110,7 @@ struct Verifier {
     func project(into target: TableReader, progress: (Int) -> Void = { _ in }) throws {
         var projector = Projector(access: target.access, databases: target.databases)
         var done = 0
-        try reader.visitOperations(from: 1) { operation in
+        try reader.log.visit(from: 1) { operation in
             try projector.apply(operation, catalog: reader.catalog)
             done += 1
             if done % WorkProgress.interval == 0 { progress(done) }
@@ -215,9 +215,9 @@ struct Verifier {
             }
         }
         for name in names {
-            guard let value = try reader.meta(name),
+            guard let value = try reader.meta.value(name),
                 !MetaChecksum.matches(
-                    value, named: name, try reader.meta(MetaChecksum.name(of: name)))
+                    value, named: name, try reader.meta.value(MetaChecksum.name(of: name)))
             else { continue }
             report.note("What is kept under '\(name)' is damaged: its checksum does not match.")
         }
@@ -225,9 +225,9 @@ struct Verifier {
 
     /// Compares the stored tally with the tables and notes a difference.
     func checkOutboxCounts(_ report: inout VerificationReport) throws {
-        let stored = try reader.outboxCounting(at: reader.head)
+        let stored = try OutboxCounter(reader).counting(at: reader.log.head)
         var counted = OutboxCounting(sequence: stored.sequence, position: [])
-        try reader.countOn(&counted, budget: .max, through: stored.position)
+        try OutboxCounter(reader).goOn(&counted, budget: .max, through: stored.position)
         if counted.tally != stored.tally {
             report.note(
                 "The counts of records and of what waits to be pushed are not those of the tables. "

@@ -93,17 +93,6 @@ struct CatchUpRun {
     func takeBack() throws { try undo.takeBack(in: entries) }
 }
 
-extension TableReader {
-    /// Whether a view is of this log: a log that was salvaged may have other operations under the same
-    /// sequences.
-    func holds(_ state: ProjectionState) throws -> Bool {
-        guard state.checkpoint > 0 else { return true }
-        guard try state.checkpoint <= head else { return false }
-        if let clock = try? withOperation(state.checkpoint, \.clock) { return clock == state.clock }
-        return try state.checkpoint <= compaction.through
-    }
-}
-
 extension ViewEntries {
     var isEmpty: Bool {
         get throws {

@@ -44,20 +44,20 @@ package struct ProjectionState: Equatable {
     }
 
     /// Reads the stored form; nil for other bytes.
-    init?(_ bytes: UnsafeRawBufferPointer) {
+    init?(_ bytes: [UInt8]) {
         guard bytes.count >= Self.fixedByteCount, bytes[0] == Self.formatVersion else { return nil }
-        slot = bytes.little(UInt16.self, at: 2)
-        version = bytes.little(UInt32.self, at: 4)
-        checkpoint = bytes.little(UInt64.self, at: 8)
-        clock = bytes.little(UInt64.self, at: 16)
+        slot = bytes.littleEndian(at: 2)
+        version = bytes.littleEndian(at: 4)
+        checkpoint = bytes.littleEndian(at: 8)
+        clock = bytes.littleEndian(at: 16)
         isComplete = bytes[1] & 1 != 0
         isClearing = bytes[1] & 2 != 0
         guard bytes[1] & 4 != 0 else { return }
         guard bytes.count >= Self.fixedByteCount + 8 else { return nil }
         failure = ProjectionFailure(
-            sequence: bytes.little(UInt64.self, at: Self.fixedByteCount),
+            sequence: bytes.littleEndian(at: Self.fixedByteCount),
             reason: String(
-                decoding: bytes.part((Self.fixedByteCount + 8)..<bytes.count), as: UTF8.self))
+                decoding: bytes[(Self.fixedByteCount + 8)...], as: UTF8.self))
     }
 
     /// Appends the stored form.
@@ -78,50 +78,6 @@ extension MetaName {
     /// The state of a projection.
     static func projection(_ name: String) -> String { projectionPrefix + name }
     package static let projectionPrefix = "projection."
-}
-
-extension TableReader {
-    /// The stored state of a projection; nil if there is none.
-    func projectionState(_ name: String) throws -> ProjectionState? {
-        try Array(MetaName.projection(name).utf8).withUnsafeBytes { key in
-            try access.get(key, in: databases.meta).map { try projectionState(in: $0, name) }
-        }
-    }
-
-    private func projectionState(
-        in bytes: UnsafeRawBufferPointer, _ name: String
-    ) throws -> ProjectionState {
-        guard let state = ProjectionState(bytes) else {
-            throw StoreError(
-                .damaged,
-                "The state of the projection '\(name)' can't be read, or a newer version wrote it. "
-                    + "Update the program, or remove the projection and let it be built anew.")
-        }
-        return state
-    }
-
-    /// The stored states, in the order of their names.
-    package func projectionStates() throws -> [(name: String, state: ProjectionState)] {
-        var states: [(name: String, state: ProjectionState)] = []
-        let prefix = Array(MetaName.projectionPrefix.utf8)
-        try prefix.withUnsafeBytes { prefix in
-            try access.withCursor(in: databases.meta) { cursor in
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.starts(with: prefix) {
-                    let key = cursor.key
-                    let name = String(decoding: key.part(prefix.count..<key.count), as: UTF8.self)
-                    states.append((name, try projectionState(in: cursor.value, name)))
-                    isThere = try cursor.next()
-                }
-            }
-        }
-        return states
-    }
-
-    /// The entries of a view.
-    package func entries(of state: ProjectionState) -> ViewEntries {
-        ViewEntries(access: access, database: databases.meta, slot: state.slot)
-    }
 }
 
 extension LogWriter {

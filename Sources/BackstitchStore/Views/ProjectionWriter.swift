@@ -24,7 +24,7 @@ final class ProjectionWriter {
         self.registered = registered
         var hasTaken = false
         for projection in registered.all where projection.isInline {
-            guard var state = try? reader.projectionState(projection.name),
+            guard var state = try? StoredProjections(reader).state(projection.name),
                 state.version == projection.version, state.isComplete, state.failure == nil
             else { continue }
             if takesMissed, try takeMissed(into: &state, projection) { hasTaken = true }
@@ -84,7 +84,7 @@ final class ProjectionWriter {
                 }
                 inline[index].state.checkpoint = failure.sequence - 1
                 inline[index].state.clock =
-                    try reader.withOperation(failure.sequence - 1, \.clock) ?? 0
+                    try reader.log.withOperation(failure.sequence - 1, \.clock) ?? 0
             } else {
                 guard old.checkpoint != log.head else { continue }
                 inline[index].state.checkpoint = log.head
@@ -118,7 +118,7 @@ extension ProjectionWriter {
             guard retries else { return .failed(failure) }
             state.failure = nil
         }
-        if try !reader.holds(state) { state.reset() }
+        if try !StoredProjections(reader).holds(state) { state.reset() }
         if state.isClearing {
             state.isClearing = try !reader.entries(of: state).clear(limit: budget.entries)
         } else {
@@ -135,8 +135,8 @@ extension ProjectionWriter {
 
     /// The stored state of a projection, made if it is missing.
     func storedState(of registered: RegisteredProjection) throws -> ProjectionState {
-        if let state = try reader.projectionState(registered.name) { return state }
-        let slots = Set(try reader.projectionStates().map(\.state.slot))
+        if let state = try StoredProjections(reader).state(registered.name) { return state }
+        let slots = Set(try StoredProjections(reader).states().map(\.state.slot))
         guard let slot = (1...UInt16.max).first(where: { !slots.contains($0) }) else {
             throw StoreError(.invalidProjection, "A store has 65,535 projections at most.")
         }
@@ -156,7 +156,7 @@ extension ProjectionWriter {
     {
         let budget = CatchUpBudget()
         guard state.checkpoint < log.head, log.head - state.checkpoint <= UInt64(budget.operations),
-            try reader.holds(state)
+            try StoredProjections(reader).holds(state)
         else { return false }
         var folder = ChangeFolder()
         try takeOperations(into: &state, registered, &folder, budget)
@@ -168,7 +168,7 @@ extension ProjectionWriter {
         into state: inout ProjectionState, _ registered: RegisteredProjection,
         _ folder: inout ChangeFolder, _ budget: CatchUpBudget
     ) throws {
-        let compacted = try reader.compaction.through
+        let compacted = try LogBounds(reader).compaction.through
         if registered.needsWholeLog, state.checkpoint == 0, compacted > 0 {
             state.failure = ProjectionFailure(
                 sequence: 1,
@@ -179,7 +179,7 @@ extension ProjectionWriter {
         folder.begin(after: state.checkpoint)
         var left = budget
         let entriesMax = log.access.changeCount + budget.entries
-        try reader.visitStoredOperations(from: state.checkpoint + 1) { sequence, bytes in
+        try reader.log.visitStored(from: state.checkpoint + 1) { sequence, bytes in
             guard left.operations > 0, left.bytes > 0, log.access.changeCount < entriesMax else {
                 return false
             }
@@ -214,7 +214,7 @@ extension ProjectionWriter {
     /// - Parameter end: The last operation that may be replaced.
     func reset(before end: UInt64) throws {
         try noteProgress()
-        for (name, state) in try reader.projectionStates() {
+        for (name, state) in try StoredProjections(reader).states() {
             guard state.checkpoint > 0, state.checkpoint < end else { continue }
             var state = state
             state.reset()
@@ -234,7 +234,7 @@ extension ProjectionWriter {
         guard !changed.isEmpty else { return }
         let registered = RegisteredProjections(
             configured, types: TypeTable(schema: StoreSchema(), catalog: log.catalog))
-        for (name, state) in try reader.projectionStates() where state.checkpoint > 0 {
+        for (name, state) in try StoredProjections(reader).states() where state.checkpoint > 0 {
             if let projection = registered[name] {
                 let isConcerned = changed.contains { projection.wants($0) }
                 if projection.needsWholeLog || !isConcerned { continue }

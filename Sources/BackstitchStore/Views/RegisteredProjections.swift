@@ -67,16 +67,3 @@ struct RegisteredProjections: Sendable {
         }
     }
 }
-
-extension TableReader {
-    /// The last operation that may be compacted as far as projections go: those of this store that are
-    /// behind still read the operations one by one. Nil if none is in the way.
-    func compactionLimit(of registered: RegisteredProjections) throws -> UInt64? {
-        try registered.all.compactMap { projection in
-            guard let state = try projectionState(projection.name),
-                state.version == projection.version, state.failure == nil
-            else { return nil }
-            return state.checkpoint
-        }.min()
-    }
-}

@@ -57,7 +57,7 @@ public struct ViewEditor: ~Copyable {
         if sum == 0 {
             try delete(key)
         } else {
-            try put(withUnsafeBytes(of: sum.littleEndian) { Array($0) }, for: key)
+            try put(sum.littleEndianBytes, for: key)
         }
         return sum
     }

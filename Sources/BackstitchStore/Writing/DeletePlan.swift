@@ -46,8 +46,9 @@ private struct DeletePlan {
                     guard let reference = attribute.schema?.reference,
                         reference.target == target.name, reference.onDelete != .noAction
                     else { continue }
-                    let referrers = try log.reader.referrers(
-                        of: table.number, attribute.field, to: place.key)
+                    let referrers = try Referrers(
+                        log.reader, of: table.number, attribute.field, to: place.key
+                    ).keys
                     for key in referrers {
                         let referrer = RecordPlace(entity: table.number, key: key)
                         switch reference.onDelete {
@@ -73,10 +74,9 @@ private struct DeletePlan {
         guard let row = try log.row(place.entity, place.key), !row.isDeleted,
             let before = try row.fields?.rawValue(of: field)
         else { return }
-        log.beforeWriter.reset()
-        log.afterWriter.reset()
-        try log.beforeWriter.write(raw: before, of: field)
-        try log.afterWriter.write(.null, of: field, keepsNull: true)
+        log.fields.reset()
+        try log.fields.before.write(raw: before, of: field)
+        try log.fields.after.write(.null, of: field, keepsNull: true)
         // Clearing a reference does not make a record fit its type.
         let flags: OperationHeader.Flags =
             row.flags.contains(.isUnreadable) ? .isUnreadable : []

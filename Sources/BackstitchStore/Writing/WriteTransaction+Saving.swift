@@ -46,18 +46,17 @@ extension WriteTransaction {
     ) throws -> SaveOutcome {
         let binding = try types.binding(of: Model.self)
         let key = model.id.key
-        log.fieldWriter.reset(layout: binding.layout)
+        log.fields.writer.reset(layout: binding.layout)
         do {
-            try model.write(to: &log.fieldWriter)
+            try model.write(to: &log.fields.writer)
         } catch let error as FieldError {
             let name = binding.attributeName(
-                at: error.index >= 0 ? error.index : log.fieldWriter.lastIndex)
+                at: error.index >= 0 ? error.index : log.fields.writer.lastIndex)
             throw StoreError(
                 .invalidValue,
                 "\(binding.name).\(name) can't be saved: \(error). Nothing was saved.")
         }
-        log.bodyBuffer.removeAll()
-        log.fieldWriter.finish(into: &log.bodyBuffer)
+        log.fields.pack()
         let row = try log.row(binding.number, key)
         guard let row, !row.isDeleted else {
             guard mayInsert else {
@@ -76,7 +75,7 @@ extension WriteTransaction {
                 "The \(binding.name) record \(key) exists already. Use save or update.")
         }
         let previous = row.lastSequence
-        guard try log.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
+        guard try log.fields.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
         context.noteUniques(of: binding.number, key, isNew: false)
         try log.appendUpdate(
             origin: .local, entity: binding.number, key: key, previous: previous)

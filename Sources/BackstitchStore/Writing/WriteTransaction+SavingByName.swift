@@ -24,16 +24,15 @@ extension WriteTransaction {
     ) throws -> SaveOutcome {
         let table = try reader.table(named: entity)
         let fields = try fields(values, of: table, addsAttributes: addsAttributes)
-        log.fieldWriter.reset()
+        log.fields.writer.reset()
         for (field, value) in fields {
             do throws(FieldError) {
-                try log.fieldWriter.write(value, of: field)
+                try log.fields.writer.write(value, of: field)
             } catch {
                 throw table.refusal(log.catalog.table(named: entity), field, "\(error)")
             }
         }
-        log.bodyBuffer.removeAll()
-        log.fieldWriter.finish(into: &log.bodyBuffer)
+        log.fields.pack()
         let row = try log.row(table.number, key)
         guard let row, !row.isDeleted else {
             try log.checkName(key, of: table.number)
@@ -42,7 +41,7 @@ extension WriteTransaction {
         }
         let previous = row.lastSequence
         let declared = FieldLayout(fields: table.declaredFields.sorted())
-        guard try log.compare(row, keepingAllBut: declared) else { return .unchanged }
+        guard try log.fields.compare(row, keepingAllBut: declared) else { return .unchanged }
         try log.appendUpdate(
             origin: .local, entity: table.number, key: key, previous: previous)
         return .updated
@@ -86,7 +85,7 @@ extension WriteTransaction {
                 throw StoreError(
                     .invalidValue, "\(table.name).\(name) can't be saved: \(error.reason).")
             }
-            fields.append((try log.field(named: name, of: table).1, checked))
+            fields.append((try log.catalogChanges.field(named: name, of: table).1, checked))
         }
         return fields.sorted { $0.0 < $1.0 }
     }

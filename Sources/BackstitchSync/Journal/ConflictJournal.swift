@@ -44,13 +44,13 @@ struct ConflictJournal {
     ) throws {
         try reader.access.withCursor(in: reader.databases.tables) { cursor in
             var end: [UInt8] = [TableKey.journal]
-            withUnsafeBytes(of: sequence.bigEndian) { end += $0 }
+            end += sequence.bigEndianBytes
             let isBehind = try end.withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
             var isThere = isBehind ? try cursor.previous() : try cursor.last()
             while isThere, cursor.key.first == TableKey.journal {
                 let key = cursor.key
                 let entry = try JournalEntry(key.part(1..<key.count).sequence, cursor.value)
-                if entry.sequence <= reader.lastVisible {
+                if entry.sequence <= reader.log.lastVisible {
                     guard try visit(entry) else { return }
                 }
                 isThere = try cursor.previous()

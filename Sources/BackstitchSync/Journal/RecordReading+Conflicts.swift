@@ -16,7 +16,7 @@ extension RecordReading where Self: ~Copyable {
         var conflicts: [RecordConflict] = []
         try ConflictJournal(reader: reader).visitBackwards(before: filter.beforeSequence ?? .max) {
             entry in
-            let conflict = try reader.conflict(entry)
+            let conflict = try RecordConflict(entry, reader)
             if filter.accepts(conflict) { conflicts.append(conflict) }
             return conflicts.count < limit
         }
@@ -24,16 +24,17 @@ extension RecordReading where Self: ~Copyable {
     }
 }
 
-extension TableReader {
+extension RecordConflict {
     /// The conflict that an operation settled; nil if there is none.
-    func conflict(at sequence: UInt64) throws -> RecordConflict? {
-        try ConflictJournal(reader: self).entry(sequence).map { try conflict($0) }
+    init?(at sequence: UInt64, _ reader: TableReader) throws {
+        guard let entry = try ConflictJournal(reader: reader).entry(sequence) else { return nil }
+        try self.init(entry, reader)
     }
 
-    fileprivate func conflict(_ entry: JournalEntry) throws -> RecordConflict {
-        RecordConflict(
+    fileprivate init(_ entry: JournalEntry, _ reader: TableReader) throws {
+        self.init(
             entry.report, sequence: entry.sequence,
-            clock: try withOperation(entry.sequence, \.clock) ?? 0,
-            table: catalog.table(entry.entity), entity: entry.entity, key: entry.key)
+            clock: try reader.log.withOperation(entry.sequence, \.clock) ?? 0,
+            table: reader.catalog.table(entry.entity), entity: entry.entity, key: entry.key)
     }
 }

@@ -1,4 +1,3 @@
-import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 
@@ -29,7 +28,7 @@ extension WriteTransaction {
     ///   if another record has the name by now.
     @discardableResult
     public func undoConflict(_ sequence: UInt64, taking side: ConflictSide? = nil) throws -> Bool {
-        try log.undoConflict(sequence, taking: side)
+        try ConflictUndo(log).undo(sequence, taking: side)
     }
 }
 
@@ -46,51 +45,7 @@ extension Store {
         context: String = ""
     ) async throws -> Bool {
         try await withLogWriter(author: author, context: context) {
-            try $0.undoConflict(sequence, taking: side)
+            try ConflictUndo($0).undo(sequence, taking: side)
         }
     }
-}
-
-extension LogWriter {
-    fileprivate func undoConflict(_ sequence: UInt64, taking side: ConflictSide?) throws -> Bool {
-        guard let entry = try ConflictJournal(reader: reader).entry(sequence),
-            let table = catalog.table(entry.entity)
-        else {
-            throw StoreError(
-                .notFound, "The conflict journal has no entry \(sequence). List them first.")
-        }
-        let before = head
-        let place = RecordPlace(entity: entry.entity, key: entry.key)
-        let now = try reader.row(place.entity, place.key).flatMap { try $0.currentFields }
-        guard let wanted = entry.report.fields(of: side ?? entry.report.losingSide) else {
-            if now != nil { _ = try delete(place.entity, place.key) }
-            return head > before
-        }
-        var fields = wanted.only(table.declaredFields)
-        if let now {
-            let outcome = entry.report.outcome ?? Fields()
-            fields = now
-            for field in wanted.differences(from: outcome)
-            where table.declaredFields.contains(field) {
-                fields[field] = wanted.value(field)
-            }
-        } else {
-            try checkName(place.key, of: place.entity)
-        }
-        try replace(place.key, table, with: fields.withoutNulls, origin: .local)
-        return head > before
-    }
-}
-
-extension ConflictReport {
-    fileprivate func fields(of side: ConflictSide) -> Fields? {
-        switch side {
-        case .base: base
-        case .local: local
-        case .server: server
-        }
-    }
-
-    /// The side that is not what came of it.
-    fileprivate var losingSide: ConflictSide { local == outcome ? .server : .local }
 }

@@ -69,7 +69,7 @@ package struct DuplicateMerger {
         _ limit: Int
     ) throws -> [(name: RecordName, other: RecordName?)] {
         var notes: [(name: RecordName, other: RecordName?)] = []
-        try reader.visitNotes(.duplicate) { name, other in
+        try reader.meta.visitNotes(.duplicate) { name, other in
             let other = String(decoding: other, as: UTF8.self)
             notes.append((name, other.isEmpty ? nil : RecordName(other)))
             return notes.count < limit
@@ -113,7 +113,9 @@ package struct DuplicateMerger {
     private func duplicate(of key: RecordKey, in table: EntityTable) throws -> RecordKey? {
         guard let row = try reader.row(table.number, key), !row.isDeleted else { return nil }
         for attribute in table.unique {
-            if let other = try reader.record(sharing: attribute, of: table, with: key, row) {
+            if let other = try UniqueValue(attribute, of: table, in: reader)
+                .other(than: key, with: row)
+            {
                 return other
             }
         }
@@ -158,7 +160,9 @@ package struct DuplicateMerger {
         for table in catalog.tables {
             for attribute in table.references
             where attribute.schema?.reference?.target == target.name {
-                for referrer in try reader.referrers(of: table.number, attribute.field, to: key) {
+                for referrer in try Referrers(
+                    reader, of: table.number, attribute.field, to: key
+                ).keys {
                     found.append(
                         (RecordPlace(entity: table.number, key: referrer), attribute.field))
                 }
@@ -199,7 +203,7 @@ package struct DuplicateMerger {
     /// The record that stayed for one that ended as a duplicate, which the service was not told yet.
     func stayed(for row: RowView) throws -> RecordName? {
         guard row.isDeleted, row.isDirty else { return nil }
-        return try reader.withOperation(row.lastSequence) { operation -> RecordName? in
+        return try reader.log.withOperation(row.lastSequence) { operation -> RecordName? in
             guard operation.kind == .delete, operation.origin == .rebase,
                 let bytes = operation.conflictBytes
             else { return nil }

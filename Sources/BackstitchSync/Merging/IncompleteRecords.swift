@@ -23,16 +23,16 @@ struct IncompleteRecords {
             else { return }
         }
         if leftOut == 0 { return try log.forgetNote(.incomplete, key.name) }
-        var value: [UInt8] = []
-        withUnsafeBytes(of: UInt32(clamping: leftOut ?? 0).bigEndian) { value += $0 }
-        withUnsafeBytes(of: UInt16(table?.attributes.count ?? 0).bigEndian) { value += $0 }
+        let value =
+            UInt32(clamping: leftOut ?? 0).bigEndianBytes
+            + UInt16(table?.attributes.count ?? 0).bigEndianBytes
         try log.note(.incomplete, key.name, value + record.recordType.utf8)
     }
 
     /// How many records of the service could not be stored whole.
     static func count(_ reader: TableReader) throws -> Int {
         var count = 0
-        try reader.visitNotes(.incomplete) { _, _ in
+        try reader.meta.visitNotes(.incomplete) { _, _ in
             count += 1
             return true
         }
@@ -44,12 +44,12 @@ struct IncompleteRecords {
     static func completable(_ reader: TableReader, limit: Int) throws -> [RecordKey] {
         var keys: [RecordKey] = []
         guard limit > 0 else { return [] }
-        try reader.visitNotes(.incomplete) { name, value in
+        try reader.meta.visitNotes(.incomplete) { name, value in
             guard value.count > 6,
                 let table = reader.catalog.table(
-                    named: String(decoding: value.part(6..<value.count), as: UTF8.self))
+                    named: String(decoding: value[6...], as: UTF8.self))
             else { return true }
-            let before = Int(value[4]) << 8 | Int(value[5])
+            let before = Int(value.bigEndian(UInt16.self, at: 4))
             if table.attributes.count > before { keys.append(RecordKey(name)) }
             return keys.count < limit
         }

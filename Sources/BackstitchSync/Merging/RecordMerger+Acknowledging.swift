@@ -23,7 +23,8 @@ extension RecordMerger {
                 try acknowledgePart(
                     of: table, key, row, through: change.through, version, without: deferred)
             } else {
-                try log.acknowledge(change.entity, key, through: change.through, version: version)
+                try log.marks.acknowledge(
+                    change.entity, key, through: change.through, version: version)
             }
             return .applied
         }
@@ -47,7 +48,7 @@ extension RecordMerger {
         guard
             var part = try reader.history(of: row).fields(after: through, undoneFrom: now)
         else {
-            return try log.acknowledge(table.number, key, through: through, version: version)
+            return try log.marks.acknowledge(table.number, key, through: through, version: version)
         }
         for name in names { table.attribute(named: name).map { part[$0.field] = nil } }
         try perform(

@@ -17,7 +17,7 @@ extension RecordMerger {
                 return false
             }
         }
-        guard try log.endEviction(of: key) else { return false }
+        guard try log.marks.endEviction(of: key) else { return false }
         _ = try merge(record)
         return true
     }

@@ -47,7 +47,7 @@ package struct RecordMerger {
         _ record: ServiceRecord, isAuthoritative: Bool
     ) throws -> MergeResult {
         let key = RecordKey(RecordName(record.recordName))
-        let table = try log.table(named: record.recordType)
+        let table = try log.catalogChanges.table(named: record.recordType)
         let version = ServerVersion(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
         guard let row = try log.row(table.number, key) else {
@@ -97,7 +97,7 @@ package struct RecordMerger {
 
     func mergeAbsent(_ table: EntityTable, _ key: RecordKey) throws -> MergeResult {
         guard let row = try log.row(table.number, key) else { return .unchanged }
-        if try log.endEviction(of: key) { return .applied }
+        if try log.marks.endEviction(of: key) { return .applied }
         // What stays on this device is no record of the service.
         guard row.hasChangeTag || row.isDirty else { return .unchanged }
         return try merge(.absent, key, table, row)
@@ -159,7 +159,7 @@ package struct RecordMerger {
         if let question = plan.question { return .undecided(place, question) }
         if let reason = plan.parkingReason {
             guard
-                try log.park(table.number, key, through: row.lastSequence, reason: reason)
+                try log.marks.park(table.number, key, through: row.lastSequence, reason: reason)
             else { return .unchanged }
             try MissedVersions.note(key, server, in: log)
             return .parked(
@@ -193,7 +193,7 @@ package struct RecordMerger {
         case .nothing:
             break
         case .acknowledge(let version, let through):
-            try log.acknowledge(
+            try log.marks.acknowledge(
                 table.number, key, through: through, version: version, conflict: plan.conflict)
         case .adopt(let version, let fields, let through):
             try log.replace(

@@ -20,8 +20,8 @@ struct ServiceFields {
             guard value.mayBeRefused else { continue }
             do {
                 let stored = ServiceMapping.storedValue(value, of: AttributeType?.none).value
-                log.fieldWriter.reset()
-                try log.fieldWriter.write(stored, of: FieldID(1))
+                log.fields.writer.reset()
+                try log.fields.writer.write(stored, of: FieldID(1))
             } catch {
                 return "Its field \(name) can't be stored: \(error)."
             }
@@ -42,8 +42,7 @@ struct ServiceFields {
             let table = try number(record.fields.keys, of: table)
             (isUnreadable, _) = try pack(record, of: table)
         }
-        log.bodyBuffer.removeAll()
-        log.fieldWriter.finish(into: &log.bodyBuffer)
+        log.fields.pack()
         return isUnreadable
     }
 
@@ -53,7 +52,7 @@ struct ServiceFields {
     private func pack(
         _ record: ServiceRecord, of table: EntityTable
     ) throws -> (isUnreadable: Bool, isWhole: Bool) {
-        log.fieldWriter.reset()
+        log.fields.writer.reset()
         var isUnreadable = false
         var found = 0
         for column in table.columns {
@@ -68,7 +67,7 @@ struct ServiceFields {
                 continue
             }
             let fits = try ServiceMapping.write(
-                value, as: column, to: &log.fieldWriter)
+                value, as: column, to: &log.fields.writer)
             if !(fits ?? !column.isMandatory) { isUnreadable = true }
         }
         return (isUnreadable, found == record.fields.count)
@@ -96,7 +95,7 @@ struct ServiceFields {
     func number(
         _ names: Dictionary<String, ServiceValue>.Keys, of table: EntityTable
     ) throws -> EntityTable {
-        try log.numberFields(
+        try log.catalogChanges.numberFields(
             named: names.filter { table.attribute(named: $0) == nil }.sorted(), of: table)
     }
 }

@@ -11,10 +11,10 @@ extension RecordMerger {
     /// log does not have it any more.
     private func unheardEnd(_ key: RecordKey, _ table: EntityTable) throws -> OperationStep? {
         guard let note = try log.noted(.unheard, key.name), note.count == 10,
-            UInt16(note[0]) << 8 | UInt16(note[1]) == table.number.rawValue
+            note.bigEndian() == table.number.rawValue
         else { return nil }
-        let sequence = note.withUnsafeBytes { $0.part(2..<10).sequence }
-        let step = try reader.withOperation(sequence) { operation in
+        let sequence = note.bigEndian(UInt64.self, at: 2)
+        let step = try reader.log.withOperation(sequence) { operation in
             guard operation.kind == .delete, try operation.key == key else {
                 return OperationStep?.none
             }
@@ -58,9 +58,7 @@ extension RecordMerger {
 extension LogWriter {
     /// Notes that the service never hears of a delete.
     func noteUnheardEnd(of key: RecordKey, _ entity: EntityNumber, sequence: UInt64) throws {
-        var value: [UInt8] = []
-        withUnsafeBytes(of: entity.rawValue.bigEndian) { value += $0 }
-        withUnsafeBytes(of: sequence.bigEndian) { value += $0 }
-        try note(.unheard, key.name, value)
+        try note(
+            .unheard, key.name, entity.rawValue.bigEndianBytes + sequence.bigEndianBytes)
     }
 }

@@ -21,7 +21,7 @@ package struct MissedVersions {
 
     package init(_ reader: TableReader) throws {
         self.reader = reader
-        areThere = try reader.hasNotes(.missed)
+        areThere = try reader.meta.hasNotes(.missed)
     }
 
     /// When the service saved a record's missed version; the end of time if none was missed.
@@ -29,15 +29,15 @@ package struct MissedVersions {
     /// After a restore from a backup that version is older than the one known here. The service's
     /// answers are then as old as it, and no replica that lags behind gave them.
     func milliseconds(of key: RecordKey) throws -> Int64 {
-        guard areThere, let time = try reader.note(.missed, key.name) else { return .max }
-        return time.withUnsafeBytes { Self.milliseconds($0) } ?? .max
+        guard areThere, let time = try reader.meta.note(.missed, key.name) else { return .max }
+        return Self.milliseconds(time) ?? .max
     }
 
     /// The missed versions of records that have nothing to push.
     package func settled(limit: Int) throws -> [MissedVersion] {
         var versions: [MissedVersion] = []
         guard limit > 0 else { return [] }
-        try reader.visitNotes(.missed) { name, value in
+        try reader.meta.visitNotes(.missed) { name, value in
             let key = RecordKey(name)
             let isDirty = try reader.catalog.tables.contains {
                 try reader.row($0.number, key)?.isDirty == true
@@ -53,8 +53,8 @@ package struct MissedVersions {
         return versions
     }
 
-    private static func milliseconds(_ value: UnsafeRawBufferPointer) -> Int64? {
-        value.count >= 8 ? Int64(bitPattern: value.part(0..<8).sequence) : nil
+    private static func milliseconds(_ value: [UInt8]) -> Int64? {
+        value.count >= 8 ? value.bigEndian() : nil
     }
 
     /// Notes that the service has another version of a record than the one that is known here.

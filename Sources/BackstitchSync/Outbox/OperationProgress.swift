@@ -12,26 +12,28 @@ public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
     case settled
 }
 
-extension TableReader {
+extension OperationProgress {
     /// How far an operation has come.
     ///
     /// One that is not in the log any more was compacted, and only settled ones are. 0, which an
     /// empty store has as its last sequence, is settled.
-    package func progress(ofOperation sequence: UInt64) throws -> OperationProgress {
-        if sequence == 0 { return .settled }
-        guard sequence <= (try head) else {
+    package init(of sequence: UInt64, _ reader: TableReader) throws {
+        self = .settled
+        if sequence == 0 { return }
+        let head = try reader.log.head
+        guard sequence <= head else {
             throw StoreError(
                 .notInLog,
-                "There is no operation \(sequence); the last one is \(try head). Give the sequence "
+                "There is no operation \(sequence); the last one is \(head). Give the sequence "
                     + "of an operation of this store.")
         }
-        let place = try withOperation(sequence) { operation -> RecordPlace? in
+        let place = try reader.log.withOperation(sequence) { operation -> RecordPlace? in
             guard operation.kind.changesContent, !operation.isTombstone else { return nil }
             return RecordPlace(entity: operation.entity, key: try operation.key)
         }
-        guard let place = place ?? nil, let row = try row(place.entity, place.key),
-            try history(of: row).isPending(sequence)
-        else { return .settled }
-        return row.flags.contains(.isParked) ? .parked : .pending
+        guard let place = place ?? nil, let row = try reader.row(place.entity, place.key),
+            try reader.history(of: row).isPending(sequence)
+        else { return }
+        self = row.flags.contains(.isParked) ? .parked : .pending
     }
 }

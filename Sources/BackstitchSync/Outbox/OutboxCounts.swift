@@ -36,7 +36,7 @@ extension OutboxCounts {
         _ reader: TableReader, selection: BoundSelection = BoundSelection(),
         fromStart: Bool = false
     ) throws {
-        let tally = try reader.outboxTally
+        let tally = try OutboxCounter(reader).tally
         conflicts = tally.conflicts
         var narrowedRecords = 0
         for (entity, found) in tally.entities {
@@ -53,7 +53,8 @@ extension OutboxCounts {
         }
         if narrowedRecords > 0 {
             try addNarrowed(
-                narrowedRecords, by: selection, from: fromStart ? 1 : reader.outboxFloor + 1, reader
+                narrowedRecords, by: selection,
+                from: fromStart ? 1 : LogBounds(reader).outboxFloor + 1, reader
             )
         }
     }
@@ -67,7 +68,7 @@ extension OutboxCounts {
         var seen: Set<RecordPlace> = []
         var (pending, operations, heldBack) = (0, 0, 0)
         var examined = 0
-        try reader.visitOperations(from: first) { operation in
+        try reader.log.visit(from: first) { operation in
             guard examined < Self.examinedMax, seen.count < total else { return false }
             examined += 1
             guard operation.kind.changesContent, selection.filters[operation.entity] != nil,

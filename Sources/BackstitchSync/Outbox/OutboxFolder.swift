@@ -35,8 +35,8 @@ package struct OutboxFolder {
         var positions: [RecordPlace: Int?] = [:]
         var lastTransaction: UInt64 = 0
         var byteCount = 0
-        outbox.through = max(try reader.outboxFloor, start)
-        try reader.visitOperations(from: outbox.through + 1) { operation in
+        outbox.through = max(try LogBounds(reader).outboxFloor, start)
+        try reader.log.visit(from: outbox.through + 1) { operation in
             let isNext = operation.transaction != lastTransaction
             let isHalfFull = byteCount > 0 && byteCount >= bytesMax / 2
             let isFull = byteCount > 0 && byteCount >= bytesMax

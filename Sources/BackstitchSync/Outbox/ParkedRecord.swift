@@ -25,16 +25,16 @@ public struct ParkedRecord: Hashable, Sendable {
     public var message: String { ParkReason(reason).message }
 }
 
-extension TableReader {
+extension ParkedRecord {
     /// The parked records, in the order of their entities and keys.
-    package func parkedRecords(limit: Int = .max) throws -> [ParkedRecord] {
+    package static func all(_ reader: TableReader, limit: Int = .max) throws -> [ParkedRecord] {
         var records: [ParkedRecord] = []
         guard limit > 0 else { return records }
-        try visitParked { place, sequence, reason in
+        try reader.visitParked { place, sequence, reason in
             records.append(
                 ParkedRecord(
                     record: RecordID(
-                        entity: catalog.table(place.entity)?.name
+                        entity: reader.catalog.table(place.entity)?.name
                             ?? "entity \(place.entity.rawValue)", key: place.key),
                     sequence: sequence, reason: reason.text))
             return records.count < limit

@@ -1,7 +1,7 @@
 package import BackstitchCore
 package import BackstitchLog
 
-extension LogWriter {
+extension SyncMarks {
     /// Releases what was parked because a record that it refers to was not on the service, if that
     /// record is there now.
     ///
@@ -12,7 +12,7 @@ extension LogWriter {
         guard !arrived.isEmpty else { return }
         try releaseParked { place, reason in
             guard reason.code == .referenceViolation,
-                let fields = try reader.row(place.entity, place.key)?.fields
+                let fields = try log.reader.row(place.entity, place.key)?.fields
             else { return false }
             return try Fields(fields).contains { $0.value.refers(toAnyOf: arrived) }
         }

@@ -1,5 +1,5 @@
 public import BackstitchCore
-package import BackstitchLog
+import BackstitchLog
 
 /// A record with changes that the service does not have.
 public struct PendingRecord: Hashable, Sendable {
@@ -23,18 +23,18 @@ public struct PendingRecord: Hashable, Sendable {
     public internal(set) var isInFlight = false
 }
 
-extension TableReader {
+extension OutboxFolder {
     /// The bytes of records that are folded at once in order to list them.
     private static var listedBytesMax: Int { 4 << 20 }
 
     /// The records that are to be pushed, in the order of their first unsynced operations.
-    package func outboxRecords(limit: Int) throws -> [PendingRecord] {
+    package func pendingRecords(limit: Int) throws -> [PendingRecord] {
         var records: [PendingRecord] = []
         var seen: Set<RecordPlace> = []
         var outbox = Outbox()
         outbox.isComplete = false
         while records.count < limit, !outbox.isComplete {
-            outbox = try OutboxFolder(self).fold(
+            outbox = try fold(
                 recordsMax: limit - records.count, bytesMax: Self.listedBytesMax,
                 after: outbox.through)
             for change in outbox.changes where records.count < limit {

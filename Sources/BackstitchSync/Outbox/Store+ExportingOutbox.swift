@@ -54,11 +54,11 @@ private struct OutboxExport {
     private static let exportBytesMax = 60_000
 
     func exportPending(to write: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
-        let first = try reader.outboxFloor + 1
+        let first = try LogBounds(reader).outboxFloor + 1
         let overtaken = try overtakenOperations(from: first)
         var writer = ModificationWriter()
         var count = 0
-        try reader.visitOperations(from: first) { operation in
+        try reader.log.visit(from: first) { operation in
             guard operation.kind.changesContent,
                 !overtaken.contains(Int(operation.sequence - first)),
                 try export(operation, to: &writer)
@@ -94,9 +94,9 @@ private struct OutboxExport {
 
     /// The operations behind which their records have later ones, by distance from the first.
     private func overtakenOperations(from first: UInt64) throws -> BitSet {
-        let last = try reader.head
+        let last = try reader.log.head
         var overtaken = BitSet(count: last < first ? 0 : Int(last - first) + 1)
-        try reader.visitStoredOperations(from: first) { sequence, bytes in
+        try reader.log.visitStored(from: first) { sequence, bytes in
             // Whether it is damaged is seen when it is its turn to be exported.
             guard let operation = try? OperationView(bytes, sequence: sequence, verifies: false),
                 operation.kind.changesContent, operation.previous >= first,

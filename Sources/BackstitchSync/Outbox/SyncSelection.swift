@@ -114,7 +114,7 @@ extension BoundSelection {
             }
         }
         guard row.isDeleted else { return isOut(row.bodyBytes) }
-        return try reader.withOperation(row.lastSequence) { operation in
+        return try reader.log.withOperation(row.lastSequence) { operation in
             guard operation.kind == .delete else { return false }
             return isOut(try operation.before.bytes)
         } ?? false

@@ -12,36 +12,45 @@ extension Store {
     public func info() throws -> StoreInfo {
         let space: StoreInfo.Space
         do {
-            space = try self.space()
+            space = try StoreInfo.Space(environment)
         } catch {
             throw StoreError.wrap(error)
         }
         return try read { transaction in
-            let reader = transaction.reader
-            let catalog = reader.catalog.catalog
-            return StoreInfo(
-                storeID: catalog.storeID, formatVersion: catalog.formatVersion,
-                entities: try reader.catalog.tables.map { table in
-                    let rows = try reader.countRows(of: table.number)
-                    return StoreInfo.Entity(
-                        name: table.name, isDeclared: table.isDeclared, records: rows.live,
-                        tombstones: rows.deleted,
-                        unreadable: try reader.countUnreadableRows(of: table.number))
-                },
-                lastSequence: try reader.head,
-                operations: try reader.access.count(of: databases.log),
-                compactedThrough: try reader.compaction.through,
-                outbox: try OutboxCounts(reader),
-                parked: try reader.parkedRecords(limit: StoreInfo.parkedMax),
-                incompleteRecords: try IncompleteRecords.count(reader),
-                zones: try reader.zones(), projections: try reader.projectionInfos(), space: space,
-                durability: configuration.durability)
+            try StoreInfo(transaction.reader, space, durability: configuration.durability)
         }
     }
+}
 
-    private func space() throws -> StoreInfo.Space {
+extension StoreInfo {
+    fileprivate init(
+        _ reader: TableReader, _ space: Space, durability: StoreDurability
+    ) throws {
+        let catalog = reader.catalog.catalog
+        let scan = RecordScan(reader)
+        self.init(
+            storeID: catalog.storeID, formatVersion: catalog.formatVersion,
+            entities: try reader.catalog.tables.map { table in
+                let rows = try scan.count(table.number)
+                return Entity(
+                    name: table.name, isDeclared: table.isDeclared, records: rows.live,
+                    tombstones: rows.deleted, unreadable: try scan.countUnreadable(table.number))
+            },
+            lastSequence: try reader.log.head,
+            operations: try reader.access.count(of: reader.databases.log),
+            compactedThrough: try LogBounds(reader).compaction.through,
+            outbox: try OutboxCounts(reader),
+            parked: try ParkedRecord.all(reader, limit: StoreInfo.parkedMax),
+            incompleteRecords: try IncompleteRecords.count(reader),
+            zones: try Zone.all(reader), projections: try Projection.all(reader), space: space,
+            durability: durability)
+    }
+}
+
+extension StoreInfo.Space {
+    fileprivate init(_ environment: Environment) throws {
         let info = try environment.info
-        return StoreInfo.Space(
+        self.init(
             fileBytes: try environment.fileBytes, allocatedBytes: try environment.allocatedBytes,
             mapBytes: info.mapBytes,
             pageBytes: info.pageBytes, usedPages: info.lastPage + 1 - info.freePages,
@@ -49,27 +58,25 @@ extension Store {
     }
 }
 
-extension TableReader {
-    fileprivate func projectionInfos() throws -> [StoreInfo.Projection] {
-        try projectionStates().map { name, state in
+extension StoreInfo.Projection {
+    fileprivate static func all(_ reader: TableReader) throws -> [StoreInfo.Projection] {
+        try StoredProjections(reader).states().map { name, state in
             StoreInfo.Projection(
                 name: name, version: Int(state.version), checkpoint: state.checkpoint,
-                isComplete: state.isComplete, entries: try entries(of: state).count,
+                isComplete: state.isComplete, entries: try reader.entries(of: state).count,
                 failure: state.failure)
         }
     }
+}
 
-    fileprivate func zones() throws -> [StoreInfo.Zone] {
-        var zones: [StoreInfo.Zone] = []
-        try visitMeta(MetaName.zonePrefix) { name, _ in
-            let state = try zoneState(name)
-            zones.append(
-                StoreInfo.Zone(
-                    name: name, isSetUp: state.isSetUp, hasToken: state.zoneToken != nil,
-                    needsPull: state.needsPull, isFullFetch: state.isFullFetch,
-                    suspension: state.suspension?.rawValue))
-            return true
+extension StoreInfo.Zone {
+    fileprivate static func all(_ reader: TableReader) throws -> [StoreInfo.Zone] {
+        try ZoneStates(reader).names().map { name in
+            let state = try reader.zoneState(name)
+            return StoreInfo.Zone(
+                name: name, isSetUp: state.isSetUp, hasToken: state.zoneToken != nil,
+                needsPull: state.needsPull, isFullFetch: state.isFullFetch,
+                suspension: state.suspension?.rawValue)
         }
-        return zones
     }
 }

@@ -28,7 +28,7 @@ package struct FullFetch {
         for table in log.catalog.tables {
             try reader.visitStoredRows(of: table.number) { bytes, row in
                 guard row.hasChangeTag, let key = RecordKey(reading: bytes) else { return true }
-                if try reader.note(.seen, key.name) == nil { gone.append((key, table.name)) }
+                if try reader.meta.note(.seen, key.name) == nil { gone.append((key, table.name)) }
                 return true
             }
         }

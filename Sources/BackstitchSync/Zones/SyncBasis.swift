@@ -1,3 +1,4 @@
+import BackstitchCore
 package import BackstitchLog
 package import BackstitchStore
 
@@ -30,7 +31,7 @@ package struct SyncBasis: Sendable {
 
     /// - Throws: ``Outdated`` if the store is another.
     fileprivate func check(_ reader: TableReader) throws {
-        guard isCurrent(), try reader.syncTurn() == number, try reader.zoneState(zone) == state
+        guard isCurrent(), try Self.lastTurn(reader) == number, try reader.zoneState(zone) == state
         else { throw Outdated() }
     }
 
@@ -42,42 +43,34 @@ package struct SyncBasis: Sendable {
     }
 }
 
-extension TableReader {
-    /// The number of the last turn that began; 0 before the first.
-    fileprivate func syncTurn() throws -> UInt64 {
-        guard let bytes = try meta(MetaName.syncTurn), bytes.count == 8 else { return 0 }
-        return bytes.withUnsafeBytes { $0.sequence }
-    }
-}
-
-extension Store {
+extension SyncBasis {
     /// What requests are made from that a turn's engine sends from now on.
     ///
     /// A turn begins with a commit of its own: what was stored under earlier ones is there then, and
     /// nothing of theirs comes after it.
     /// - Parameter known: What an earlier call returned for the turn.
-    /// - Throws: ``SyncBasis/Outdated`` if another turn began after this one.
-    package func syncBasis(
-        of turn: SyncTurn, zone: String, after known: SyncBasis?
+    /// - Throws: ``Outdated`` if another turn began after this one.
+    package static func of(
+        _ turn: SyncTurn, in store: Store, zone: String, after known: SyncBasis?
     ) async throws -> SyncBasis {
         if let known {
-            return try read { transaction in
+            return try store.read { transaction in
                 let reader = transaction.reader
-                guard turn.isCurrent(), try reader.syncTurn() == known.number else {
-                    throw SyncBasis.Outdated()
+                guard turn.isCurrent(), try lastTurn(reader) == known.number else {
+                    throw Outdated()
                 }
                 return try SyncBasis(turn, number: known.number, zone: zone, reader)
             }
         }
         let isCurrent = turn.isCurrent
-        let number = try await withLogWriter { context in
-            guard isCurrent() else { throw SyncBasis.Outdated() }
-            let number = try context.reader.syncTurn() + 1
+        let number = try await store.withLogWriter { context in
+            guard isCurrent() else { throw Outdated() }
+            let number = try lastTurn(context.reader) + 1
             try context.setMeta(
-                MetaName.syncTurn, withUnsafeBytes(of: number.bigEndian) { Array($0) })
+                MetaName.syncTurn, number.bigEndianBytes)
             return number
         }
-        return try read { transaction in
+        return try store.read { transaction in
             try SyncBasis(turn, number: number, zone: zone, transaction.reader)
         }
     }
@@ -85,14 +78,22 @@ extension Store {
     /// Stores what a reply told, if the store is still the one that its request was made from.
     ///
     /// - Returns: what the closure returned, and what further requests are made from.
-    /// - Throws: ``SyncBasis/Outdated`` if it is another; what the closure throws.
+    /// - Throws: ``Outdated`` if it is another; what the closure throws.
     package func write<Result: Sendable>(
-        from basis: SyncBasis, _ body: @escaping @Sendable (LogWriter) throws -> Result
+        to store: Store, _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> (Result, SyncBasis) {
-        try await withLogWriter { context in
-            try basis.check(context.reader)
+        try await store.withLogWriter { context in
+            try check(context.reader)
             let result = try body(context)
-            return (result, try basis.next(context.reader))
+            return (result, try next(context.reader))
         }
+    }
+
+    /// The number of the last turn that began; 0 before the first.
+    private static func lastTurn(_ reader: TableReader) throws -> UInt64 {
+        guard let bytes = try reader.meta.value(MetaName.syncTurn), bytes.count == 8 else {
+            return 0
+        }
+        return bytes.bigEndian()
     }
 }

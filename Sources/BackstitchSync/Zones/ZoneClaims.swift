@@ -1,4 +1,4 @@
-package import BackstitchCore
+import BackstitchCore
 package import BackstitchLog
 import BackstitchStore
 import LMDB
@@ -43,52 +43,14 @@ extension ZoneState {
     var isBound: Bool { isSetUp || userName != nil || zoneToken != nil }
 }
 
-extension TableReader {
-    /// The zones that the store belongs to, and the one that it is being moved to.
-    package func zoneClaims() throws -> ZoneClaims {
-        var claims = ZoneClaims()
-        try visitMeta(MetaName.zonePrefix) { name, _ in
-            let state = try zoneState(name)
-            if state.movingUser != nil { claims.target = name }
-            if state.isBound { claims.bound.append(name) }
-            return true
+extension ZoneClaims {
+    /// The zones that a store belongs to, and the one that it is being moved to.
+    package init(_ reader: TableReader) throws {
+        self.init()
+        for name in try ZoneStates(reader).names() {
+            let state = try reader.zoneState(name)
+            if state.movingUser != nil { target = name }
+            if state.isBound { bound.append(name) }
         }
-        return claims
-    }
-
-    /// The names of evicted records, which only the service has.
-    package func evictedNames(limit: Int) throws -> [RecordName] {
-        var names: [RecordName] = []
-        for table in catalog.tables {
-            try visitStoredRows(of: table.number) { bytes, row in
-                guard names.count < limit else { return false }
-                if row.flags.contains(.isEvicted), let key = RecordKey(reading: bytes) {
-                    names.append(key.name)
-                }
-                return true
-            }
-        }
-        return names
-    }
-
-    /// The number of rows, tombstones included.
-    package var rowCount: Int {
-        get throws {
-            try catalog.tables.reduce(0) { count, table in
-                let rows = try countRows(of: table.number)
-                return count + rows.live + rows.deleted
-            }
-        }
-    }
-}
-
-extension TableReader {
-    func zoneNames() throws -> [String] {
-        var names: [String] = []
-        try visitMeta(MetaName.zonePrefix) { name, _ in
-            names.append(name)
-            return true
-        }
-        return names
     }
 }

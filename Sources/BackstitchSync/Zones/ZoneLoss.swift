@@ -23,9 +23,9 @@ package struct ZoneLoss {
                 keys.append(key)
                 return true
             }
-            for key in keys where try !log.endEviction(of: key) { try forget(key, table) }
+            for key in keys where try !log.marks.endEviction(of: key) { try forget(key, table) }
         }
-        try log.setOutboxFloor(0)
+        try log.marks.setOutboxFloor(0)
     }
 
     /// Forgets what the service knew of the next records, in the order of entities and keys. Evicted
@@ -62,7 +62,7 @@ package struct ZoneLoss {
         if row.isDeleted, row.hasChangeTag {
             try log.noteUnheardEnd(of: key, table.number, sequence: row.lastSequence)
         }
-        try log.forget(table.number, key)
+        try log.marks.forget(table.number, key)
     }
 
     /// Ends the records here as though the service had never had any. What is lost of edits that it
@@ -106,7 +106,7 @@ package struct ZoneLoss {
     private func erase(_ row: RowView, at place: RecordPlace) throws {
         if row.isDeleted {
             // A delete that was not pushed comes to the same.
-            return try log.acknowledge(
+            return try log.marks.acknowledge(
                 place.entity, place.key, through: row.lastSequence, version: nil)
         }
         let conflict = try lostEdits(of: row)

@@ -12,7 +12,7 @@ package struct ZoneMove {
     ///
     /// - Parameter user: The user to whom the zone belongs.
     package func begin(to zone: String, user: String) throws {
-        for name in try reader.zoneNames() where name != zone {
+        for name in try ZoneStates(reader).names() where name != zone {
             var state = try reader.zoneState(name)
             guard state.movingUser != nil else { continue }
             state.movingUser = nil
@@ -36,14 +36,14 @@ package struct ZoneMove {
     /// - Returns: false if records were evicted meanwhile, which only the zone before has.
     package func end(to zone: String) throws -> Bool {
         guard let user = try reader.zoneState(zone).movingUser else { return true }
-        guard try reader.evictedNames(limit: 1).isEmpty else { return false }
-        for record in try reader.parkedRecords() {
+        guard try RecordScan(reader).evictedNames(limit: 1).isEmpty else { return false }
+        for record in try ParkedRecord.all(reader) {
             guard let table = log.catalog.table(named: record.record.entity) else { continue }
-            try log.release(table.number, record.record.key)
+            try log.marks.release(table.number, record.record.key)
         }
         try FullFetch(log).forgetFetched()
-        try log.setOutboxFloor(0)
-        for name in try reader.zoneNames() { try log.deleteMeta(MetaName.zone(name)) }
+        try log.marks.setOutboxFloor(0)
+        for name in try ZoneStates(reader).names() { try log.deleteMeta(MetaName.zone(name)) }
         var state = ZoneState()
         state.userName = user
         state.prefersLocal = true

@@ -58,9 +58,9 @@ package struct ZoneState: Hashable, Sendable, Codable {
 extension TableReader {
     /// The state of a zone; a new one if nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
-        guard let bytes = try meta(MetaName.zone(zone)) else {
+        guard let bytes = try meta.value(MetaName.zone(zone)) else {
             var state = ZoneState()
-            state.isFullFetch = try meta(MetaName.fetchAll) != nil
+            state.isFullFetch = try meta.value(MetaName.fetchAll) != nil
             return state
         }
         do {
@@ -72,15 +72,30 @@ extension TableReader {
     }
 }
 
-extension TableReader {
+/// What a store has of all zones.
+package struct ZoneStates {
+    private let reader: TableReader
+
+    package init(_ reader: TableReader) {
+        self.reader = reader
+    }
+
+    /// The names of the zones that have a state, in order.
+    package func names() throws -> [String] {
+        var names: [String] = []
+        try reader.meta.visit(MetaName.zonePrefix) { name, _ in
+            names.append(name)
+            return true
+        }
+        return names
+    }
+
     /// The user that the store belongs to, whatever the zone; nil before the first set-up.
     package func boundUser() throws -> String? {
-        var user: String?
-        try visitMeta(MetaName.zonePrefix) { name, _ in
-            user = try zoneState(name).userName
-            return user == nil
+        for name in try names() {
+            if let user = try reader.zoneState(name).userName { return user }
         }
-        return user
+        return nil
     }
 }
 

@@ -26,7 +26,7 @@ struct TextPosting: Hashable {
     init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
     static func prefix(of entity: EntityNumber) -> [UInt8] {
-        withUnsafeBytes(of: entity.rawValue.bigEndian) { Array($0) }
+        entity.rawValue.bigEndianBytes
     }
 
     var entity: EntityNumber { EntityNumber(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) }

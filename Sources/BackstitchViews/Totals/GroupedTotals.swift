@@ -147,7 +147,7 @@ extension GroupedTotals {
         OrderedKey.append(group, type: group.orderedType, to: &whole, textBytesMax: .max)
         for seed in [0, 1] as [UInt64] {
             let hash = Checksum.xxh64(whole.bytes, seed: seed)
-            key += withUnsafeBytes(of: hash.bigEndian) { Array($0) }
+            key += hash.bigEndianBytes
         }
         return key
     }

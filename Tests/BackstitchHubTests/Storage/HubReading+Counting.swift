@@ -22,6 +22,21 @@ extension HubReading {
         return count
     }
 
+    /// What contradicts itself in the answers that databases keep.
+    func wrongAnswers() throws -> [String] {
+        var partitions: Set<Partition> = []
+        try forEachEntry { key, _ in
+            switch key.table {
+            case .ledger, .signature, .ledgerTime, .ledgerTotal:
+                if let partition = key.partition { partitions.insert(partition) }
+            default: break
+            }
+        }
+        return try partitions.subtracting([.global]).compactMap {
+            try AnswerLedger.violation(in: $0, self)
+        }
+    }
+
     /// What is wrong with the space that databases are said to take up, by a count of all records.
     func wrongSpace() throws -> [String] {
         var partitions: [Partition] = []

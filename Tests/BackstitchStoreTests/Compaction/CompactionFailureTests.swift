@@ -211,12 +211,12 @@ extension Store {
         let changes = try pushes()
         try await withLogWriter { context in
             for change in changes {
-                try context.acknowledge(
+                try context.marks.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: ServerVersion(
                         changeTag: "t\(change.through)", modifiedMilliseconds: 1))
             }
-            try context.setOutboxFloor(context.head)
+            try context.marks.setOutboxFloor(context.head)
         }
     }
 

@@ -73,7 +73,7 @@ final class CompactionHistory {
             case 0: try ZoneLoss(context).forgetService()
             case 1, 2:
                 for record in try context.reader.parkedPlaces() {
-                    _ = try context.release(record.entity, record.key)
+                    _ = try context.marks.release(record.entity, record.key)
                 }
             case 3:
                 for record in try context.reader.parkedPlaces() {
@@ -87,7 +87,7 @@ final class CompactionHistory {
     private func raiseFloor() async throws {
         try await store.withLogWriter { context in
             let outbox = try OutboxFolder(context.reader).fold(recordsMax: .max)
-            if outbox.changes.isEmpty { try context.setOutboxFloor(outbox.through) }
+            if outbox.changes.isEmpty { try context.marks.setOutboxFloor(outbox.through) }
         }
     }
 
@@ -121,10 +121,11 @@ extension LogWriter {
         let name = change.key.name.description
         switch choice {
         case 0..<5:
-            try acknowledge(
+            try marks.acknowledge(
                 change.entity, change.key, through: change.through,
                 version: change.push == .delete ? nil : version)
-        case 5, 6: try park(change.entity, change.key, through: change.through, reason: "refused")
+        case 5, 6:
+            try marks.park(change.entity, change.key, through: change.through, reason: "refused")
         case 7, 8:
             // An employee without its e-mail address can't be read.
             _ = try merge(
@@ -149,7 +150,7 @@ extension TableReader {
     }
 
     fileprivate func parkedPlaces() throws -> [RecordPlace] {
-        try parkedRecords().compactMap { record in
+        try ParkedRecord.all(self).compactMap { record in
             guard let table = catalog.table(named: record.record.entity) else { return nil }
             return RecordPlace(entity: table.number, key: record.record.key)
         }

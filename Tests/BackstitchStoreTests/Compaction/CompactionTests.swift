@@ -28,7 +28,7 @@ import Testing
     private func acknowledge() async throws {
         try await store.withLogWriter { context in
             for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
-                try context.acknowledge(
+                try context.marks.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: change.push == .delete
                         ? nil
@@ -36,7 +36,7 @@ import Testing
                             changeTag: "t\(context.head)",
                             modifiedMilliseconds: Int64(context.head)))
             }
-            try context.setOutboxFloor(context.head)
+            try context.marks.setOutboxFloor(context.head)
         }
     }
 
@@ -169,21 +169,22 @@ import Testing
         try await name("a", "2")
         try await store.withLogWriter { context in
             for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
-                try context.park(change.entity, change.key, through: change.through, reason: "no")
+                try context.marks.park(
+                    change.entity, change.key, through: change.through, reason: "no")
             }
         }
         try await name("b", "1")
         try await acknowledge()
-        let pushes = try store.read { try $0.reader.parkedRecords() }
+        let pushes = try store.read { try ParkedRecord.all($0.reader) }
         try await store.compact(.keepUnsyncedOnly)
         #expect(
             try store.kinds() == [
                 "1 baseline", "3 update", "4 park", "5 baseline", "6 acknowledge",
             ])
-        #expect(try store.read { try $0.reader.parkedRecords() } == pushes)
+        #expect(try store.read { try ParkedRecord.all($0.reader) } == pushes)
         try await store.withLogWriter { context in
             let key = Department.ID("a").key
-            _ = try context.release(try #require(context.catalog.tables.first).number, key)
+            _ = try context.marks.release(try #require(context.catalog.tables.first).number, key)
         }
         #expect(
             try store.pushes().map(\.push)

@@ -60,7 +60,7 @@ enum CrashRecords {
         let version = ServerVersion(changeTag: "t\(tag)", modifiedMilliseconds: Int64(tag))
         try await store.withLogWriter { context in
             for change in pending {
-                try context.acknowledge(
+                try context.marks.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: change.push == .delete ? nil : version)
             }

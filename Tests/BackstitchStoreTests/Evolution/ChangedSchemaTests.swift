@@ -135,7 +135,7 @@ enum ChangedAware {
             let table = try #require(context.catalog.table(named: "Card"))
             let row = try #require(
                 try context.reader.row(table.number, RecordKey(RecordName("one"))))
-            _ = try context.park(
+            _ = try context.marks.park(
                 table.number, RecordKey(RecordName("one")), through: row.lastSequence,
                 reason: "no")
         }

@@ -33,7 +33,7 @@ enum FormatStore {
         }
         try await store.pull(
             "FormatThing", "contested", tag: "2", at: 2, ["string": .string("theirs")])
-        try await store.withLogWriter { try $0.setOutboxFloor($0.head) }
+        try await store.withLogWriter { try $0.marks.setOutboxFloor($0.head) }
     }
 
     private static func writeRest(_ store: Store) async throws {
@@ -51,7 +51,7 @@ enum FormatStore {
             guard let table = context.catalog.table(named: "FormatThing"),
                 let row = try context.reader.row(table.number, key)
             else { return }
-            try context.park(table.number, key, through: row.lastSequence, reason: "REFUSED")
+            try context.marks.park(table.number, key, through: row.lastSequence, reason: "REFUSED")
         }
     }
 }

@@ -56,13 +56,13 @@ import Testing
     {
         try await save("one")
         try await store.withLogWriter { context in
-            try context.acknowledge(
+            try context.marks.acknowledge(
                 EntityNumber(1), Department.ID("d").key, through: 1,
                 version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))
         }
         try await store.write { _ = try $0.delete(Department.ID("d")) }
         try await store.withLogWriter { context in
-            try context.acknowledge(
+            try context.marks.acknowledge(
                 EntityNumber(1), Department.ID("d").key, through: 3, version: nil)
         }
         let history = try store.history(of: Department.ID("d"))
@@ -75,10 +75,10 @@ import Testing
         try await save("one")
         try await save("two")
         try await store.withLogWriter { context in
-            try context.acknowledge(
+            try context.marks.acknowledge(
                 EntityNumber(1), Department.ID("d").key, through: 2,
                 version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))
-            try context.setOutboxFloor(context.head)
+            try context.marks.setOutboxFloor(context.head)
         }
         try await save("three")
         try await store.compact(.keepUnsyncedOnly)

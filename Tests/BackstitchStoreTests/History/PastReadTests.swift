@@ -100,7 +100,7 @@ import Testing
             try await history.settle()
             _ = try await store.compact(through: try store.head / 3, operationsPerChunk: 20)
         }
-        let oldest = try store.read { try $0.reader.compaction.through }
+        let oldest = try store.read { try LogBounds($0.reader).compaction.through }
         var random = SeededGenerator(seed: seed)
         var moments: Set<UInt64> = [oldest, try store.head]
         for _ in 0..<5 {
@@ -126,7 +126,7 @@ import Testing
         try await history.settle()
         let store = history.store
         _ = try await store.compact(through: 20, operationsPerChunk: 100)
-        let oldest = try store.read { try $0.reader.compaction.through }
+        let oldest = try store.read { try LogBounds($0.reader).compaction.through }
         let error = failure { try store.read(at: oldest - 1) { _ in } }
         #expect(error?.code == .notInLog)
         #expect(error?.message.contains("after operation \(oldest).") == true)

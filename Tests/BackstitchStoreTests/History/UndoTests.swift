@@ -171,11 +171,11 @@ import Testing
         }
         try await store.withLogWriter { context in
             for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
-                try context.acknowledge(
+                try context.marks.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: ServerVersion(changeTag: "t", modifiedMilliseconds: 1))
             }
-            try context.setOutboxFloor(context.head)
+            try context.marks.setOutboxFloor(context.head)
         }
         _ = try await transaction { try $0.save(Node(id: "c")) }
         try await store.compact(.keepUnsyncedOnly)

@@ -30,7 +30,7 @@ import Testing
         try await store.write(context: "later") { _ = try $0.save(Node(id: "b")) }
         let logged = try store.read { transaction in
             var logged: [ChangeSet] = []
-            try transaction.reader.visitChanges(from: 1, before: .max) { logged.append($0) }
+            try LoggedChanges(transaction.reader).visit(from: 1, before: .max) { logged.append($0) }
             return logged
         }
         #expect(logged.map(\.context) == ["why", "later"])

@@ -190,7 +190,7 @@ import LMDB
         for damage in damages {
             try await store.withLogWriter { context in
                 context.hasWrittenDirectly = true
-                let state = try #require(try context.reader.projectionState("mirror"))
+                let state = try #require(try StoredProjections(context.reader).state("mirror"))
                 try damage(context.reader.entries(of: state))
             }
             let problems = try store.verify().problems
@@ -227,7 +227,7 @@ import LMDB
         let again = try folder.open(configuration: .projecting(third))
         try await again.prepareProjections()
         try again.expect(third)
-        #expect(try again.read { try $0.reader.projectionState("third")?.slot } == 1)
+        #expect(try again.read { try StoredProjections($0.reader).state("third")?.slot } == 1)
     }
 
     @Test func `a view of a log that was cut off is built anew`() async throws {

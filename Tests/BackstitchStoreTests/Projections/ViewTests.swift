@@ -108,13 +108,13 @@ import Testing
             state.failure = bits & 4 != 0 ? ProjectionFailure(sequence: 5, reason: "é") : nil
             var buffer = ByteBuffer()
             state.append(to: &buffer)
-            #expect(ProjectionState(buffer.bytes) == state)
+            #expect(ProjectionState(Array(buffer.bytes)) == state)
         }
         var buffer = ByteBuffer()
         state.append(to: &buffer)
-        #expect(ProjectionState(buffer.bytes.part(0..<23)) == nil)
-        #expect(ProjectionState(buffer.bytes.part(0..<30)) == nil)
+        #expect(ProjectionState(Array(buffer.bytes.part(0..<23))) == nil)
+        #expect(ProjectionState(Array(buffer.bytes.part(0..<30))) == nil)
         buffer.store(little: UInt8(2), at: 0)
-        #expect(ProjectionState(buffer.bytes) == nil)
+        #expect(ProjectionState(Array(buffer.bytes)) == nil)
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-extension Environment {
+extension EnvironmentFiles {
     /// Reads one value of a file that this process doesn't have open, and changes nothing: not even
     /// a lock file is made.
     ///
@@ -9,15 +9,15 @@ extension Environment {
     /// and checked, so that no file can do harm.
     ///
     /// - Parameter visitsAllPages: Checks all pages in use if there is no lock file, so that nobody
-    ///   writes. If there is one, use ``checkPages()`` after opening.
+    ///   writes. If there is one, use ``Environment/checkPages()`` after opening.
     /// - Returns: the value; `nil` if the key or the database isn't there.
     /// - Throws: `busy` if this process has the file open, or if writers never pause; for the
-    ///   folder and the file what ``open(at:options:)`` throws.
-    package static func peek(
-        at directory: String, options: EnvironmentOptions, database: String, key: String,
+    ///   folder and the file what ``Environment/open(at:options:)`` throws.
+    package func peek(
+        options: EnvironmentOptions, database: String, key: String,
         visitsAllPages: Bool = false
     ) throws(LMDBError) -> [UInt8]? {
-        let folder = Folder(path: directory)
+        let folder = folder
         var options = options
         options.createsIfMissing = false
         try folder.prepare(options)
@@ -34,37 +34,13 @@ extension Environment {
                 index: options.databases.firstIndex(of: database))
         }
     }
-}
 
-extension Environment {
-    /// Whether a folder's data file has a key, as far as its pages tell. Nothing is changed, whoever
+    /// Whether the data file has a key, as far as its pages tell. Nothing is changed, whoever
     /// wrote the file: it is not even recovered after a power cut, nor is a journal looked at.
-    package static func has(
-        key: String, inDatabase database: String, at directory: String
-    ) -> Bool {
-        let folder = Folder(path: directory)
+    package func has(key: String, inDatabase database: String) -> Bool {
         let value = try? DataFile.value(
             of: Array(key.utf8), inDatabase: database, in: folder, index: nil)
         return (value ?? nil) != nil
-    }
-
-    /// Checks all pages in use, which LMDB itself trusts. Takes some microseconds a page.
-    ///
-    /// - Throws: `truncated` or `damaged`.
-    package func checkPages() throws {
-        // The snapshot keeps writers from using the pages again meanwhile.
-        try read { _ in try DataFile.check(path: core.folder.dataPath, visitsAllPages: true) }
-    }
-
-    /// The size of the data file, in bytes; it grows only, and may lie behind the last page.
-    package var fileBytes: Int {
-        get throws(LMDBError) {
-            if core.folder.isUnlinked { return 0 }
-            guard let status = try FileKey.status(of: core.folder.dataPath) else {
-                throw LMDBError(.notFoundPath, "'\(core.folder.dataPath)' was removed.")
-            }
-            return Int(status.st_size)
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 import Glibc
 
-extension Environment {
+extension EnvironmentFiles {
     /// Looks at every page of a data file, without a map of it, so that no damage can crash the
     /// process, and shows the entries that it comes across.
     ///
@@ -14,12 +14,11 @@ extension Environment {
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
     ///   files; what `visit` throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
-    package static func inspect(
-        at directory: String, names: [String], boot: BootID? = .current,
+    package func inspect(
+        names: [String], boot: BootID? = .current,
         scansLoosePages: Bool = false, begin: () throws -> Void = {},
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
-        let folder = Folder(path: directory)
         try folder.requireDataFile()
         let descriptor = Glibc.open(folder.dataPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: folder.dataPath) }
@@ -52,7 +51,7 @@ extension Environment {
     }
 
     /// The commit to look at if that is not the last one of the data file.
-    private static func base(
+    private func base(
         _ redo: RedoInspection, _ file: DataFile, _ result: inout FileInspection
     ) throws -> MetaPage? {
         guard let base = redo.base else { return nil }

@@ -9,15 +9,25 @@ struct TransactionStep {
     var fold = RecordFold()
 }
 
-extension TableReader {
-    /// The records that a transaction changed, in the order of its last operations of each.
+/// A transaction of the log.
+struct LoggedTransaction {
+    private let id: UInt64
+    private let reader: TableReader
+
+    /// - Parameter id: The sequence of its first operation.
+    init(_ id: UInt64, in reader: TableReader) {
+        self.id = id
+        self.reader = reader
+    }
+
+    /// The records that it changed, in the order of its last operations of each.
     ///
     /// - Throws: `notInLog` if the log has no such transaction, or not all of it any more.
-    func steps(ofTransaction id: UInt64) throws -> [TransactionStep] {
+    func steps() throws -> [TransactionStep] {
         var steps: [RecordPlace: TransactionStep] = [:]
         var expected = id
         var isWhole = true
-        try visitOperations(from: id) { operation in
+        try reader.log.visit(from: id) { operation in
             guard operation.transaction == id else {
                 // What is missing before the next one may have been of this transaction.
                 isWhole = isWhole && operation.sequence == expected
@@ -34,7 +44,7 @@ extension TableReader {
             return true
         }
         guard id > 0, expected > id, isWhole else {
-            let isCompacted = id <= (try compaction.through)
+            let isCompacted = id <= (try LogBounds(reader).compaction.through)
             throw StoreError(
                 .notInLog,
                 "Transaction \(id) \(isCompacted ? "was compacted, at least in part" : "is not in the log"). "
@@ -60,7 +70,7 @@ extension RecordReading where Self: ~Copyable {
         var transaction: UInt64 = 0
         var count = 0
         var isLocal = false
-        try reader.visitStoredOperationsBackwards { sequence, bytes in
+        try reader.log.visitStoredBackwards { sequence, bytes in
             try StoreError.describingDamage(at: sequence) {
                 let operation = try OperationView(bytes, sequence: sequence)
                 if operation.transaction != transaction {

@@ -1,12 +1,12 @@
 import Glibc
 
-extension Environment {
-    /// Whether a folder has a data file, whatever that is like.
-    package static func hasData(at directory: String) -> Bool {
-        (try? FileKey(path: Folder(path: directory).dataPath)) != nil
+extension EnvironmentFiles {
+    /// Whether the folder has a data file, whatever that is like.
+    package var hasData: Bool {
+        (try? FileKey(path: folder.dataPath)) != nil
     }
 
-    /// Puts another data file in the place of a folder's, and keeps the old one as it is.
+    /// Puts another data file in the place of the folder's, and keeps the old one as it is.
     ///
     /// The new file appears at once, complete, checked and on disk. The old one and its files `redo` and
     /// `journal` get names in another folder, which is there, before; not one byte of them is changed. Nobody may have the
@@ -18,10 +18,9 @@ extension Environment {
     ///     is changed.
     /// - Throws: `busy` if the environment is open; `other` if `kept` has a data file;
     ///   `readOnlyDirectory`, `permissionDenied`, `diskFull` or `io`; what `fill` throws.
-    package static func replaceData(
-        in directory: String, keepingOldIn kept: String, fill: (String) throws -> Void
+    package func replaceData(
+        keepingOldIn kept: String, fill: (String) throws -> Void
     ) throws {
-        let folder = Folder(path: directory)
         let old = Folder(path: kept)
         guard try FileKey(path: old.dataPath) == nil else {
             throw LMDBError(.other, "'\(old.path)' has a data file. Keep the old one elsewhere.")
@@ -82,8 +81,8 @@ extension Folder {
     }
 }
 
-extension Environment {
-    /// Puts the data file of one folder in the place of another folder's, whose own is gone then.
+extension EnvironmentFiles {
+    /// Puts the data file of another folder in the place of this one's, which is gone then.
     ///
     /// The new file appears at once, complete, checked and on disk. Nobody may have either environment
     /// open, and nobody can open the one that is replaced meanwhile.
@@ -94,10 +93,10 @@ extension Environment {
     ///     another one since.
     /// - Throws: `busy` if an environment is open, or was written to; `damaged` if the new file is;
     ///   `readOnlyDirectory`, `permissionDenied`, `diskFull` or `io`.
-    package static func moveData(
-        from source: String, to directory: String, after commit: UInt64
+    package func replaceData(
+        movingFrom source: String, after commit: UInt64
     ) throws {
-        let (folder, source) = (Folder(path: directory), Folder(path: source))
+        let source = Folder(path: source)
         let lock = try RepairLock(folder)
         try source.refuseOpen()
         try folder.refuseOpen()

@@ -1,36 +1,17 @@
 import BackstitchCore
 import LMDB
 
-extension TableReader {
-    /// A reader of the moment after an operation.
-    ///
-    /// - Throws: `notInLog` if the log has not come to it, or does not tell any more.
-    package func at(_ sequence: UInt64) throws -> TableReader {
-        let last = try head
-        guard sequence <= last else {
-            throw StoreError(
-                .notInLog,
-                "There is no operation \(sequence) yet: the log ends with \(last). Read at that or "
-                    + "before.")
-        }
-        let oldest = try compaction.through
-        guard sequence >= oldest else {
-            throw StoreError(
-                .notInLog,
-                "The state after operation \(sequence) was compacted. The oldest that can be read "
-                    + "is the one after operation \(oldest).")
-        }
-        guard sequence < last else { return self }
-        return TableReader(
-            access: access, databases: databases, catalog: catalog,
-            past: try PastRows(self, at: sequence))
-    }
+/// The entries of the tables as they were at a moment: those of now without the records that changed
+/// since, and theirs of then between them, in one order.
+struct PastEntries {
+    let past: PastRows
+    let stored: StoredEntries
+    let catalog: CatalogSnapshot
 
-    /// Visits entries of the tables as they were: those of now without the records that changed
-    /// since, and theirs of then between them, in one order.
-    package func visitPast(
-        _ past: PastRows, prefix: UnsafeRawBufferPointer, from first: [UInt8], to end: [UInt8],
-        reversed: Bool, _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    /// Visits the entries below a prefix from a key up to but without another, either way round.
+    func visit(
+        prefix: UnsafeRawBufferPointer, from first: [UInt8], to end: [UInt8], reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         var entries = try past.entries(startingWith: prefix, catalog).filter { entry in
             !entry.key.lexicographicallyPrecedes(first)
@@ -56,8 +37,8 @@ extension TableReader {
         var goesOn = true
         try first.withUnsafeBytes { first in
             try end.withUnsafeBytes { end in
-                try visitStoredEntries(from: first, to: end, reversed: reversed) { key, value in
-                    if try isReplaced(key, prefix, past) { return true }
+                try stored.visit(from: first, to: end, reversed: reversed) { key, value in
+                    if try isReplaced(key, prefix) { return true }
                     goesOn = try visitEntries(before: key)
                     if goesOn { goesOn = try visit(key, value) }
                     return goesOn
@@ -69,7 +50,7 @@ extension TableReader {
 
     /// Whether an entry is of a record that changed since, or came since.
     private func isReplaced(
-        _ key: UnsafeRawBufferPointer, _ prefix: UnsafeRawBufferPointer, _ past: PastRows
+        _ key: UnsafeRawBufferPointer, _ prefix: UnsafeRawBufferPointer
     ) throws -> Bool {
         var start = TableKey.rowPrefixByteCount
         switch key[0] {

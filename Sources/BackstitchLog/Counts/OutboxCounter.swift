@@ -1,0 +1,98 @@
+import BackstitchCore
+import LMDB
+
+/// Counts what the store has and what waits to be pushed: by the stored tally, or by the tables.
+package struct OutboxCounter {
+    private let reader: TableReader
+
+    package init(_ reader: TableReader) {
+        self.reader = reader
+    }
+
+    /// The stored tally, complete or not; one that is still to be made if there is none, or if
+    /// a program has written that does not keep it up.
+    package func counting(at head: UInt64) throws -> OutboxCounting {
+        guard
+            let counting = try reader.meta.value(MetaName.outboxCounts)
+                .flatMap(OutboxCounting.init), counting.sequence == head
+        else { return .begun(at: head) }
+        return counting
+    }
+
+    /// The stored tally of the moment that is read; nil if there is none.
+    package var stored: OutboxTally? {
+        get throws {
+            let counting = try counting(at: reader.log.head)
+            return counting.isComplete ? counting.tally : nil
+        }
+    }
+
+    /// The tally at the moment that is read: the stored one, or one that is made now.
+    package var tally: OutboxTally {
+        get throws {
+            var counting = try counting(at: reader.log.head)
+            try goOn(&counting, budget: .max)
+            return counting.tally
+        }
+    }
+
+    /// Goes on with a tally that is being made.
+    ///
+    /// - Parameters:
+    ///   - budget: The rows, operations and journal entries after which it stops; a row is counted
+    ///     with all its operations.
+    ///   - end: The key behind which nothing is counted; nil for all.
+    package func goOn(
+        _ counting: inout OutboxCounting, budget: Int, through end: [UInt8]? = nil
+    ) throws {
+        guard let position = counting.position else { return }
+        var found = counting
+        var work = 0
+        for table in [TableKey.rows, TableKey.journal] where position.first ?? 0 <= table {
+            let start = position.first == table ? position : [table]
+            try [table].withUnsafeBytes { prefix in
+                try start.withUnsafeBytes { start in
+                    try reader.visit(prefix: prefix, from: start) { key, value in
+                        // The last one that was counted.
+                        if position.withUnsafeBytes({ $0.holdsSameBytes(as: key) }) { return true }
+                        let isBehind = end?.withUnsafeBytes { $0.lexicographicallyPrecedes(key) }
+                        if isBehind == true { return false }
+                        work += try count(key, value, &found.tally)
+                        guard work >= budget else { return true }
+                        found.position = Array(key)
+                        return false
+                    }
+                }
+            }
+            if work >= budget {
+                counting = found
+                return
+            }
+        }
+        found.position = nil
+        counting = found
+    }
+
+    /// Counts a row or a journal entry.
+    ///
+    /// - Returns: how many entries and operations it looked at.
+    private func count(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ tally: inout OutboxTally
+    ) throws -> Int {
+        guard key.first == TableKey.rows else {
+            tally.conflicts += 1
+            return 1
+        }
+        guard key.count >= TableKey.rowPrefixByteCount, let row = RowView(value),
+            row.isIntact(at: key)
+        else { throw TableReader.damagedRow }
+        let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+        tally.add(1, rowWith: row.flags, of: entity)
+        guard row.isDirty else { return 1 }
+        let operations = try reader.history(of: row).unsyncedCount
+        tally.add(
+            records: 1, operations: operations, isParked: row.flags.contains(.isParked),
+            of: entity)
+        return 1 + operations
+    }
+}

@@ -1,0 +1,144 @@
+package import BackstitchCore
+import XXHash
+
+/// Looks at every record of an entity, those included that their Swift type can't read.
+///
+/// Complexity of each function: O(*n*) in the records of the entity, unless it finds what it looks for.
+package struct RecordScan: StoredRecords {
+    private let reader: TableReader
+
+    package init(_ reader: TableReader) {
+        self.reader = reader
+    }
+
+    package func isEmpty(_ entity: EntityNumber) throws -> Bool {
+        var isEmpty = true
+        try reader.visitStoredRows(of: entity) { _, row in
+            isEmpty = row.isDeleted
+            return isEmpty
+        }
+        return isEmpty
+    }
+
+    package func hasRecord(of entity: EntityNumber, without field: FieldID) throws -> Bool {
+        var isFound = false
+        let examiner = reader.examiner(of: entity)
+        try reader.visitStoredRows(of: entity) { _, row in
+            isFound =
+                try reader.isReadable(row, by: examiner) && row.fields?.position(of: field) == nil
+            return !isFound
+        }
+        return isFound
+    }
+
+    package func records(
+        of entity: EntityNumber, _ field: FieldID, forbiddenBy schema: AttributeSchema, limit: Int
+    ) throws -> [RecordKey] {
+        var found: [RecordKey] = []
+        let examiner = reader.examiner(of: entity)
+        try reader.visitStoredRows(of: entity) { keyBytes, row in
+            guard try reader.isReadable(row, by: examiner),
+                let value = try row.fields?.value(of: field)?.decoded(),
+                value != .null, !schema.allows(value)
+            else { return true }
+            found += RecordKey(reading: keyBytes).map { [$0] } ?? []
+            return found.count < limit
+        }
+        return found
+    }
+
+    package func duplicates(
+        of entity: EntityNumber, _ field: FieldID, as schema: AttributeSchema, limit: Int
+    ) throws -> [RecordKey] {
+        // Digests take a fixed space for each record; two values rarely share one, and then the
+        // values themselves tell.
+        var digests: [UInt64: RecordKey] = [:]
+        var found: [RecordKey] = []
+        var buffer = ByteBuffer(capacity: 256)
+        try reader.visitStoredRows(of: entity) { keyBytes, row in
+            guard !row.isDeleted, let value = try row.fields?.value(of: field),
+                value.tag != .null, let key = RecordKey(reading: keyBytes)
+            else { return true }
+            buffer.removeAll()
+            OrderedKey.append(value, type: schema.type, to: &buffer, textBytesMax: .max)
+            let digest = Checksum.xxh64(buffer.bytes, seed: 0)
+            guard let other = digests.updateValue(key, forKey: digest) else { return true }
+            let otherValue = try reader.row(entity, other)?.fields?.value(of: field)
+            var otherBuffer = ByteBuffer(capacity: 256)
+            OrderedKey.append(otherValue, type: schema.type, to: &otherBuffer, textBytesMax: .max)
+            guard buffer.bytes.holdsSameBytes(as: otherBuffer.bytes) else { return true }
+            if !found.contains(other) { found.append(other) }
+            found.append(key)
+            return found.count < limit
+        }
+        return found
+    }
+
+    // MARK: Counts
+
+    /// The rows of records and of deleted records. Costs nothing if the store's tally has them.
+    package func count(_ entity: EntityNumber) throws -> (live: Int, deleted: Int) {
+        if let counts = try OutboxCounter(reader).stored?[entity] {
+            return (counts.records, counts.tombstones)
+        }
+        let (live, deleted, _) = try examine(entity)
+        return (live, deleted)
+    }
+
+    /// The records that their Swift type can't read. Costs as much as there are of them, unless the
+    /// records are to be examined.
+    package func countUnreadable(_ entity: EntityNumber) throws -> Int {
+        if reader.examiner(of: entity) != nil { return try examine(entity).unreadable }
+        var count = 0
+        try reader.visitUnreadableMarks(of: entity) {
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// The number of rows, tombstones included.
+    package var rowCount: Int {
+        get throws {
+            try reader.catalog.tables.reduce(0) { sum, table in
+                let rows = try count(table.number)
+                return sum + rows.live + rows.deleted
+            }
+        }
+    }
+
+    /// The names of evicted records, which only the service has.
+    package func evictedNames(limit: Int) throws -> [RecordName] {
+        var names: [RecordName] = []
+        for table in reader.catalog.tables {
+            try reader.visitStoredRows(of: table.number) { bytes, row in
+                guard names.count < limit else { return false }
+                if row.flags.contains(.isEvicted), let key = RecordKey(reading: bytes) {
+                    names.append(key.name)
+                }
+                return true
+            }
+        }
+        return names
+    }
+
+    /// Counts by reading every row.
+    private func examine(
+        _ entity: EntityNumber
+    ) throws -> (live: Int, deleted: Int, unreadable: Int) {
+        var live = 0
+        var deleted = 0
+        var unreadable = 0
+        let examiner = reader.examiner(of: entity)
+        try reader.visitStoredRows(of: entity) { _, row in
+            if !row.isDeleted {
+                live += 1
+                if try !reader.isReadable(row, by: examiner) { unreadable += 1 }
+            } else if !row.flags.contains(.isEvicted) {
+                deleted += 1
+            }
+            return true
+        }
+        return (live, deleted, unreadable)
+    }
+}

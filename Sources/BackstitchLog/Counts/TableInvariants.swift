@@ -1,0 +1,116 @@
+import BackstitchCore
+import LMDB
+
+/// What holds between the tables after every commit, without a look at the log: each row has its
+/// entries in the other tables, no entry is of anything else, and the stored tally counts the rows.
+///
+/// `verify` proves more, at the cost of applying the whole log. This costs a look-up for each entry.
+package struct TableInvariants {
+    private let reader: TableReader
+
+    package init(_ reader: TableReader) {
+        self.reader = reader
+    }
+
+    /// What contradicts; nil if nothing does.
+    ///
+    /// - Throws: `damaged` for a row whose checksum is wrong.
+    package func violation() throws -> String? {
+        var entries: [UInt8: Int] = [:]
+        for table in reader.catalog.tables {
+            var found: String?
+            try reader.visitStoredRows(of: table.number) { key, row in
+                found = try violation(of: row, key, in: table, &entries)
+                return found == nil
+            }
+            if let found { return found }
+        }
+        for table in [TableKey.indexes, TableKey.inverses, TableKey.parked, TableKey.unreadable] {
+            let (count, expected) = (try count(table), entries[table] ?? 0)
+            if count != expected {
+                return "Table \(table) has \(count) entries, and rows have \(expected)."
+            }
+        }
+        return try tallyViolation()
+    }
+
+    /// What is wrong with the entries of a row.
+    ///
+    /// - Parameter entries: Gets how many entries of each table the row has.
+    private func violation(
+        of row: RowView, _ key: UnsafeRawBufferPointer, in table: EntityTable,
+        _ entries: inout [UInt8: Int]
+    ) throws -> String? {
+        let name = "The row \(table.name) \(RecordKey(reading: key)?.description ?? "?")"
+        if row.syncedSequence > row.lastSequence {
+            return "\(name) is synced to \(row.syncedSequence) of \(row.lastSequence)."
+        }
+        for (mark, flag) in [
+            (TableKey.parked, RowView.Flags.isParked), (TableKey.unreadable, .isUnreadable),
+        ] {
+            let isThere = try TableKey.withRow(table.number, keyBytes: key, table: mark) {
+                try reader.access.get($0, in: reader.databases.tables) != nil
+            }
+            if isThere != row.flags.contains(flag) {
+                return "\(name) and its entry in table \(mark) contradict each other."
+            }
+            if isThere { entries[mark, default: 0] += 1 }
+        }
+        guard !row.isDeleted else { return nil }
+        guard let fields = row.fields else { return "\(name) has no fields." }
+        for attribute in table.indexed where attribute.isBuilding != true {
+            let value = try fields.value(of: attribute.field)
+            let missing = try isMissing(TableKey.indexes, &entries) {
+                TableKey.appendIndex(of: table, attribute, value, key, to: &$0)
+            }
+            if missing { return "\(name) lacks its entry in the index of \(attribute.name)." }
+        }
+        for attribute in table.references {
+            let value = try fields.value(of: attribute.field)
+            let missing = try isMissing(TableKey.inverses, &entries) {
+                TableKey.appendInverse(of: table, attribute, value, key, to: &$0)
+            }
+            if missing { return "\(name) lacks its inverse entry of \(attribute.name)." }
+        }
+        return nil
+    }
+
+    /// Whether an entry is to be there and is not.
+    private func isMissing(
+        _ table: UInt8, _ entries: inout [UInt8: Int], _ append: (inout ByteBuffer) -> Bool
+    ) throws -> Bool {
+        var key = ByteBuffer(capacity: 600)
+        guard append(&key) else { return false }
+        entries[table, default: 0] += 1
+        return try reader.access.get(key.bytes, in: reader.databases.tables) == nil
+    }
+
+    /// The entries of a table, but for those of indexes that are being built.
+    private func count(_ table: UInt8) throws -> Int {
+        var count = 0
+        try [table].withUnsafeBytes { prefix in
+            try reader.visit(prefix: prefix) { key, _ in
+                if table == TableKey.indexes, key.count >= TableKey.indexPrefixByteCount {
+                    let field = FieldID(UInt16(key[3]) << 8 | UInt16(key[4]))
+                    let attribute = reader.catalog.table(PastRows.entity(of: key))?
+                        .attribute(field)
+                    if attribute?.isBuilding == true { return true }
+                }
+                count += 1
+                return true
+            }
+        }
+        return count
+    }
+
+    /// Whether what commits count is what the tables have, as far as they have counted.
+    private func tallyViolation() throws -> String? {
+        let counter = OutboxCounter(reader)
+        let head = try reader.log.head
+        let stored = try counter.counting(at: head)
+        var counted = OutboxCounting(sequence: head, position: [])
+        try counter.goOn(&counted, budget: .max, through: stored.position)
+        guard counted.tally != stored.tally else { return nil }
+        return "The tally is \(stored.tally), and the tables have \(counted.tally)."
+    }
+}

@@ -1,0 +1,69 @@
+package import BackstitchCore
+import LMDB
+
+/// The records whose reference points to a record, found by the inverse index of an attribute.
+package struct Referrers {
+    private let reader: TableReader
+    private let entity: EntityNumber
+    private let field: FieldID
+    private let target: RecordKey
+
+    /// - Parameters:
+    ///   - entity: The entity of the records.
+    ///   - field: Its attribute that is a reference.
+    ///   - target: What the reference points to.
+    package init(
+        _ reader: TableReader, of entity: EntityNumber, _ field: FieldID, to target: RecordKey
+    ) {
+        self.reader = reader
+        self.entity = entity
+        self.field = field
+        self.target = target
+    }
+
+    /// The keys of the records.
+    package var keys: [RecordKey] {
+        get throws {
+            var keys: [RecordKey] = []
+            try visit { bytes in
+                guard let key = RecordKey(reading: bytes) else {
+                    throw StoreError(.damaged, "An index entry can't be read. Run rebuild.")
+                }
+                // A very long target is cut in the index: the row tells whether it is meant.
+                if target.byteCount > OrderedKey.referenceBytesMax {
+                    guard let row = try reader.row(entity, key),
+                        try row.fields?.value(of: field)?.reference() == target
+                    else { return true }
+                }
+                keys.append(key)
+                return true
+            }
+            return keys
+        }
+    }
+
+    /// Visits the stored keys of the records whose reference may point to the target, from a stored
+    /// key on.
+    package func visit(
+        from start: [UInt8] = [], _ visit: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        var prefix = ByteBuffer(capacity: 300)
+        TableKey.appendIndexPrefix(TableKey.inverses, entity, field, to: &prefix)
+        target.bytes.withUnsafeBytes { TableKey.appendTarget($0, to: &prefix) }
+        let count = prefix.count
+        var first = ByteBuffer(capacity: 512)
+        first.append(prefix.bytes)
+        start.withUnsafeBytes { first.append($0) }
+        try reader.visit(prefix: prefix.bytes, from: first.bytes) { key, _ in
+            try visit(key.part(count..<key.count))
+        }
+    }
+}
+
+extension PackedFields {
+    /// The tag byte and payload of a field, or nil if the row has none.
+    package func rawValue(of field: FieldID) throws -> UnsafeRawBufferPointer? {
+        guard let position = position(of: field) else { return nil }
+        return try rawValue(at: position)
+    }
+}

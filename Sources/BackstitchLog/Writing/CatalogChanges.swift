@@ -1,0 +1,116 @@
+package import BackstitchCore
+
+/// The catalog, and what a commit changes in it.
+package struct CatalogChanges {
+    /// The catalog as it is now.
+    package private(set) var snapshot: CatalogSnapshot
+    /// Whether the commit has to store it.
+    package private(set) var isPending = false
+    /// How often it was changed: each time costs as much as its entities.
+    package private(set) var count = 0
+
+    init(_ snapshot: CatalogSnapshot) {
+        self.snapshot = snapshot
+    }
+
+    /// Takes back what was changed since a copy was made.
+    mutating func takeBack(to earlier: CatalogChanges) {
+        snapshot = earlier.snapshot
+        isPending = earlier.isPending
+    }
+
+    // MARK: Names of the service
+
+    /// The table of an entity by name, numbering it if the service delivered it for the first time.
+    ///
+    /// - Throws: ``NumbersUsedUp`` if there is no number left.
+    package mutating func table(named name: String) throws -> EntityTable {
+        if let table = snapshot.table(named: name) { return table }
+        return try change { catalog in
+            catalog.intern(entity: name, max: Catalog.undeclaredMax)
+        }
+    }
+
+    /// Numbers the types that the service delivered for the first time, at once, as far as there are
+    /// numbers for them.
+    package mutating func numberTables(named names: Set<String>) throws {
+        let new = names.filter { name in
+            snapshot.table(named: name) == nil && (1...Catalog.nameBytesMax) ~= name.utf8.count
+        }.sorted()
+        let (count, room) = (snapshot.tables.count, Catalog.undeclaredMax - snapshot.tables.count)
+        guard !new.isEmpty, room > 0 else { return }
+        _ = try change { catalog in
+            catalog.add(entities: new)
+            return count
+        }
+    }
+
+    /// Numbers the attributes that the service delivered for the first time and no schema declares, at
+    /// once, as far as there are numbers for them.
+    package mutating func numberFields(
+        named names: [String], of table: EntityTable
+    ) throws -> EntityTable {
+        guard !names.isEmpty, table.attributes.count < Catalog.undeclaredMax else { return table }
+        let index = Int(table.number.rawValue) - 1
+        return try change { catalog in
+            catalog.add(attributes: names, toEntityAt: index)
+            return index
+        }
+    }
+
+    /// The number of an attribute that the service delivered and no schema declares.
+    ///
+    /// - Throws: ``NumbersUsedUp`` if there is no number left.
+    package mutating func field(
+        named name: String, of table: EntityTable
+    ) throws -> (EntityTable, FieldID) {
+        let index = Int(table.number.rawValue) - 1
+        let changed = try change { catalog in
+            catalog.intern(attribute: name, inEntityAt: index) == nil ? nil : index
+        }
+        guard let attribute = changed.attribute(named: name) else {
+            preconditionFailure("An attribute that was numbered is in its table.")
+        }
+        return (changed, attribute.field)
+    }
+
+    // MARK: Schema work
+
+    /// Notes that the indexes of an entity are complete and its records examined.
+    package mutating func endSchemaWork(of entity: EntityNumber) throws {
+        _ = try change { catalog in
+            catalog.endWork(of: entity)
+            return Int(entity.rawValue) - 1
+        }
+    }
+
+    /// Notes whether records of an entity could not be marked.
+    package mutating func noteUnexamined(
+        of entity: EntityNumber, _ hasUnexamined: Bool? = true
+    ) throws {
+        let index = Int(entity.rawValue) - 1
+        guard snapshot.catalog.entities[index].hasUnexamined != hasUnexamined else { return }
+        _ = try change { catalog in
+            catalog.noteUnexamined(ofEntityAt: index, hasUnexamined)
+            return index
+        }
+    }
+
+    /// Notes that the records of an entity are to be examined.
+    package mutating func beginExamination(of entity: EntityNumber) throws {
+        let index = Int(entity.rawValue) - 1
+        _ = try change { catalog in
+            catalog.beginExamination(ofEntityAt: index)
+            return index
+        }
+    }
+
+    private mutating func change(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
+        var changed = snapshot.catalog
+        guard let index = change(&changed) else { throw NumbersUsedUp() }
+        snapshot = CatalogSnapshot(changed, after: snapshot, changedAt: index)
+        isPending = true
+        count += 1
+        return snapshot.tables[index]
+    }
+}

@@ -1,0 +1,46 @@
+package import BackstitchCore
+
+extension LogWriter {
+    /// Appends the operation that makes a record these fields; nil ends it.
+    ///
+    /// If the record has them already, a stamp is acknowledged, and nothing happens without one.
+    package func replace(
+        _ key: RecordKey, _ table: EntityTable, with fields: Fields?, origin: OperationOrigin,
+        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
+    ) throws {
+        let row = try row(table.number, key)
+        let isLive = row?.isDeleted == false
+        guard let fields else {
+            if let row, isLive {
+                try appendDelete(
+                    origin: origin, entity: table.number, key: key, row: row, stamp: stamp,
+                    conflict: conflict)
+            } else if let row, stamp != nil {
+                try marks.acknowledge(
+                    table.number, key, through: row.lastSequence, version: nil, conflict: conflict)
+            }
+            return
+        }
+        let flags: OperationHeader.Flags = table.canRead(fields) ? [] : .isUnreadable
+        self.fields.writer.reset()
+        try fields.withoutNulls.write(to: &self.fields.writer)
+        self.fields.pack()
+        guard let row, isLive else {
+            return try insertBody(
+                origin: origin, entity: table.number, key: key, previous: row?.lastSequence ?? 0,
+                flags: flags, stamp: stamp, conflict: conflict)
+        }
+        let previous = row.lastSequence
+        if try self.fields.compare(row, keepingAllBut: nil) {
+            try appendUpdate(
+                origin: origin, entity: table.number, key: key, previous: previous, flags: flags,
+                stamp: stamp, conflict: conflict)
+        } else if let stamp {
+            try marks.acknowledge(
+                table.number, key, through: previous,
+                version: ServerVersion(
+                    changeTag: stamp.changeTag,
+                    modifiedMilliseconds: stamp.modifiedMilliseconds), conflict: conflict)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import BackstitchLog
+import LMDB
+
+/// A compaction of a store's log, and of the pages of its file.
+struct StoreCompaction {
+    let store: Store
+    let budget: CompactionBudget
+
+    func run(
+        through horizon: UInt64, _ progress: @Sendable (WorkProgress) -> Void = { _ in }
+    ) async throws -> CompactionReport {
+        let (pageBytes, allocatedBytes) = try sizes()
+        let registered = store.registered
+        let (before, limit, bounds) = try store.read { transaction in
+            let reader = transaction.reader
+            let limit = try LogBounds(reader).limit
+            return (
+                try reader.log.size(pageBytes: pageBytes),
+                min(limit, try StoredProjections(reader).compactionLimit(of: registered) ?? limit),
+                try LogBounds(reader).compaction
+            )
+        }
+        var run = CompactionRun(bounds, horizon: min(horizon, limit))
+        try await shorten(&run, operations: before.operations, progress)
+        let release = try await FileSpace(store).shrink()
+        let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
+        let allocatedBytesAfter = try sizes().allocatedBytes
+        return try store.read { transaction in
+            let after = try transaction.reader.log.size(pageBytes: pageBytes)
+            return CompactionReport(
+                operationsBefore: before.operations, operationsAfter: after.operations,
+                bytesBefore: before.bytes, bytesAfter: after.bytes, removed: removed,
+                compactedThrough: try LogBounds(transaction.reader).compaction.through,
+                allocatedBytesBefore: allocatedBytes, allocatedBytesAfter: allocatedBytesAfter,
+                returnedBytes: release.bytes, returnsSpace: release.isSupported, isComplete: isDone)
+        }
+    }
+
+    /// Compacts the log in chunks, which get smaller if the disk is full.
+    private func shorten(
+        _ run: inout CompactionRun, operations: Int, _ progress: @Sendable (WorkProgress) -> Void
+    ) async throws {
+        let span = run.isDone ? 0 : run.horizon - run.next + 1
+        let total = min(operations, Int(clamping: span))
+        var chunk = budget
+        while !run.isDone, !Task.isCancelled {
+            let (begun, size) = (run, chunk)
+            do {
+                run = try await store.withWriteContext { context in
+                    var run = begun
+                    context.log.compacts = true
+                    let projections = context.projections
+                    var compactor = Compactor(context.log) { try projections.reset(before: $0) }
+                    try compactor.compact(&run, budget: size)
+                    return run
+                }
+                chunk = chunk.doubled(upTo: budget)
+            } catch let error as StoreError where error.code == .full {
+                guard let half = chunk.half else { throw error }
+                chunk = half
+                continue
+            }
+            progress(WorkProgress(done: run.visited, total: total))
+        }
+    }
+
+    private func sizes() throws -> (pageBytes: Int, allocatedBytes: Int) {
+        do {
+            let environment = store.environment
+            return (try environment.info.pageBytes, try environment.allocatedBytes)
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+}
