@@ -50,7 +50,7 @@ extension Environment {
 
 extension Folder {
     /// Throws if this or another process has the environment open.
-    fileprivate func refuseOpen() throws(LMDBError) {
+    func refuseOpen() throws(LMDBError) {
         try EnvironmentRegistry.shared.whileClosed(self) { () throws(LMDBError) in
             guard let user = try otherUser() else { return }
             throw LMDBError(

@@ -180,6 +180,12 @@ package struct RecordHistory {
 }
 
 extension TableReader {
+    /// Whether the values of a record were erased with its last operation.
+    package func isErased(_ row: RowView) throws -> Bool {
+        try row.isDeleted
+            && withOperation(row.lastSequence) { $0.flags.contains(.isErased) } == true
+    }
+
     /// The history of the record that a row is of.
     package func history(of row: RowView) -> RecordHistory {
         RecordHistory(self, lastSequence: row.lastSequence, syncedSequence: row.syncedSequence)

@@ -7,6 +7,8 @@ struct TransactionStep {
     let place: RecordPlace
     /// What the transaction did to it.
     var fold = RecordFold()
+    /// Whether the values were erased, so that nothing can be taken back.
+    var isErased = false
 }
 
 extension TableReader {
@@ -31,6 +33,7 @@ extension TableReader {
             let place = RecordPlace(entity: operation.entity, key: try operation.key)
             steps[place, default: TransactionStep(place: place)].fold.add(
                 try OperationStep(operation))
+            if operation.flags.contains(.isErased) { steps[place]?.isErased = true }
             return true
         }
         guard id > 0, expected > id, isWhole else {
