@@ -10,6 +10,19 @@ package struct Admissions: Sendable {
     let authentications: AuthenticationCache
     let uploadedFiles: AssetCalls
     let replies: Replies
+    private let addresses = RequestAddressBook()
+
+    init(
+        configuration: HubConfiguration, storage: any HubStorage, authenticator: Authenticator,
+        authentications: AuthenticationCache, uploadedFiles: AssetCalls, replies: Replies
+    ) {
+        (self.configuration, self.storage) = (configuration, storage)
+        (self.authenticator, self.authentications) = (authenticator, authentications)
+        (self.uploadedFiles, self.replies) = (uploadedFiles, replies)
+    }
+
+    /// Reads the target of a request, so that nobody has to do it again.
+    package func readAddress(of request: inout HubRequest) { request.readAddress(addresses) }
 
     /// A body up to this many bytes is taken whoever sends it, because it has come with the head: its
     /// sender then gets an answer on a connection that stays.
@@ -52,7 +65,7 @@ package struct Admissions: Sendable {
     /// - Returns: nil if that takes a while; then ``admission(of:length:)`` has to be awaited.
     package func admissionAtOnce(of request: HubRequest, length: Int?) -> Admission? {
         var request = request
-        request.readAddress()
+        request.readAddress(addresses)
         guard asksStorage(request, length) else { return free(request, length, nil) }
         do {
             let facts =
@@ -67,7 +80,7 @@ package struct Admissions: Sendable {
     /// As ``admissionAtOnce(of:length:)``, however long it takes.
     package func admission(of request: HubRequest, length: Int?) async -> Admission {
         var head = request
-        head.readAddress()
+        head.readAddress(addresses)
         guard asksStorage(head, length) else { return free(head, length, nil) }
         let request = head
         do {
@@ -131,12 +144,12 @@ package struct Admissions: Sendable {
                 let name = transaction.isFar ? key.flatMap(authentications.databaseName(of:)) : nil
                 guard
                     let authentication = try authenticator.authentication(
-                        request, target, path, transaction, alsoReads: name.map { [$0] } ?? [])
+                        request, address, transaction, alsoReads: name.map { [$0] } ?? [])
                 else { return facts }
                 facts.authentication = authentication
                 guard let database = path.database else { return facts }
                 let scope = try authentication.scope(of: database)
-                facts.access = try authentication.access(to: scope, transaction)
+                facts.access = try authenticator.access(of: authentication, to: scope, transaction)
                 if transaction.isFar, let key, facts.access != nil {
                     authentications.note(
                         databaseName: scope.name(in: authentication.realm).key, of: key)

@@ -46,7 +46,7 @@ extension Hub {
         }
         let target = address.target
         do {
-            if let page = HubPage.at(request.target) {
+            if let page = address.page {
                 call = page.name
                 return try await respond(to: request, target, page, work)
             }
@@ -57,7 +57,7 @@ extension Hub {
                 return replies.notAllowed(endpoint.methods)
             }
             work.limit(milliseconds: configuration.limits.requestMilliseconds)
-            let authentication = try await authentication(of: request, target, path, work)
+            let authentication = try await authentication(of: request, address, work)
             guard request.bytes.count <= configuration.limits.bodyBytes else {
                 throw WireError(.quotaExceeded, "The body is too large.")
             }
@@ -103,12 +103,12 @@ extension Hub {
 
     /// Who sends a request: whom its head proved, or its credentials.
     private func authentication(
-        of request: HubRequest, _ target: RequestTarget, _ path: WirePath, _ work: RequestWork
+        of request: HubRequest, _ address: RequestAddress, _ work: RequestWork
     ) async throws -> Authentication {
         if let authentication = request.authentication { return authentication }
         return try authenticator.admitted(
             await storage.readSoon(work) {
-                try self.authenticator.authentication(request, target, path, $0)
+                try self.authenticator.authentication(request, address, $0)
             }, request)
     }
 
@@ -120,6 +120,40 @@ extension Hub {
             endpoint.methods.contains(request.method)
         else { return nil }
         return lane
+    }
+
+    /// Bodies up to this many bytes are worth a try at once.
+    private static let quickBodyBytes = 1 << 10
+    /// The most that an answer at once costs, in the unit of ``RequestWork/Meter/cost``: the connections of
+    /// the same thread wait for it.
+    private static let quickCost = 32
+
+    /// Answers a request on the calling thread, if that takes some microseconds and nobody's turn.
+    ///
+    /// - Returns: nil if it would take longer, or has to wait: then it is to be submitted.
+    package func answerAtOnce(_ request: HubRequest) -> HubResponse? {
+        if let refusal = request.refusal { return refusal }
+        guard let address = request.address else { return nil }
+        if let page = address.page {
+            guard page.methods.contains(request.method), let answer = page.answerAtOnce else {
+                return nil
+            }
+            return replies.finished(answer(), of: page.name, request)
+        }
+        guard Self.readingLane(of: request) == .page, request.bytes.count <= Self.quickBodyBytes,
+            storage.isCalm
+        else { return nil }
+        let work = RequestWork(clock: configuration.clock.steadyMilliseconds)
+        work.limit(cost: Self.quickCost)
+        do {
+            let response = try storage.readAtHand(work) { try read(request, work, $0) }
+            guard let response = response ?? nil else { return nil }
+            return try finishedRead(response, request, work)
+        } catch is WorkTooLarge {
+            return nil
+        } catch {
+            return replies.refusal(to: error, of: Self.callName(of: request), request)
+        }
     }
 
     /// Has a request that only reads be answered in its turn.
@@ -197,7 +231,7 @@ extension Hub {
         let authentication =
             try request.authentication
             ?? authenticator.admitted(
-                authenticator.authentication(request, target, path, transaction), request)
+                authenticator.authentication(request, address, transaction), request)
         let call = HubCall(
             request, target, path, authentication, work, configuration.limits)
         guard let database = path.database else { return nil }
@@ -207,10 +241,10 @@ extension Hub {
             try endpoint.right.check(call.principal, scope)
             return try renewing(authentication, in: answer(self, call, transaction))
         case .reads(let answer):
-            guard let access = try call.access ?? authentication.access(to: scope, transaction)
-            else {
-                return nil
-            }
+            guard
+                let access = try call.access
+                    ?? authenticator.access(of: authentication, to: scope, transaction)
+            else { return nil }
             try endpoint.right.check(call.principal, scope)
             return try renewing(authentication, in: answer(self, call, access, transaction))
         case .writes, .writesDevices: return nil
@@ -220,9 +254,9 @@ extension Hub {
     /// Makes the database of a request and its default zone on first use.
     private func makeDatabase(for request: HubRequest, _ work: RequestWork) async throws {
         guard let address = request.address else { return }
-        let (target, (path, _)) = (address.target, try Self.call(of: address))
+        let (path, _) = try Self.call(of: address)
         guard let database = path.database else { return }
-        let authentication = try await authentication(of: request, target, path, work)
+        let authentication = try await authentication(of: request, address, work)
         _ = try await databases.open(authentication, authentication.scope(of: database), work)
     }
 

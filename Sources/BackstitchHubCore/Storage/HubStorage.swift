@@ -38,6 +38,9 @@ package protocol HubStorage: Sendable {
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R?
 
+    /// Whether no read waits for its turn, so that a small one outside of all turns takes nobody's.
+    var isCalm: Bool { get }
+
     /// Runs a closure that writes, and returns when what it wrote is on disk.
     ///
     /// It writes to the partitions that are named and to no other; it may read all. A storage that
@@ -94,6 +97,8 @@ extension HubStorage {
     package var missCount: Int { 0 }
 
     package var roundTripCount: Int { 0 }
+
+    package var isCalm: Bool { false }
 
     package var tellsOfOthers: Bool { true }
 
