@@ -78,7 +78,7 @@ struct PostgreSQLHubTests {
         Issue.record("It did not come to pass.")
     }
 
-    @Test func `a look at the rows finds what is wrong, a thousand rows a round trip`() async throws {
+    @Test func `a look at all rows finds what is wrong in a few round trips`() async throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("look-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
