@@ -22,7 +22,9 @@ extension Environment {
         try open(at: directory, options: options).close()
         let draft = try Draft(of: folder)
         let commit = try fill(draft.folder.path, from: directory, options)
-        try moveData(from: draft.folder.path, to: directory, after: commit)
+        try withExtendedLifetime(draft) {
+            try moveData(from: draft.folder.path, to: directory, after: commit)
+        }
     }
 
     /// Copies all entries of an environment into a new one.

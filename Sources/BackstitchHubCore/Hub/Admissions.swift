@@ -22,7 +22,9 @@ package struct Admissions: Sendable {
     }
 
     /// Reads the target of a request, so that nobody has to do it again.
-    package func readAddress(of request: inout HubRequest) { request.readAddress(addresses) }
+    package func readAddress(of request: inout HubRequest) {
+        if request.knownAddress == nil { request.knownAddress = addresses.address(request.target) }
+    }
 
     /// A body up to this many bytes is taken whoever sends it, because it has come with the head: its
     /// sender then gets an answer on a connection that stays.
@@ -65,7 +67,7 @@ package struct Admissions: Sendable {
     /// - Returns: nil if that takes a while; then ``admission(of:length:)`` has to be awaited.
     package func admissionAtOnce(of request: HubRequest, length: Int?) -> Admission? {
         var request = request
-        request.readAddress(addresses)
+        readAddress(of: &request)
         guard asksStorage(request, length) else { return free(request, length, nil) }
         do {
             let facts =
@@ -80,7 +82,7 @@ package struct Admissions: Sendable {
     /// As ``admissionAtOnce(of:length:)``, however long it takes.
     package func admission(of request: HubRequest, length: Int?) async -> Admission {
         var head = request
-        head.readAddress(addresses)
+        readAddress(of: &head)
         guard asksStorage(head, length) else { return free(head, length, nil) }
         let request = head
         do {

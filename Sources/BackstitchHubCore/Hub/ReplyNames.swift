@@ -16,7 +16,7 @@ final class ReplyNames: Sendable {
 
     /// The next name.
     func next() -> String {
-        let number = last.add(1, ordering: .relaxed).newValue
+        let number = last.wrappingAdd(1, ordering: .relaxed).newValue
         // Different numbers stay different: each step of mixing can be undone.
         let high = Self.mixed(seeds.0 &+ number) & ~0xF000 | 0x4000
         let low = Self.mixed(seeds.1 &+ number) & ~(3 << 62) | 2 << 62
@@ -35,22 +35,22 @@ final class ReplyNames: Sendable {
     private static func text(_ high: UInt64, _ low: UInt64) -> String {
         String(unsafeUninitializedCapacity: 36) { text in
             var place = 0
-            for (number, groups) in [(high, [4, 2, 2]), (low, [2, 6])] {
-                var shift = 64
-                for bytes in groups {
-                    if place > 0 {
-                        text[place] = UInt8(ascii: "-")
-                        place += 1
-                    }
-                    for _ in 0..<2 * bytes {
-                        shift -= 4
-                        let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift) & 0xF)
-                        text[place] = digit < 10 ? 0x30 + digit : 0x37 + digit
-                        place += 1
-                    }
+            for index in 0..<16 {
+                if index >= 4, index <= 10, index.isMultiple(of: 2) {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
                 }
+                let half = index < 8 ? high : low
+                let byte = UInt8(truncatingIfNeeded: half >> (56 - 8 * (index & 7)))
+                text[place] = digit(byte >> 4)
+                text[place + 1] = digit(byte & 0xF)
+                place += 2
             }
             return place
         }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") - 10 + value
     }
 }

@@ -53,7 +53,8 @@ public struct HubRequest: Sendable {
     var upload: HubKey?
     /// The answer, if its head made it certain.
     var refusal: HubResponse?
-    private var knownAddress: RequestAddress?
+    /// The target, if it was read.
+    var knownAddress: RequestAddress?
     private var knownAddressName: String?
 
     /// A request by its parts.
@@ -66,14 +67,6 @@ public struct HubRequest: Sendable {
         self.headers = headers
         self.body = .bytes(body)
         self.remoteAddress = remoteAddress
-    }
-
-    /// The target as it was read; nil if it can't be.
-    var address: RequestAddress? { knownAddress ?? RequestAddress(target) }
-
-    /// Reads the target, so that nobody has to do it again.
-    mutating func readAddress(_ book: RequestAddressBook) {
-        if knownAddress == nil { knownAddress = book.address(target) }
     }
 
     /// The value of a header; the first, if it is there several times.

@@ -1,3 +1,4 @@
+import BackstitchCore
 import Threading
 
 /// Rows as they were read from their bytes, so that a row that has not changed is not parsed again.
