@@ -1,3 +1,5 @@
+import Threading
+
 extension Environment {
     /// Bytes of entries that one commit of a new file takes, but for the last entry.
     private static let bytesPerCommit = 4 << 20

@@ -179,7 +179,7 @@ import Testing
         let again = try folder.open()
         #expect(try again.image() == image)
         try await again.expectConsistent()
-        try again.write { try $0.save(Department(id: "new", name: "New")) }
+        try await again.write { try $0.save(Department(id: "new", name: "New")) }
         #expect(try again.read { try $0.count(Department.self) } == 2)
     }
 

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import LMDB
 import Testing
 
 /// Records that are erased on a device, and what the service and others have of them.

@@ -1,4 +1,4 @@
-package import BackstitchCore
+import BackstitchCore
 import LMDB
 
 /// The operations of a record that carry values, and how far the log was looked through for them.
