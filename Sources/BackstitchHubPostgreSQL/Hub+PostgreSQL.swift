@@ -38,25 +38,21 @@ extension Hub {
     }
 }
 
-extension Hub {
-    /// Checks all rows of a hub whose records are in a PostgreSQL database, without changing them, and
-    /// whether its files are there. Hubs may serve it meanwhile.
+extension PostgreSQLAddress {
+    /// Checks all rows of the hub in a database, without changing them, and whether its files are there.
+    /// Hubs may serve it meanwhile.
     ///
     /// - Parameter readsFiles: Whether all files are read as well, to compare them with their checksums.
     /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
-    public static func diagnose(
-        storage database: PostgreSQLAddress, files folder: String, readsFiles: Bool = false
-    ) throws -> HubDiagnosis {
-        let storage = try PostgreSQLHubStorage(database, clock: .system, limits: HubLimits())
+    public func diagnose(files folder: String, readsFiles: Bool = false) throws -> HubDiagnosis {
+        let storage = try PostgreSQLHubStorage(self, clock: .system, limits: HubLimits())
         defer { storage.close() }
         let files = try FolderFiles(folder: folder + "/assets")
         var diagnosis = try HubDiagnosis(of: storage, files)
         if readsFiles { try diagnosis.readFiles(of: storage, files) }
         return diagnosis
     }
-}
 
-extension PostgreSQLAddress {
     /// Makes the tables of a hub in a database, or brings those of an older version to this one's.
     ///
     /// - Returns: Whether something was to be done.

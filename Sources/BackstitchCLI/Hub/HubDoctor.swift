@@ -36,8 +36,7 @@ enum HubDoctor {
         _ database: PostgreSQLAddress, files folder: String, readsFiles: Bool,
         _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
-        let diagnosis = try Hub.diagnose(
-            storage: database, files: folder, readsFiles: readsFiles)
+        let diagnosis = try database.diagnose(files: folder, readsFiles: readsFiles)
         return try tell(diagnosis, of: folder, arguments, console)
     }
 

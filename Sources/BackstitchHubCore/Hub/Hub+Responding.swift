@@ -122,40 +122,6 @@ extension Hub {
         return lane
     }
 
-    /// Bodies up to this many bytes are worth a try at once.
-    private static let quickBodyBytes = 1 << 10
-    /// The most that an answer at once costs, in the unit of ``RequestWork/Meter/cost``: the connections of
-    /// the same thread wait for it.
-    private static let quickCost = 32
-
-    /// Answers a request on the calling thread, if that takes some microseconds and nobody's turn.
-    ///
-    /// - Returns: nil if it would take longer, or has to wait: then it is to be submitted.
-    package func answerAtOnce(_ request: HubRequest) -> HubResponse? {
-        if let refusal = request.refusal { return refusal }
-        guard let address = request.address else { return nil }
-        if let page = address.page {
-            guard page.methods.contains(request.method), let answer = page.answerAtOnce else {
-                return nil
-            }
-            return replies.finished(answer(), of: page.name, request)
-        }
-        guard Self.readingLane(of: request) == .page, request.bytes.count <= Self.quickBodyBytes,
-            storage.isCalm
-        else { return nil }
-        let work = RequestWork(clock: configuration.clock.steadyMilliseconds)
-        work.limit(cost: Self.quickCost)
-        do {
-            let response = try storage.readAtHand(work) { try read(request, work, $0) }
-            guard let response = response ?? nil else { return nil }
-            return try finishedRead(response, request, work)
-        } catch is WorkTooLarge {
-            return nil
-        } catch {
-            return replies.refusal(to: error, of: Self.callName(of: request), request)
-        }
-    }
-
     /// Has a request that only reads be answered in its turn.
     ///
     /// - Parameter answer: Gets the answer, on any thread; nil if ``respond(to:_:)`` has to be
@@ -193,7 +159,7 @@ extension Hub {
         }
     }
 
-    private static func callName(of request: HubRequest) -> String {
+    static func callName(of request: HubRequest) -> String {
         request.address?.path?.endpoint.rawValue ?? "other"
     }
 
@@ -208,7 +174,7 @@ extension Hub {
         }
     }
 
-    private func finishedRead(
+    func finishedRead(
         _ response: HubResponse, _ request: HubRequest, _ work: RequestWork
     ) throws(WireError) -> HubResponse {
         guard response.byteCount <= configuration.limits.replyBytes else {
@@ -219,7 +185,7 @@ extension Hub {
     }
 
     /// Answers a request that only reads, in a transaction; nil if its database has to be made first.
-    private func read(
+    func read(
         _ request: HubRequest, _ work: RequestWork, _ transaction: any HubReading
     ) throws -> HubResponse? {
         guard let address = request.address else { return nil }

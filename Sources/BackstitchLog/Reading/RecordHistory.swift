@@ -73,6 +73,13 @@ package struct RecordHistory {
         }
     }
 
+    /// Whether the last operation has lost its values.
+    package var endsErased: Bool {
+        get throws {
+            try reader.withOperation(lastSequence) { $0.flags.contains(.isErased) } == true
+        }
+    }
+
     // MARK: What the service does not have
 
     /// The operations that the service does not have, oldest first.
@@ -180,12 +187,6 @@ package struct RecordHistory {
 }
 
 extension TableReader {
-    /// Whether the values of a record were erased with its last operation.
-    package func isErased(_ row: RowView) throws -> Bool {
-        try row.isDeleted
-            && withOperation(row.lastSequence) { $0.flags.contains(.isErased) } == true
-    }
-
     /// The history of the record that a row is of.
     package func history(of row: RowView) -> RecordHistory {
         RecordHistory(self, lastSequence: row.lastSequence, syncedSequence: row.syncedSequence)

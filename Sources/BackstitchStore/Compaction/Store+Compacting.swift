@@ -46,7 +46,8 @@ extension Store {
     public func compact(
         through horizon: UInt64, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) async throws -> CompactionReport {
-        try await compact(through: horizon, budget: CompactionBudget(), progress: progress)
+        try await StoreCompaction(store: self, budget: CompactionBudget(), progress: progress)
+            .run(through: horizon)
     }
 
     /// Compacts in chunks of another size.
@@ -55,20 +56,25 @@ extension Store {
     ) async throws -> CompactionReport {
         var budget = CompactionBudget()
         budget.operations = operationsPerChunk
-        return try await compact(through: horizon, budget: budget)
+        return try await StoreCompaction(store: self, budget: budget).run(through: horizon)
     }
+}
 
-    private func compact(
-        through horizon: UInt64, budget: CompactionBudget,
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
-    ) async throws -> CompactionReport {
+/// A compaction of a store, chunk by chunk.
+private struct StoreCompaction {
+    let store: Store
+    let budget: CompactionBudget
+    var progress: @Sendable (WorkProgress) -> Void = { _ in }
+
+    /// Compacts the operations up to a sequence, then packs and releases pages.
+    func run(through horizon: UInt64) async throws -> CompactionReport {
         let (pageBytes, allocatedBytes) = try sizes()
-        let (before, limit, bounds) = try read { transaction in
+        let (before, limit, bounds) = try store.read { transaction in
             let reader = transaction.reader
             let limit = try reader.compactionLimit
             return (
                 try reader.logSize(pageBytes: pageBytes),
-                min(limit, try reader.compactionLimit(of: registered) ?? limit),
+                min(limit, try reader.compactionLimit(of: store.registered) ?? limit),
                 try reader.compaction
             )
         }
@@ -79,7 +85,7 @@ extension Store {
         while !run.isDone, !Task.isCancelled {
             let (begun, size) = (run, chunk)
             do {
-                run = try await withWriteContext { context in
+                run = try await store.withWriteContext { context in
                     var run = begun
                     context.log.compacts = true
                     let projections = context.projections
@@ -95,10 +101,10 @@ extension Store {
             }
             progress(WorkProgress(done: run.visited, total: total))
         }
-        let release = try await FileSpace(self).shrink()
+        let release = try await FileSpace(store).shrink()
         let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
         let allocatedBytesAfter = try sizes().allocatedBytes
-        return try read { transaction in
+        return try store.read { transaction in
             let after = try transaction.reader.logSize(pageBytes: pageBytes)
             return CompactionReport(
                 operationsBefore: before.operations, operationsAfter: after.operations,
@@ -111,7 +117,7 @@ extension Store {
 
     private func sizes() throws -> (pageBytes: Int, allocatedBytes: Int) {
         do {
-            return (try environment.info.pageBytes, try environment.allocatedBytes)
+            return (try store.environment.info.pageBytes, try store.environment.allocatedBytes)
         } catch {
             throw StoreError.wrap(error)
         }

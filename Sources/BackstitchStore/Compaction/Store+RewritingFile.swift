@@ -29,8 +29,7 @@ extension Store {
         // What is no store, or damaged, is left as it is.
         try Store.open(existing: directory, configuration: configuration, checksPages: true).close()
         do {
-            try Environment.rewriteData(
-                in: directory, options: EnvironmentOptions(of: configuration))
+            try FileRewrite(of: directory, options: EnvironmentOptions(of: configuration)).run()
         } catch {
             throw StoreError.wrap(error)
         }

@@ -29,9 +29,8 @@ extension Store {
     public func erase<Model: Entity>(
         _ id: EntityID<Model>, deletesOnService: Bool = false
     ) async throws -> Int {
-        try await erase(
-            RecordPlace(entity: types.binding(of: Model.self).number, key: id.key),
-            deletesOnService: deletesOnService)
+        let place = RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key)
+        return try await Erasure(place: place, deletesOnService: deletesOnService).run(self)
     }
 
     /// As ``erase(_:deletesOnService:)``, without the Swift type.
@@ -40,21 +39,28 @@ extension Store {
     @discardableResult
     public func erase(_ record: RecordID, deletesOnService: Bool = false) async throws -> Int {
         let entity = try read { try $0.reader.table(named: record.entity).number }
-        return try await erase(
-            RecordPlace(entity: entity, key: record.key), deletesOnService: deletesOnService)
+        let place = RecordPlace(entity: entity, key: record.key)
+        return try await Erasure(place: place, deletesOnService: deletesOnService).run(self)
     }
+}
 
-    private func erase(_ place: RecordPlace, deletesOnService: Bool) async throws -> Int {
+/// Erases a record of a store.
+private struct Erasure {
+    let place: RecordPlace
+    let deletesOnService: Bool
+
+    /// - Returns: The number of operations whose values were erased.
+    func run(_ store: Store) async throws -> Int {
         // Most of the log is looked through before writers have to wait.
-        let known = try read { transaction in
+        let known = try store.read { transaction in
             var traces = RecordTraces(of: place)
             try traces.search(transaction.reader)
             return traces
         }
-        return try await withWriteContext { context in
+        return try await store.withWriteContext { context in
             let log = context.log
             var traces = known
-            try log.endErased(place, deletesOnService: deletesOnService)
+            try endRecord(log)
             try traces.search(log.reader)
             guard traces.isKnown else {
                 throw StoreError(
@@ -64,20 +70,18 @@ extension Store {
             }
             guard !traces.sequences.isEmpty else { return 0 }
             try context.projections.reset(before: traces.last)
-            try log.erase(traces)
+            try RecordEraser(log).erase(traces)
             return traces.sequences.count
         }
     }
-}
 
-extension LogWriter {
-    /// Ends a record whose values are erased next, if it is there.
+    /// Ends the record, if it is there.
     ///
     /// - Throws: `unsynced` if the service lacks changes that would not be told from the service's own
     ///   without their values.
-    fileprivate func endErased(_ place: RecordPlace, deletesOnService: Bool) throws {
-        guard let row = try row(place.entity, place.key) else { return }
-        guard try !row.hasChangeTag || !row.isDirty || hasOnlyDeleteUnsynced(row) else {
+    private func endRecord(_ log: LogWriter) throws {
+        guard let row = try log.row(place.entity, place.key) else { return }
+        guard try !row.hasChangeTag || !row.isDirty || hasOnlyDeleteUnsynced(row, log) else {
             throw StoreError(
                 .unsynced,
                 "The record \(place.key) can't be erased: the service does not have all of its changes. "
@@ -91,13 +95,13 @@ extension LogWriter {
         }
         guard !row.isDeleted else { return }
         if row.hasChangeTag, !deletesOnService {
-            _ = try evict(place.entity, place.key)
+            _ = try log.evict(place.entity, place.key)
         } else {
-            _ = try delete(place.entity, place.key)
+            _ = try log.delete(place.entity, place.key)
         }
     }
 
-    private func hasOnlyDeleteUnsynced(_ row: RowView) throws -> Bool {
-        row.isDeleted ? try reader.history(of: row).unsyncedCount == 1 : false
+    private func hasOnlyDeleteUnsynced(_ row: RowView, _ log: LogWriter) throws -> Bool {
+        row.isDeleted ? try log.reader.history(of: row).unsyncedCount == 1 : false
     }
 }

@@ -15,7 +15,7 @@ package struct EditDiscard {
         guard let table = log.catalog.table(entity), let row = try log.reader.row(entity, key),
             row.flags.contains(.isParked)
         else { return false }
-        guard try !log.reader.isErased(row) else {
+        guard try !log.reader.history(of: row).endsErased else {
             throw StoreError(
                 .notInLog,
                 "The values of the record \(key) were erased, so that its delete can't be given up. "

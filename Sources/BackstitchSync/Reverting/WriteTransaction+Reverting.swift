@@ -121,7 +121,8 @@ extension TableReader {
     /// What is to be reverted of a record; nil if nothing is.
     fileprivate func revert(of row: RowView, _ place: RecordPlace) throws -> Revert? {
         // A record that the service lost and that was not edited since has no edits to give up.
-        guard row.isDirty, !row.flags.contains(.isForgotten), try !isErased(row) else { return nil }
+        guard row.isDirty, !row.flags.contains(.isForgotten), try !history(of: row).endsErased
+        else { return nil }
         return Revert(
             place: place, ends: try UnsyncedEnds(self, of: row),
             isUnknownToService: row.syncedSequence == 0 && !row.hasChangeTag)

@@ -87,7 +87,7 @@ struct PostgreSQLHubTests {
         for _ in 0..<8 { _ = await send(.modifyRecords, Self.saves(200)) }
         _ = await send(.modifyRecords, Self.saves(200, "forceDelete"))
         func look() throws -> HubDiagnosis {
-            try Hub.diagnose(storage: schema.address, files: folder, readsFiles: true)
+            try schema.address.diagnose(files: folder, readsFiles: true)
         }
         let healthy = try look()
         #expect(healthy.findings == [])

@@ -39,9 +39,13 @@ package struct RecordTraces: Sendable {
     }
 }
 
-extension LogWriter {
-    /// Takes the values of a record, which has ended, out of its operations and out of the conflict
-    /// journal.
+/// Takes the values of a record, which has ended, out of what a store keeps of it.
+package struct RecordEraser {
+    private let log: LogWriter
+
+    package init(_ log: LogWriter) { self.log = log }
+
+    /// Takes the values out of the record's operations and out of the conflict journal.
     ///
     /// Each operation stays in its place, so that the log is as dense as before and a rebuild gives the
     /// same tables. It is marked as one without values.
@@ -50,19 +54,19 @@ extension LogWriter {
     package func erase(_ traces: RecordTraces) throws {
         for sequence in traces.sequences {
             try TableKey.withSequence(sequence) { key in
-                guard let stored = try access.get(key, in: databases.log) else { return }
+                guard let stored = try log.access.get(key, in: log.databases.log) else { return }
                 let old = try StoreError.describingDamage(at: sequence) {
                     try OperationView(stored, sequence: sequence)
                 }
                 if old.conflictBytes != nil { try forgetConflict(at: sequence) }
                 // It says nothing but the report.
                 guard old.kind != .journal else {
-                    _ = try access.delete(key, in: databases.log)
+                    _ = try log.access.delete(key, in: log.databases.log)
                     return
                 }
                 var erased = ByteBuffer(capacity: 256)
                 try OperationEncoder.append(erasing: old, to: &erased)
-                try access.put(key, erased.bytes, in: databases.log)
+                try log.access.put(key, erased.bytes, in: log.databases.log)
             }
         }
         try forgetParkReason(of: traces.place)
@@ -72,9 +76,10 @@ extension LogWriter {
     private func forgetParkReason(of place: RecordPlace) throws {
         try place.key.bytes.withUnsafeBytes { keyBytes in
             try TableKey.withRow(place.entity, keyBytes: keyBytes, table: TableKey.parked) { key in
-                guard let parked = try access.get(key, in: databases.tables) else { return }
+                let tables = log.databases.tables
+                guard let parked = try log.access.get(key, in: tables) else { return }
                 let sequence = Array(parked.prefix(MemoryLayout<UInt64>.size))
-                try sequence.withUnsafeBytes { try access.put(key, $0, in: databases.tables) }
+                try sequence.withUnsafeBytes { try log.access.put(key, $0, in: tables) }
             }
         }
     }
@@ -82,8 +87,8 @@ extension LogWriter {
     /// Takes a report out of the conflict journal.
     private func forgetConflict(at sequence: UInt64) throws {
         try TableKey.withJournal(sequence) { key in
-            let isThere = try access.delete(key, in: databases.tables)
-            if isThere { try withProjector { $0.counting?.forgetConflict(at: key) } }
+            let isThere = try log.access.delete(key, in: log.databases.tables)
+            if isThere { try log.withProjector { $0.counting?.forgetConflict(at: key) } }
         }
     }
 }
