@@ -46,8 +46,16 @@ package struct Admissions: Sendable {
         case refuse(HubResponse)
     }
 
+    /// What was stored about a head at a moment of the storage.
+    struct KnownFacts: Sendable {
+        fileprivate var facts: HeadFacts
+        fileprivate var moment: UInt64
+        /// Until when they count, in milliseconds of the steady clock: sessions get old.
+        fileprivate var end: Int64
+    }
+
     /// What is stored about a head.
-    private struct HeadFacts: Sendable {
+    fileprivate struct HeadFacts: Sendable {
         /// Who sends it, if its head proves that, and the database that it is about.
         var authentication: Authentication?
         var access: DatabaseAccess?
@@ -71,7 +79,7 @@ package struct Admissions: Sendable {
         guard asksStorage(request, length) else { return free(request, length, nil) }
         do {
             let facts =
-                try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+                try storage.readAtHand(RequestWork()) { try self.factsAtHand(of: request, $0) }
                 ?? rememberedFacts(of: request)
             return facts.map { admission(of: request, length, .success($0)) }
         } catch {
@@ -95,6 +103,28 @@ package struct Admissions: Sendable {
         }
     }
 
+    /// What is stored about a head; what was read before counts if nothing was written since.
+    private func factsAtHand(
+        of request: HubRequest, _ transaction: any HubReading
+    ) throws -> HeadFacts {
+        guard let route = request.address?.hubRoute, route.endpoint != nil,
+            let moment = transaction.moment, request.header(WireHeader.keyID) == nil
+        else { return try facts(of: request, transaction) }
+        let now = configuration.steadyNow
+        if let known = route.facts.withLock({ $0 }), known.moment == moment, known.end > now,
+            known.facts.authentication.map({ $0.end > configuration.now }) == true
+        {
+            return known.facts
+        }
+        let facts = try facts(of: request, transaction)
+        let isLasting = facts.lasts(in: request.address?.path?.database)
+        route.facts.withLock { known in
+            let end = now + AuthenticationCache.lifetimeMilliseconds
+            known = isLasting ? KnownFacts(facts: facts, moment: moment, end: end) : nil
+        }
+        return facts
+    }
+
     /// What was read a moment ago about a head with the same credentials; nothing where the hub would not
     /// hear that they were taken back.
     private func rememberedFacts(of request: HubRequest) -> HeadFacts? {
@@ -109,9 +139,7 @@ package struct Admissions: Sendable {
     private func remember(_ facts: HeadFacts, of request: HubRequest, readAt generation: Int) {
         guard let address = request.address, let key = authenticator.cacheKey(of: request, address),
             let authentication = facts.authentication,
-            facts.access != nil || address.path?.database == nil,
-            // What is due is told, and noted, when it is looked at.
-            authentication.renewedToken == nil, !authentication.isUseNews
+            facts.lasts(in: address.path?.database)
         else { return }
         authentications.add(
             AuthenticationCache.Entry(authentication: authentication, access: facts.access),
@@ -225,5 +253,14 @@ package struct Admissions: Sendable {
     package func abandon(_ request: HubRequest) {
         if case .file(let path, _, _) = request.body { uploadedFiles.assets.discard(path) }
         if let upload = request.upload { uploadedFiles.uploads.release(upload) }
+    }
+}
+
+extension Admissions.HeadFacts {
+    /// Whether they are worth to be remembered, in a call about a database.
+    fileprivate func lasts(in database: WireDatabase?) -> Bool {
+        guard let authentication, access != nil || database == nil else { return false }
+        // What is due is told, and noted, when it is looked at.
+        return authentication.renewedToken == nil && !authentication.isUseNews
     }
 }

@@ -7,6 +7,8 @@ final class HubRoute: RequestRoute {
     let page: HubPage?
     /// How the hub answers the call that the target names; nil if it names none.
     let endpoint: HubEndpoint?
+    /// What was stored about a head with this target when it was looked up last.
+    let facts = Locked<Admissions.KnownFacts?>(nil)
 
     init(_ page: HubPage?, _ endpoint: HubEndpoint?) {
         (self.page, self.endpoint) = (page, endpoint)
@@ -21,7 +23,8 @@ extension RequestAddress {
         }
     }
 
-    private var hubRoute: HubRoute? { route as? HubRoute }
+    /// What it leads to; nil if that was not found out.
+    var hubRoute: HubRoute? { route as? HubRoute }
 
     /// The page that the target names; nil if it names none.
     var page: HubPage? { hubRoute?.page }

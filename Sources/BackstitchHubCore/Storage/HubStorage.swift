@@ -150,6 +150,10 @@ package protocol HubReading {
     /// Whether reading takes a round trip, so that it matters what is told before.
     var isFar: Bool { get }
 
+    /// A number that two transactions have in common only if both see exactly the same; nil if that can't be
+    /// told.
+    var moment: UInt64? { get }
+
     /// Tells what is read next, so that it can be fetched in one round trip. What was not told can be
     /// read as well, and only takes longer.
     ///
@@ -181,6 +185,8 @@ package protocol HubReading {
 
 extension HubReading {
     package var isFar: Bool { false }
+
+    package var moment: UInt64? { nil }
 
     /// Nothing has to be told where everything is in memory, or a page away.
     package func expect(_ queries: () throws -> [KeyQuery]) rethrows {}
