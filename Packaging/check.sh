@@ -25,6 +25,15 @@ if have systemd-analyze "the unit"; then
     systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' debian/backstitch-hub.backstitch-hub-backup.timer)" \
         >/dev/null
 fi
+# The list of what is inside is right of one program, and wrong of another.
+if have objdump "the list of what is inside" && have dpkg-query "the list of what is inside"; then
+    SOURCE_DATE_EPOCH=0 ./sbom.py "$(command -v openssl)" 1 1 >"$scratch/sbom"
+    ./sbom.py --check "$scratch/sbom" "$(command -v openssl)" debian/copyright
+    if ./sbom.py --check "$scratch/sbom" /bin/sh debian/copyright 2>/dev/null; then
+        echo "The list of another program was taken for right." >&2
+        exit 1
+    fi
+fi
 if have promtool "the alerts"; then promtool check rules alerts.yml; fi
 if have nginx "the place in nginx"; then
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=hub.example.com \

@@ -79,6 +79,10 @@ inside sh -c 'apt-get install -y --no-install-recommends /packages/*.deb' >"$scr
     { tail -n 20 "$scratch/apt" >&2; fail "the packages can't be installed"; }
 inside backstitch --version
 [ -f "$root/usr/share/doc/backstitch/copyright" ] || fail "the licences are missing"
+# It may be compressed, as documents are.
+zcat -f "$root"/usr/share/doc/backstitch/sbom.spdx.json* >"$scratch/sbom.json"
+Packaging/sbom.py --check "$scratch/sbom.json" "$root/usr/bin/backstitch" \
+    "$root/usr/share/doc/backstitch/copyright" || fail "the list of what is inside is wrong"
 dpkg-deb --contents "$packages"/backstitch_*.deb | grep 'man1/backstitch-hub.1.gz' >/dev/null ||
     fail "the manual page is missing"
 [ "$(stat -c %a "$root/var/lib/backstitch")" = 700 ] || fail "others can read the data"

@@ -14,8 +14,9 @@ struct Program {
     static let commands: [any Command] = [
         InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
         VerifyCommand(),
-        RebuildCommand(), DoctorCommand(), CompactCommand(), BackupCommand(), ExportCommand(),
-        ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(), DemoCommand(),
+        RebuildCommand(), DoctorCommand(), CompactCommand(), EraseCommand(), BackupCommand(),
+        ExportCommand(), ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(),
+        DemoCommand(),
     ]
 
     /// What only this program calls, and no help lists.

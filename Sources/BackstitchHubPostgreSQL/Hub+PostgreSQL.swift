@@ -39,6 +39,20 @@ extension Hub {
 }
 
 extension PostgreSQLAddress {
+    /// Checks all rows of the hub in a database, without changing them, and whether its files are there.
+    /// Hubs may serve it meanwhile.
+    ///
+    /// - Parameter readsFiles: Whether all files are read as well, to compare them with their checksums.
+    /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
+    public func diagnose(files folder: String, readsFiles: Bool = false) throws -> HubDiagnosis {
+        let storage = try PostgreSQLHubStorage(self, clock: .system, limits: HubLimits())
+        defer { storage.close() }
+        let files = try FolderFiles(folder: folder + "/assets")
+        var diagnosis = try HubDiagnosis(of: storage, files)
+        if readsFiles { try diagnosis.readFiles(of: storage, files) }
+        return diagnosis
+    }
+
     /// Makes the tables of a hub in a database, or brings those of an older version to this one's.
     ///
     /// - Returns: Whether something was to be done.

@@ -49,7 +49,7 @@ extension EnvironmentFiles {
 
 extension Folder {
     /// Throws if this or another process has the environment open.
-    fileprivate func refuseOpen() throws(LMDBError) {
+    func refuseOpen() throws(LMDBError) {
         try EnvironmentRegistry.shared.whileClosed(self) { () throws(LMDBError) in
             guard let user = try otherUser() else { return }
             throw LMDBError(

@@ -341,6 +341,21 @@ struct NamesInUse: RecordProjection {
         #expect(compaction.operationsAfter == 1)
     }
 
+    @Test func `what the guide erases is nowhere`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
+        try await store.write { tx in
+            _ = try tx.save(
+                Employee(
+                    id: "leaver", name: "Grace", email: "grace@example.org", salary: 1,
+                    hiredAt: Date(), nickname: nil, department: nil))
+        }
+        let erased = try await store.erase(Employee.ID("leaver"), deletesOnService: true)
+        print(erased)  // the number of operations that had values
+        #expect(erased == 2)
+        let history = try store.history(of: RecordID(entity: "Employee", name: "leaver"))
+        #expect(history.allSatisfy { $0.values?.isEmpty ?? true })
+    }
+
     @Test func `what the guide backs up and exports is there`() throws {
         let copy = URL(filePath: temporaryFolder())
         defer { try? FileManager.default.removeItem(at: copy) }

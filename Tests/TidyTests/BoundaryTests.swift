@@ -126,8 +126,8 @@ import Testing
         let core = Self.sources.filter { $0.path.hasPrefix("Sources/BackstitchHubCore/") }
         #expect(core.count > 80)
         let known: Set = [
-            "BackstitchCore", "CloudKitWire", "CZlib", "Foundation", "Threading", "WireCrypto",
-            "XXHash",
+            "BackstitchCore", "CloudKitWire", "CZlib", "Foundation", "Synchronization", "Threading",
+            "WireCrypto", "XXHash",
         ]
         let imports = core.flatMap { file in
             file.imports.subtracting(known).map { "\(file.path) imports \($0)" }

@@ -110,6 +110,7 @@ mkdir "$work/files"
 [ ! -e "$backup/assets.tar" ] || tar --extract --file="$backup/assets.tar" --directory="$work/files"
 configure "$second"
 backstitch hub epoch --config "$work/hub.conf"
+backstitch hub doctor --config "$work/hub.conf" >/dev/null || fail "the restored hub is damaged"
 start
 
 step "what was acknowledged before the backup is there"
@@ -128,6 +129,8 @@ for device in writer reader fresh; do
     names "$device" >"$work/names"
     cmp "$work/all" "$work/names" || fail "$device does not have what was acknowledged"
 done
+
+backstitch hub verify --config "$work/hub.conf" >/dev/null || fail "the hub is damaged while it serves"
 
 step "old backups go, and one that can't be made leaves nothing"
 for _ in 1 2; do sleep 1; "$here/Packaging/backup.sh" "$work/hub.conf" "$work/backups" 2 >/dev/null; done

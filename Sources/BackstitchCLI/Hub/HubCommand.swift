@@ -114,7 +114,8 @@ struct HubCommand: Command {
               restore makes the folder --data, where nothing is, of --backup, and begins an epoch
               doctor, verify
                       look at all rows of --data, or of --backup, and whether its files are there;
-                      verify reads the files too; exit code 1 if something is wrong
+                      with --storage at those of the database; verify reads the files too; exit code 1
+                      if something is wrong
               migrate brings a folder of an older version to this one's format; back it up before, and
                       run it again if it was ended; with --storage it makes the tables of a hub, or
                       brings them to this version, and says nothing
@@ -162,12 +163,19 @@ struct HubCommand: Command {
         let database = try settings.database()
         if let database {
             if action == .migrate { return try HubMigrating.run(database, arguments, console) }
-            guard ![.doctor, .verify, .restore, .backup].contains(action) else {
+            guard ![.restore, .backup].contains(action) else {
                 throw UsageError(
-                    "\(action.rawValue) looks at a hub's folder. Use the tools of the database.")
+                    "\(action.rawValue) works with a hub's folder. Use the tools of the database.")
             }
         }
         if action == .doctor || action == .verify {
+            if let database, arguments.text(Self.backup) == nil {
+                guard let folder = settings.data else {
+                    throw UsageError("The option --data is missing: the folder of the files.")
+                }
+                return try HubDoctor.run(
+                    database, files: folder, readsFiles: action == .verify, arguments, console)
+            }
             guard let folder = arguments.text(Self.backup) ?? settings.data else {
                 throw UsageError("The option --data is missing, or --backup.")
             }

@@ -1,7 +1,8 @@
 import BackstitchHub
+import BackstitchHubPostgreSQL
 import Terminal
 
-/// What `doctor` says of a hub's folder.
+/// What `doctor` says of a hub.
 enum HubDoctor {
     /// The JSON, with the keys that that of a store has too.
     private struct Document: Encodable {
@@ -27,6 +28,21 @@ enum HubDoctor {
         _ path: String, readsFiles: Bool = false, _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
         let diagnosis = try readsFiles ? Hub.verify(at: path) : Hub.diagnose(at: path)
+        return try tell(diagnosis, of: path, arguments, console)
+    }
+
+    /// Looks at a hub whose records are in a database.
+    static func run(
+        _ database: PostgreSQLAddress, files folder: String, readsFiles: Bool,
+        _ arguments: Arguments, _ console: Console
+    ) throws -> ExitCode {
+        let diagnosis = try database.diagnose(files: folder, readsFiles: readsFiles)
+        return try tell(diagnosis, of: folder, arguments, console)
+    }
+
+    private static func tell(
+        _ diagnosis: HubDiagnosis, of path: String, _ arguments: Arguments, _ console: Console
+    ) throws -> ExitCode {
         if arguments.has(.json) {
             console.output.line(
                 try JSON.line(

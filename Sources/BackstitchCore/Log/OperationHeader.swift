@@ -16,6 +16,8 @@ package struct OperationHeader: Hashable, Sendable {
         package static let isUnreadable = Flags(rawValue: 4)
         /// A context follows the author.
         package static let hasContext = Flags(rawValue: 8)
+        /// The values were erased: what the operation carries is empty.
+        package static let isErased = Flags(rawValue: 16)
     }
 
     package var kind: OperationKind

@@ -35,6 +35,17 @@ package struct FoldedRow: Equatable, Sendable {
         body.withUnsafeBytes { output.append($0) }
     }
 
+    /// Takes the values and the reason of a park out of it, so that it can't be read as its type.
+    package mutating func erase() {
+        park = park.map { Park(sequence: $0.sequence, reason: []) }
+        guard !header.flags.contains(.isDeleted) else { return }
+        header.flags.insert(.isUnreadable)
+        var writer = _FieldWriter()
+        var buffer = ByteBuffer(capacity: 16)
+        writer.finish(into: &buffer)
+        body = Array(buffer.bytes)
+    }
+
     /// Takes over a header that an operation made.
     fileprivate mutating func mark(_ header: RowHeader, by operation: OperationView) {
         self.header = header

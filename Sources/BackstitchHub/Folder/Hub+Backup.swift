@@ -43,13 +43,21 @@ extension Hub {
         let files = try FolderFiles(folder: directory + "/assets")
         var diagnosis = try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
         // Beyond damaged pages nothing is read.
-        guard diagnosis.rows > 0 else { return diagnosis }
-        try storage.readNow { transaction in
-            try transaction.forEachFile { file, isHeld in
-                guard isHeld, files.holds(file), try !files.isIntact(file) else { return }
-                diagnosis.note(FolderFiles.damaged(file))
-            }
-        }
+        if diagnosis.rows > 0 { try diagnosis.readFiles(of: storage, files) }
         return diagnosis
+    }
+}
+
+extension HubDiagnosis {
+    /// Reads all files that records hold, and compares them with their checksums.
+    package mutating func readFiles(of storage: any SnapshotStorage, _ files: FolderFiles) throws {
+        let held = try storage.snapshot(RequestWork()) { transaction in
+            var held: [HubFile] = []
+            try transaction.forEachFile { if $1 { held.append($0) } }
+            return held
+        }
+        for file in held where files.holds(file) {
+            if try !files.isIntact(file) { note(FolderFiles.damaged(file)) }
+        }
     }
 }

@@ -297,6 +297,9 @@ private struct LMDBHubTransaction: HubWriting {
     /// Where it may write, one writer at a time for all; nil for what is of no partition.
     var partitions: Partitions?
 
+    /// A transaction that writes sees more than the commit that it began with.
+    var moment: UInt64? { partitions == nil ? access.commit : nil }
+
     func withValue<R>(
         _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R? {

@@ -7,7 +7,13 @@ struct BodyReceiver: ~Copyable {
     private let place: Admissions.BodyPlace
     private var bytes: [UInt8] = []
     private var descriptor: Int32 = -1
-    private let digest = RunningDigest()
+    /// The digest of a file; nil of a body in memory.
+    private let digest: FileDigest?
+
+    /// A box, because an optional noncopyable value can't be used where it is.
+    private final class FileDigest {
+        let running = RunningDigest()
+    }
     private(set) var byteCount = 0
     /// Whether more came than the place takes; the rest is dropped.
     private(set) var isTooLarge = false
@@ -21,9 +27,11 @@ struct BodyReceiver: ~Copyable {
         case .memory(let bytesMax):
             // What is announced has not come yet, so that little is believed.
             bytes.reserveCapacity(min(length ?? 0, bytesMax, Self.believedBytes))
+            digest = nil
         case .file(let path, _):
             descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             hasFailed = descriptor < 0
+            digest = FileDigest()
         }
     }
 
@@ -45,7 +53,7 @@ struct BodyReceiver: ~Copyable {
             bytes.append(contentsOf: part)
         case .file(_, let bytesMax):
             guard byteCount <= bytesMax else { return drop() }
-            digest.update(part)
+            digest?.running.update(part)
             write(part)
         }
     }
@@ -73,7 +81,7 @@ struct BodyReceiver: ~Copyable {
                 unlink(path)
                 return nil
             }
-            return .file(path: path, byteCount: byteCount, sha256: digest.value)
+            return .file(path: path, byteCount: byteCount, sha256: digest?.running.value ?? [])
         }
     }
 

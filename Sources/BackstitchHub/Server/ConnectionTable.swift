@@ -12,11 +12,19 @@ import Threading
 /// Invariant: all that changes is behind a lock. Pointers to connections are names there, and not
 /// `Sendable` for the compiler.
 final class ConnectionTable: @unchecked Sendable {
+    /// Whose a connection is.
+    struct Peer: Sendable {
+        /// The address as text.
+        var host: String
+        /// By what the connections of an address are counted together.
+        var name: String
+    }
+
     // Every access to the state holds the lock; descriptors are those of open connections, because
     // the library tells of the end of one before it closes it.
     private struct Entry {
         var descriptor: Int32
-        var address: String
+        var peer: Peer
         /// In which order connections began to wait for what they wait for.
         var number: Int
         /// In seconds of the steady clock; nil while the hub answers.
@@ -33,6 +41,8 @@ final class ConnectionTable: @unchecked Sendable {
 
         /// Whether more has to come from the client before anything can be done for it.
         var isReceiving: Bool { work == nil && !isReplying && !isClosing }
+        /// By what connections of an address are counted together.
+        var address: String { peer.name }
     }
 
     private struct Share {
@@ -53,13 +63,23 @@ final class ConnectionTable: @unchecked Sendable {
         /// Those that were told to end, and have not yet.
         var closing = 0
 
+        /// Changes an entry in its place, if it is there.
+        mutating func change(_ connection: OpaquePointer, _ body: (inout Entry) -> Void) {
+            guard let place = entries.index(forKey: connection) else { return }
+            body(&entries.values[place])
+        }
+
         mutating func endReply(_ connection: OpaquePointer) {
-            guard let entry = entries[connection], entry.isReplying else { return }
-            entries[connection]?.isReplying = false
-            entries[connection]?.replyBytes = 0
+            var ended: (bytes: Int, address: String)?
+            change(connection) { entry in
+                guard entry.isReplying else { return }
+                ended = (entry.replyBytes, entry.address)
+                (entry.isReplying, entry.replyBytes) = (false, 0)
+            }
+            guard let ended else { return }
             replying -= 1
-            replyBytes -= entry.replyBytes
-            shares[entry.address]?.replyBytes -= entry.replyBytes
+            replyBytes -= ended.bytes
+            if ended.bytes > 0 { shares[ended.address]?.replyBytes -= ended.bytes }
         }
 
         mutating func close(_ connection: OpaquePointer) {
@@ -134,8 +154,14 @@ final class ConnectionTable: @unchecked Sendable {
         _ = state.withLock { $0.arriving.remove(descriptor) }
     }
 
+    /// Whose a connection is.
+    func peer(of connection: OpaquePointer) -> Peer {
+        let key = ConnectionKey(pointer: connection)
+        return state.withLock { $0.entries[key.pointer]?.peer } ?? Peer(host: "", name: "")
+    }
+
     /// Notes a connection, and ends another one if there are too many.
-    func noteStart(_ connection: OpaquePointer, address: String) {
+    func noteStart(_ connection: OpaquePointer, _ peer: Peer) {
         let descriptor = backstitch_connection_descriptor(connection)
         let deadline = Self.now + limits.headSeconds
         let key = ConnectionKey(pointer: connection)
@@ -144,9 +170,9 @@ final class ConnectionTable: @unchecked Sendable {
             state.starts += 1
             state.arriving.remove(descriptor)
             state.entries[key.pointer] = Entry(
-                descriptor: descriptor, address: address, number: state.lastNumber,
+                descriptor: descriptor, peer: peer, number: state.lastNumber,
                 deadline: deadline)
-            state.shares[address, default: Share()].connections += 1
+            state.shares[peer.name, default: Share()].connections += 1
             guard state.entries.count - state.closing > limits.connections else { return }
             // Those that wait for an answer are not among them, nor those that read one.
             let victim = state.victim {
@@ -177,10 +203,10 @@ final class ConnectionTable: @unchecked Sendable {
         let key = ConnectionKey(pointer: connection)
         let now = Self.now
         state.withLock { state in
-            state.entries[key.pointer]?.deadline = nil
-            state.entries[key.pointer]?.hasEnded = false
-            state.entries[key.pointer]?.work = work
-            state.entries[key.pointer]?.since = now
+            state.change(key.pointer) { entry in
+                (entry.deadline, entry.hasEnded) = (nil, false)
+                (entry.work, entry.since) = (work, now)
+            }
             state.answering += 1
         }
     }
@@ -190,8 +216,7 @@ final class ConnectionTable: @unchecked Sendable {
         let key = ConnectionKey(pointer: connection)
         let deadline = Self.now + limits.bodySeconds
         state.withLock { state in
-            state.entries[key.pointer]?.work = nil
-            state.entries[key.pointer]?.deadline = deadline
+            state.change(key.pointer) { ($0.work, $0.deadline) = (nil, deadline) }
         }
     }
 
@@ -200,12 +225,14 @@ final class ConnectionTable: @unchecked Sendable {
         let deadline = Self.now + limits.transferSeconds
         let key = ConnectionKey(pointer: connection)
         state.withLock { state in
-            guard let entry = state.entries[key.pointer] else { return }
-            state.entries[key.pointer]?.deadline = deadline
-            state.entries[key.pointer]?.work = nil
-            state.entries[key.pointer]?.isReplying = true
-            state.entries[key.pointer]?.replyBytes = bytes
-            state.shares[entry.address]?.replyBytes += bytes
+            var address: String?
+            state.change(key.pointer) { entry in
+                (entry.deadline, entry.work) = (deadline, nil)
+                (entry.isReplying, entry.replyBytes) = (true, bytes)
+                address = entry.address
+            }
+            guard let address else { return }
+            if bytes > 0 { state.shares[address]?.replyBytes += bytes }
             state.replying += 1
             state.replyBytes += bytes
             var excess = state.replyBytes - limits.repliesBytes
@@ -231,15 +258,16 @@ final class ConnectionTable: @unchecked Sendable {
         state.withLock { state in
             state.endReply(key.pointer)
             state.lastNumber += 1
-            state.entries[key.pointer]?.number = state.lastNumber
-            state.entries[key.pointer]?.hasEnded = false
-            state.entries[key.pointer]?.deadline = deadline
+            let number = state.lastNumber
+            state.change(key.pointer) { entry in
+                (entry.number, entry.hasEnded, entry.deadline) = (number, false, deadline)
+            }
         }
     }
 
     private func set(_ connection: OpaquePointer, _ deadline: Int?) {
         let key = ConnectionKey(pointer: connection)
-        state.withLock { $0.entries[key.pointer]?.deadline = deadline }
+        state.withLock { $0.change(key.pointer) { $0.deadline = deadline } }
     }
 
     /// Ends the connections that took too long, or whose clients stopped in the middle of a request, and

@@ -44,7 +44,7 @@ final class Exchange: @unchecked Sendable {
     deinit {
         receiver?.take()?.abandon()
         if let request { server.handler.abandon(request) }
-        server.bodies.give(bodyBytes, of: client)
+        giveBodyBytes()
     }
 
     /// What libmicrohttpd calls for the head, for each part of the body, and at its end.
@@ -77,9 +77,11 @@ final class Exchange: @unchecked Sendable {
         do throws(RequestHead.Refusal) {
             let length = try head.check(server.limits)
             guard !server.isStopping else { return refuse(connection, 503) }
-            let arrived = HubRequest(
+            let peer = server.connections.peer(of: connection)
+            var arrived = HubRequest(
                 method: head.method, target: target, headers: head.headers,
-                remoteAddress: Self.address(of: connection))
+                remoteAddress: peer.host)
+            arrived.note(addressName: peer.name)
             guard let admission = server.handler.admit(arrived, length) else {
                 waitForAdmission(of: arrived, length, connection)
                 return .YES
@@ -123,7 +125,7 @@ final class Exchange: @unchecked Sendable {
         if let length, length > place.bytesMax {
             return refuse(connection, RequestHead.Refusal.bodyTooLarge.rawValue)
         }
-        server.connections.noteBody(connection, isUpload: place.isFile)
+        if length != 0 { server.connections.noteBody(connection, isUpload: place.isFile) }
         receiver = ReceiverBox(BodyReceiver(place, length: length))
         self.request = request
         client = request.addressName
@@ -155,7 +157,7 @@ final class Exchange: @unchecked Sendable {
 
     /// Answers with a status alone.
     private func refuse(_ connection: OpaquePointer, _ status: Int) -> MHD_Result {
-        server.handler.noteRefusal(status, Self.address(of: connection))
+        server.handler.noteRefusal(status, server.connections.peer(of: connection).host)
         return refuse(connection, .refusal(status))
     }
 
@@ -168,12 +170,16 @@ final class Exchange: @unchecked Sendable {
         }
         request.body = body
         self.request = nil
+        let start = ConnectionTable.nanoseconds
+        if let response = server.handler.answerAtOnce(request) {
+            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
+            return send(response, connection)
+        }
         let work = server.handler.makeWork(request)
         phase = .answering
         server.connections.noteAnswering(connection, work)
         MHD_suspend_connection(connection)
         let suspended = SuspendedConnection(pointer: connection)
-        let start = ConnectionTable.nanoseconds
         let finish = { @Sendable [server, request] (response: HubResponse) in
             server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
             self.resume(suspended, response)
@@ -186,10 +192,23 @@ final class Exchange: @unchecked Sendable {
         return .YES
     }
 
-    /// Lets the connection go on with its answer.
-    private func resume(_ connection: SuspendedConnection, _ response: HubResponse) {
+    /// Answers without having let the connection wait.
+    private func send(_ response: HubResponse, _ connection: OpaquePointer) -> MHD_Result {
+        giveBodyBytes()
+        phase = .ended
+        server.connections.noteReply(connection, bytes: response.byteCount)
+        return server.queue(response, on: connection, closes: server.isStopping)
+    }
+
+    private func giveBodyBytes() {
+        guard bodyBytes > 0 else { return }
         server.bodies.give(bodyBytes, of: client)
         bodyBytes = 0
+    }
+
+    /// Lets the connection go on with its answer.
+    private func resume(_ connection: SuspendedConnection, _ response: HubResponse) {
+        giveBodyBytes()
         phase = .answered(response)
         server.connections.noteReply(connection.pointer, bytes: response.byteCount)
         MHD_resume_connection(connection.pointer)
@@ -219,9 +238,6 @@ final class Exchange: @unchecked Sendable {
             as: UTF8.self)
     }
 
-    private static func address(of connection: OpaquePointer) -> String {
-        backstitch_connection_address(connection).map { SocketAddress.host(of: $0) } ?? ""
-    }
 }
 
 /// A connection that waits for its answer: libmicrohttpd keeps it until it is resumed.

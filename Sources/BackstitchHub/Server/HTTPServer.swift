@@ -25,6 +25,8 @@ struct HTTPHandler: Sendable {
     var abandon: @Sendable (_ head: HubRequest) -> Void
     /// Notes what a request costs, so that it can be given up.
     var makeWork: @Sendable (HubRequest) -> RequestWork
+    /// Answers a request on the calling thread; nil if that takes a while, and ``submit`` has to be asked.
+    var answerAtOnce: @Sendable (HubRequest) -> HubResponse?
     /// Answers a request in its turn by a closure; with nil if ``respond`` has to be asked.
     var submit:
         @Sendable (HubRequest, RequestWork, @escaping @Sendable (HubResponse?) -> Void) -> Void

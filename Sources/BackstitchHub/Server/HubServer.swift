@@ -189,7 +189,8 @@ public final class HubServer: Sendable {
         let admission = AddressGate(hub: hub, requestsMax: requestsMax)
         return HTTPHandler(
             admit: { head, length in
-                let head = proxies.behind(head)
+                var head = proxies.behind(head)
+                hub.admissions.readAddress(of: &head)
                 guard audience.mayAsk(for: head) else { return .refuse(hub.notFound(head)) }
                 return hub.admissions.admissionAtOnce(of: head, length: length)
             },
@@ -198,6 +199,7 @@ public final class HubServer: Sendable {
             },
             abandon: { hub.admissions.abandon($0) },
             makeWork: { hub.makeWork(for: $0) },
+            answerAtOnce: { QuickAnswers(hub).answer($0) },
             submit: { request, work, answer in
                 admission.submit(request, work, answer)
             },

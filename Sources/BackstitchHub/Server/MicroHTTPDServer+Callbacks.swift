@@ -38,7 +38,10 @@ let connectionCallback:
         if event == .CONNECTION_NOTIFY_STARTED {
             let address = backstitch_connection_address(connection)
             server.connections.noteStart(
-                connection, address: HubRequest.addressName(of: NetworkAddress(address)))
+                connection,
+                ConnectionTable.Peer(
+                    host: address.map { SocketAddress.host(of: $0) } ?? "",
+                    name: HubRequest.addressName(of: NetworkAddress(address))))
         } else {
             server.connections.noteEnd(connection)
         }

@@ -29,26 +29,30 @@ struct RequestHead: Sendable {
             target.utf8.first == UInt8(ascii: "/"),
             target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
         else { throw .badRequest }
-        var singles: [String: String] = [:]
+        var (host, length, coding): (String?, String?, String?) = (nil, nil, nil)
+        func take(_ value: String, as single: inout String?) throws(Refusal) {
+            guard single == nil else { throw .badRequest }
+            single = value
+        }
         for header in headers {
             guard Self.isToken(header.name),
                 header.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
             else { throw .badRequest }
-            let name = header.name.lowercased()
-            guard ["host", "content-length", "transfer-encoding"].contains(name) else { continue }
-            guard singles.updateValue(header.value, forKey: name) == nil else {
-                throw .badRequest
+            if header.isNamed("host") {
+                try take(header.value, as: &host)
+            } else if header.isNamed("content-length") {
+                try take(header.value, as: &length)
+            } else if header.isNamed("transfer-encoding") {
+                try take(header.value, as: &coding)
             }
         }
-        if version == "HTTP/1.1", singles["host"] == nil { throw .badRequest }
-        if let coding = singles["transfer-encoding"] {
-            guard singles["content-length"] == nil, version == "HTTP/1.1" else {
-                throw .badRequest
-            }
+        if version == "HTTP/1.1", host == nil { throw .badRequest }
+        if let coding {
+            guard length == nil, version == "HTTP/1.1" else { throw .badRequest }
             guard coding.lowercased() == "chunked" else { throw .notImplemented }
             return nil
         }
-        guard let text = singles["content-length"] else { return 0 }
+        guard let text = length else { return 0 }
         guard !text.isEmpty, text.utf8.count <= 18,
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(text)
         else { throw .badRequest }
@@ -61,7 +65,8 @@ struct RequestHead: Sendable {
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                case UInt8(ascii: "-"): true
+                default: "!#$%&'*+.^_`|~".utf8.contains(byte)
                 }
             }
     }

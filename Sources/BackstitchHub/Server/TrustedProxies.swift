@@ -33,7 +33,7 @@ struct TrustedProxies: Sendable {
     ///   - headers: The headers of the request.
     func client(peer: String, headers: [HubRequest.Header]) -> String {
         guard isTrusted(peer) else { return peer }
-        let hops = headers.filter { $0.name.lowercased() == Self.header }
+        let hops = headers.filter { $0.isNamed(Self.header) }
             .flatMap { $0.value.split(separator: ",") }
         var client = peer
         for hop in hops.reversed() {
@@ -47,6 +47,7 @@ struct TrustedProxies: Sendable {
 
     /// A head with the address of its client, and whether a proxy told it.
     func behind(_ head: HubRequest) -> HubRequest {
+        guard !networks.isEmpty else { return head }
         var head = head
         head.isFromProxy = head.isFromProxy || isTrusted(head.remoteAddress)
         head.remoteAddress = client(peer: head.remoteAddress, headers: head.headers)

@@ -39,11 +39,15 @@ extension HubReading {
     /// A zone that is there.
     ///
     /// - Throws: `ZONE_NOT_FOUND`, also for zones of other users.
-    func zone(_ id: WireZoneID, _ access: DatabaseAccess) throws -> ZoneRow {
+    ///
+    /// - Parameter memo: The zones that were read before; nil for none.
+    func zone(
+        _ id: WireZoneID, _ access: DatabaseAccess, _ memo: RowMemo<ZoneRow>? = nil
+    ) throws -> ZoneRow {
+        let key = { ZoneRow.key(access.partition, id.zoneName) }
         // No key is longer than that of the longest name.
         guard id.isValid, access.owns(id),
-            let zone: ZoneRow = try row(ZoneRow.key(access.partition, id.zoneName)),
-            !zone.isDeleted
+            let zone = try memo.map({ try $0.row(key(), self) }) ?? row(key()), !zone.isDeleted
         else { throw WireError(.zoneNotFound, "Zone does not exist") }
         return zone
     }

@@ -21,8 +21,8 @@ package protocol SignInLimiting: Sendable {
 /// Addresses of IP version 6 count by their network, since one client may have all of it. What is no
 /// address counts as one.
 final class SignInGate: SignInLimiting {
-    private let addresses = Locked(Failures<NetworkAddress?>(windowMilliseconds: 60_000))
-    private let users = Locked(Failures<String>(windowMilliseconds: 3_600_000))
+    private let addresses = Locked(FailureCounts<NetworkAddress?>(windowMilliseconds: 60_000))
+    private let users = Locked(FailureCounts<String>(windowMilliseconds: 3_600_000))
 
     package func isClosed(to address: String, now: Int64, max: Int) -> Bool {
         let group = NetworkAddress(address)?.group
@@ -43,28 +43,4 @@ final class SignInGate: SignInLimiting {
     }
 
     package func forgetTries(forUser name: String) { users.withLock { $0.forget(name) } }
-}
-
-/// How often something failed in a time.
-private struct Failures<Key: Hashable & Sendable>: Sendable {
-    /// The most keys that are remembered; then all are forgotten.
-    private static var keysMax: Int { 10_000 }
-
-    let windowMilliseconds: Int64
-    private var counts: [Key: (since: Int64, count: Int)] = [:]
-
-    init(windowMilliseconds: Int64) { self.windowMilliseconds = windowMilliseconds }
-
-    func count(of key: Key, now: Int64) -> Int {
-        guard let entry = counts[key], now < entry.since + windowMilliseconds else { return 0 }
-        return entry.count
-    }
-
-    mutating func note(_ key: Key, now: Int64) {
-        if counts.count >= Self.keysMax { counts = [:] }
-        let count = count(of: key, now: now)
-        counts[key] = (count > 0 ? counts[key]?.since ?? now : now, count + 1)
-    }
-
-    mutating func forget(_ key: Key) { counts[key] = nil }
 }

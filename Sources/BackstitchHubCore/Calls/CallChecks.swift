@@ -49,7 +49,7 @@ extension ZoneNumbers {
     func zone(
         _ id: WireZoneID, _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws -> ZoneRow {
-        let zone = try transaction.zone(id, access)
+        let zone = try transaction.zone(id, access, rows)
         if transaction.isFar { note(zone, in: access.partition) }
         return zone
     }

@@ -4,6 +4,7 @@ import Threading
 final class HubAddress: Sendable {
     private let configuration: HubConfiguration
     private let serverURL = Locked("http://127.0.0.1")
+    private let states = RowMemo<StateRow>()
 
     init(_ configuration: HubConfiguration) { self.configuration = configuration }
 
@@ -18,7 +19,8 @@ final class HubAddress: Sendable {
         _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws -> AssetAddresses {
         AssetAddresses(
-            baseURL: baseURL, key: try transaction.state().tokenKey,
+            baseURL: baseURL,
+            key: try (states.row(StateRow.key, transaction) ?? transaction.state()).tokenKey,
             expires: configuration.now + configuration.limits.addressMilliseconds,
             partition: access.partition)
     }

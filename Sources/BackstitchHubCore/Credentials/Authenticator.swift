@@ -8,6 +8,19 @@ struct Authenticator: Sendable {
     let configuration: HubConfiguration
     let keys: any KeyReading
     let signIns: any SignInLimiting
+    private let rows = CredentialMemos()
+
+    /// What was read of rows that every request needs.
+    private struct CredentialMemos: Sendable {
+        let realms = RowMemo<RealmRow>()
+        let apiTokens = RowMemo<APITokenRow>()
+        let webTokens = RowMemo<WebTokenRow>()
+        let databaseNames = RowMemo<DatabaseNameRow>()
+    }
+
+    init(configuration: HubConfiguration, keys: any KeyReading, signIns: any SignInLimiting) {
+        (self.configuration, self.keys, self.signIns) = (configuration, keys, signIns)
+    }
 
     /// The one answer to all credentials that don't count, whatever is wrong with them.
     private static let failed = WireError(.authenticationFailed, "Authentication failed")
@@ -32,32 +45,24 @@ struct Authenticator: Sendable {
     }
 
     /// The keys of the credentials that a request names.
-    private static func credentialKeys(of request: HubRequest, _ target: RequestTarget) -> [HubKey]
-    {
+    private static func credentialKeys(
+        of request: HubRequest, _ credentials: QueryCredentials
+    ) -> [HubKey] {
         if let id = request.header(WireHeader.keyID) {
             return id.utf8.count <= 128 ? [ServerKeyRow.key(id: id)] : []
         }
-        return (target.query["ckAPIToken"].map { [APITokenRow.key($0)] } ?? [])
-            + (webToken(of: target).map { [WebTokenRow.key($0.secret), StateRow.key] } ?? [])
+        return (credentials.apiToken.map { [$0] } ?? [])
+            + (credentials.webTokenKey.map { [$0, StateRow.key] } ?? [])
     }
 
     /// By what the credentials of a request are remembered; nil of those that are looked at each time.
     func cacheKey(of request: HubRequest, _ address: RequestAddress) -> AuthenticationCache.Key? {
         guard let path = address.path, request.header(WireHeader.keyID) == nil,
-            ServiceNames.isRecordName(path.container),
-            let token = address.target.query["ckAPIToken"]
+            let realm = address.credentials?.realm, let token = address.credentials?.apiToken
         else { return nil }
         return AuthenticationCache.Key(
-            realm: RealmRow.key(container: path.container, environment: path.environment),
-            apiToken: APITokenRow.key(token),
-            webToken: Self.webToken(of: address.target),
-            database: path.database.map { "\($0)" })
-    }
-
-    private static func webToken(of target: RequestTarget) -> WebToken? {
-        let text = target.query["ckWebAuthToken"] ?? target.query["ckSession"]
-        // Clients often leave the plus signs of a token as they are, which then read as blanks.
-        return text.map { WebToken($0.replacing(" ", with: "+")) }
+            realm: realm, apiToken: token, webToken: address.credentials?.webToken,
+            database: path.database?.rawValue)
     }
 
     /// Whom the credentials of a request prove; nil if they don't count.
@@ -65,30 +70,28 @@ struct Authenticator: Sendable {
     /// - Parameter others: What is read after this, to be fetched with it.
     /// - Throws: `AUTHENTICATION_REQUIRED` if a session has ended.
     func authentication(
-        _ request: HubRequest, _ target: RequestTarget, _ path: WirePath,
-        _ transaction: any HubReading, alsoReads others: [HubKey] = []
+        _ request: HubRequest, _ address: RequestAddress, _ transaction: any HubReading,
+        alsoReads others: [HubKey] = []
     ) throws -> Authentication? {
-        guard ServiceNames.isRecordName(path.container) else { return nil }
-        let key = RealmRow.key(container: path.container, environment: path.environment)
+        guard let credentials = address.credentials, let key = credentials.realm else { return nil }
         transaction.expect {
-            (Self.credentialKeys(of: request, target) + [key] + others).map { .key($0) }
+            (Self.credentialKeys(of: request, credentials) + [key] + others).map { .key($0) }
         }
-        guard let realm: RealmRow = try transaction.row(key) else { return nil }
+        guard let realm = try rows.realms.row(key, transaction) else { return nil }
         if let keyID = request.header(WireHeader.keyID) {
             guard let (user, signed) = try signer(keyID, request, realm, transaction) else {
                 return nil
             }
             return Authentication(realm: realm, principal: .server(user), signed: signed)
         }
-        guard let token = target.query["ckAPIToken"],
-            let row: APITokenRow = try transaction.row(APITokenRow.key(token)),
-            row.realm == realm.number
+        guard let token = credentials.apiToken,
+            let row = try rows.apiTokens.row(token, transaction), row.realm == realm.number
         else { return nil }
-        guard let webToken = Self.webToken(of: target) else {
+        guard let webToken = credentials.webToken, let sessionKey = credentials.webTokenKey else {
             return Authentication(realm: realm, principal: .anonymous)
         }
         func tokenKey() throws -> [UInt8] { try transaction.state().tokenKey }
-        guard let row: WebTokenRow = try transaction.row(WebTokenRow.key(webToken.secret)),
+        guard let row = try rows.webTokens.row(sessionKey, transaction),
             row.realm == realm.number, try webToken.isGenuine(key: tokenKey)
         else { return nil }
         let now = configuration.now
@@ -99,9 +102,21 @@ struct Authenticator: Sendable {
         }
         return Authentication(
             realm: realm, principal: .user(row.userRecordName),
-            session: Digest.sha256(webToken.secret), end: life.end,
+            session: Array(sessionKey.behindTable), end: life.end,
             renewedToken: life.isDue ? webToken.renewed(at: now, key: try tokenKey()) : nil,
             isUseNews: life.isDue && row.isUseNews(configuration.limits, now: now))
+    }
+
+    /// The right to a database; nil if it has to be made first.
+    func access(
+        of authentication: Authentication, to scope: DatabaseAccess.Scope,
+        _ transaction: any HubReading
+    ) throws -> DatabaseAccess? {
+        let key = scope.name(in: authentication.realm).key
+        transaction.expect { [.key(key)] }
+        return try rows.databaseNames.row(key, transaction).map {
+            authentication.access(to: scope, in: $0.partition)
+        }
     }
 
     /// The user of the key that signed a request, and what was signed; nil if the signature does not

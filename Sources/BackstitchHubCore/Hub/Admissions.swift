@@ -10,6 +10,21 @@ package struct Admissions: Sendable {
     let authentications: AuthenticationCache
     let uploadedFiles: AssetCalls
     let replies: Replies
+    private let addresses = RequestAddressBook()
+
+    init(
+        configuration: HubConfiguration, storage: any HubStorage, authenticator: Authenticator,
+        authentications: AuthenticationCache, uploadedFiles: AssetCalls, replies: Replies
+    ) {
+        (self.configuration, self.storage) = (configuration, storage)
+        (self.authenticator, self.authentications) = (authenticator, authentications)
+        (self.uploadedFiles, self.replies) = (uploadedFiles, replies)
+    }
+
+    /// Reads the target of a request, so that nobody has to do it again.
+    package func readAddress(of request: inout HubRequest) {
+        if request.knownAddress == nil { request.knownAddress = addresses.address(request.target) }
+    }
 
     /// A body up to this many bytes is taken whoever sends it, because it has come with the head: its
     /// sender then gets an answer on a connection that stays.
@@ -31,8 +46,16 @@ package struct Admissions: Sendable {
         case refuse(HubResponse)
     }
 
+    /// What was stored about a head at a moment of the storage.
+    struct KnownFacts: Sendable {
+        fileprivate var facts: HeadFacts
+        fileprivate var moment: UInt64
+        /// Until when they count, in milliseconds of the steady clock: sessions get old.
+        fileprivate var end: Int64
+    }
+
     /// What is stored about a head.
-    private struct HeadFacts: Sendable {
+    fileprivate struct HeadFacts: Sendable {
         /// Who sends it, if its head proves that, and the database that it is about.
         var authentication: Authentication?
         var access: DatabaseAccess?
@@ -52,11 +75,11 @@ package struct Admissions: Sendable {
     /// - Returns: nil if that takes a while; then ``admission(of:length:)`` has to be awaited.
     package func admissionAtOnce(of request: HubRequest, length: Int?) -> Admission? {
         var request = request
-        request.readAddress()
+        readAddress(of: &request)
         guard asksStorage(request, length) else { return free(request, length, nil) }
         do {
             let facts =
-                try storage.readAtHand(RequestWork()) { try self.facts(of: request, $0) }
+                try storage.readAtHand(RequestWork()) { try self.factsAtHand(of: request, $0) }
                 ?? rememberedFacts(of: request)
             return facts.map { admission(of: request, length, .success($0)) }
         } catch {
@@ -67,7 +90,7 @@ package struct Admissions: Sendable {
     /// As ``admissionAtOnce(of:length:)``, however long it takes.
     package func admission(of request: HubRequest, length: Int?) async -> Admission {
         var head = request
-        head.readAddress()
+        readAddress(of: &head)
         guard asksStorage(head, length) else { return free(head, length, nil) }
         let request = head
         do {
@@ -78,6 +101,28 @@ package struct Admissions: Sendable {
         } catch {
             return admission(of: request, length, .failure(error))
         }
+    }
+
+    /// What is stored about a head; what was read before counts if nothing was written since.
+    private func factsAtHand(
+        of request: HubRequest, _ transaction: any HubReading
+    ) throws -> HeadFacts {
+        guard let route = request.address?.hubRoute, route.endpoint != nil,
+            let moment = transaction.moment, request.header(WireHeader.keyID) == nil
+        else { return try facts(of: request, transaction) }
+        let now = configuration.steadyNow
+        if let known = route.facts.withLock({ $0 }), known.moment == moment, known.end > now,
+            known.facts.authentication.map({ $0.end > configuration.now }) == true
+        {
+            return known.facts
+        }
+        let facts = try facts(of: request, transaction)
+        let isLasting = facts.lasts(in: request.address?.path?.database)
+        route.facts.withLock { known in
+            let end = now + AuthenticationCache.lifetimeMilliseconds
+            known = isLasting ? KnownFacts(facts: facts, moment: moment, end: end) : nil
+        }
+        return facts
     }
 
     /// What was read a moment ago about a head with the same credentials; nothing where the hub would not
@@ -94,9 +139,7 @@ package struct Admissions: Sendable {
     private func remember(_ facts: HeadFacts, of request: HubRequest, readAt generation: Int) {
         guard let address = request.address, let key = authenticator.cacheKey(of: request, address),
             let authentication = facts.authentication,
-            facts.access != nil || address.path?.database == nil,
-            // What is due is told, and noted, when it is looked at.
-            authentication.renewedToken == nil, !authentication.isUseNews
+            facts.lasts(in: address.path?.database)
         else { return }
         authentications.add(
             AuthenticationCache.Entry(authentication: authentication, access: facts.access),
@@ -131,12 +174,12 @@ package struct Admissions: Sendable {
                 let name = transaction.isFar ? key.flatMap(authentications.databaseName(of:)) : nil
                 guard
                     let authentication = try authenticator.authentication(
-                        request, target, path, transaction, alsoReads: name.map { [$0] } ?? [])
+                        request, address, transaction, alsoReads: name.map { [$0] } ?? [])
                 else { return facts }
                 facts.authentication = authentication
                 guard let database = path.database else { return facts }
                 let scope = try authentication.scope(of: database)
-                facts.access = try authentication.access(to: scope, transaction)
+                facts.access = try authenticator.access(of: authentication, to: scope, transaction)
                 if transaction.isFar, let key, facts.access != nil {
                     authentications.note(
                         databaseName: scope.name(in: authentication.realm).key, of: key)
@@ -210,5 +253,14 @@ package struct Admissions: Sendable {
     package func abandon(_ request: HubRequest) {
         if case .file(let path, _, _) = request.body { uploadedFiles.assets.discard(path) }
         if let upload = request.upload { uploadedFiles.uploads.release(upload) }
+    }
+}
+
+extension Admissions.HeadFacts {
+    /// Whether they are worth to be remembered, in a call about a database.
+    fileprivate func lasts(in database: WireDatabase?) -> Bool {
+        guard let authentication, access != nil || database == nil else { return false }
+        // What is due is told, and noted, when it is looked at.
+        return authentication.renewedToken == nil && !authentication.isUseNews
     }
 }

@@ -46,7 +46,7 @@ extension Hub {
         }
         let target = address.target
         do {
-            if let page = HubPage.at(request.target) {
+            if let page = address.page {
                 call = page.name
                 return try await respond(to: request, target, page, work)
             }
@@ -57,7 +57,7 @@ extension Hub {
                 return replies.notAllowed(endpoint.methods)
             }
             work.limit(milliseconds: configuration.limits.requestMilliseconds)
-            let authentication = try await authentication(of: request, target, path, work)
+            let authentication = try await authentication(of: request, address, work)
             guard request.bytes.count <= configuration.limits.bodyBytes else {
                 throw WireError(.quotaExceeded, "The body is too large.")
             }
@@ -103,12 +103,12 @@ extension Hub {
 
     /// Who sends a request: whom its head proved, or its credentials.
     private func authentication(
-        of request: HubRequest, _ target: RequestTarget, _ path: WirePath, _ work: RequestWork
+        of request: HubRequest, _ address: RequestAddress, _ work: RequestWork
     ) async throws -> Authentication {
         if let authentication = request.authentication { return authentication }
         return try authenticator.admitted(
             await storage.readSoon(work) {
-                try self.authenticator.authentication(request, target, path, $0)
+                try self.authenticator.authentication(request, address, $0)
             }, request)
     }
 
@@ -159,7 +159,7 @@ extension Hub {
         }
     }
 
-    private static func callName(of request: HubRequest) -> String {
+    static func callName(of request: HubRequest) -> String {
         request.address?.path?.endpoint.rawValue ?? "other"
     }
 
@@ -174,7 +174,7 @@ extension Hub {
         }
     }
 
-    private func finishedRead(
+    func finishedRead(
         _ response: HubResponse, _ request: HubRequest, _ work: RequestWork
     ) throws(WireError) -> HubResponse {
         guard response.byteCount <= configuration.limits.replyBytes else {
@@ -185,7 +185,7 @@ extension Hub {
     }
 
     /// Answers a request that only reads, in a transaction; nil if its database has to be made first.
-    private func read(
+    func read(
         _ request: HubRequest, _ work: RequestWork, _ transaction: any HubReading
     ) throws -> HubResponse? {
         guard let address = request.address else { return nil }
@@ -197,7 +197,7 @@ extension Hub {
         let authentication =
             try request.authentication
             ?? authenticator.admitted(
-                authenticator.authentication(request, target, path, transaction), request)
+                authenticator.authentication(request, address, transaction), request)
         let call = HubCall(
             request, target, path, authentication, work, configuration.limits)
         guard let database = path.database else { return nil }
@@ -207,10 +207,10 @@ extension Hub {
             try endpoint.right.check(call.principal, scope)
             return try renewing(authentication, in: answer(self, call, transaction))
         case .reads(let answer):
-            guard let access = try call.access ?? authentication.access(to: scope, transaction)
-            else {
-                return nil
-            }
+            guard
+                let access = try call.access
+                    ?? authenticator.access(of: authentication, to: scope, transaction)
+            else { return nil }
             try endpoint.right.check(call.principal, scope)
             return try renewing(authentication, in: answer(self, call, access, transaction))
         case .writes, .writesDevices: return nil
@@ -220,9 +220,9 @@ extension Hub {
     /// Makes the database of a request and its default zone on first use.
     private func makeDatabase(for request: HubRequest, _ work: RequestWork) async throws {
         guard let address = request.address else { return }
-        let (target, (path, _)) = (address.target, try Self.call(of: address))
+        let (path, _) = try Self.call(of: address)
         guard let database = path.database else { return }
-        let authentication = try await authentication(of: request, target, path, work)
+        let authentication = try await authentication(of: request, address, work)
         _ = try await databases.open(authentication, authentication.scope(of: database), work)
     }
 

@@ -90,11 +90,6 @@ struct HubEndpoint: Sendable {
     private static let byPath = Dictionary(uniqueKeysWithValues: all.map { ($0.path, $0) })
 }
 
-extension RequestAddress {
-    /// How the hub answers the call that the target names; nil if it names none.
-    var endpoint: HubEndpoint? { path.flatMap { HubEndpoint.at($0.endpoint) } }
-}
-
 // MARK: Rows
 
 /// The type of a request, and the schema that describes it.

@@ -17,14 +17,17 @@ struct HubPage: Sendable {
     }
 
     var readers = Readers.clients
+    /// The answer, if it is the same to every request and has nothing to wait for.
+    var answerAtOnce: (@Sendable () -> HubResponse)?
     /// Answers a request by one of the methods.
     let answer: @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
 
     /// All pages.
     static let all: [HubPage] = [
-        HubPage(name: "healthz", methods: ["GET", "HEAD", "POST"], readers: .operators) {
-            _, _, _, _ in .text("ok\n")
-        },
+        HubPage(
+            name: "healthz", methods: ["GET", "HEAD", "POST"], readers: .operators,
+            answerAtOnce: { .text("ok\n") }
+        ) { _, _, _, _ in .text("ok\n") },
         HubPage(name: "ready", methods: ["GET", "HEAD"], readers: .operators) { hub, _, _, _ in
             try await hub.readiness.response(
                 of: hub.storage, hub.assets, now: hub.configuration.steadyNow)
@@ -62,12 +65,17 @@ struct HubPage: Sendable {
 extension HubRequest {
     /// What it calls, in the words that the metrics have too.
     package var callName: String {
-        HubPage.at(target)?.name ?? address?.endpoint?.path.rawValue ?? "other"
+        page?.name ?? address?.endpoint?.path.rawValue ?? "other"
+    }
+
+    /// The page that it asks for, also if the rest of its target can't be read.
+    private var page: HubPage? {
+        if let address { address.page } else { HubPage.at(target) }
     }
 
     /// Whether it asks for a page that is for those who watch the hub.
-    package var isForOperators: Bool { HubPage.at(target)?.readers == .operators }
+    package var isForOperators: Bool { page?.readers == .operators }
 
     /// Whether scripts of web pages may read the answer.
-    var isForScripts: Bool { HubPage.at(target)?.readers ?? .clients == .clients }
+    var isForScripts: Bool { page?.readers ?? .clients == .clients }
 }

@@ -7,6 +7,16 @@ struct Replies: Sendable {
     let metrics: HubMetrics
     let readiness: Readiness
     let address: HubAddress
+    private let names: ReplyNames
+
+    init(
+        configuration: HubConfiguration, metrics: HubMetrics, readiness: Readiness,
+        address: HubAddress
+    ) {
+        (self.configuration, self.metrics) = (configuration, metrics)
+        (self.readiness, self.address) = (readiness, address)
+        names = ReplyNames(secret: configuration.clock.secret)
+    }
 
     /// The answer to a request that failed as a whole, for whatever reason.
     func failure(_ error: any Error, of call: String, _ request: HubRequest) -> HubResponse {
@@ -26,7 +36,7 @@ struct Replies: Sendable {
 
     /// The answer to a request that failed as a whole.
     func failure(_ error: WireError) -> HubResponse {
-        .failure(error, uuid: configuration.clock.uuid())
+        .failure(error, uuid: names.next())
     }
 
     /// Where a user signs in for the API token of a request.
@@ -59,31 +69,37 @@ struct Replies: Sendable {
     /// The response with the headers that all have.
     private func finished(_ response: HubResponse, isForScripts: Bool) -> HubResponse {
         var response = response
+        response.headers.reserveCapacity(Self.usualHeaders)
         func has(_ name: String) -> Bool { response.headers.contains { $0.name == name } }
         if !has(WireHeader.requestUUID) {
-            response.headers.append(
-                HubRequest.Header(WireHeader.requestUUID, configuration.clock.uuid()))
+            response.headers.append(HubRequest.Header(WireHeader.requestUUID, names.next()))
         }
         // What is told to one user is kept by nobody on the way.
         if !has("Cache-Control") {
             response.headers.append(HubRequest.Header("Cache-Control", "no-store"))
         }
-        response.headers += [
-            HubRequest.Header("X-Content-Type-Options", "nosniff"),
-            Self.extensions,
-        ]
-        guard isForScripts else { return response }
-        response.headers += [
-            HubRequest.Header("Access-Control-Allow-Origin", "*"),
-            HubRequest.Header(
-                "Access-Control-Expose-Headers",
-                "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
-        ]
+        response.headers.append(contentsOf: Self.forAll)
+        if isForScripts { response.headers.append(contentsOf: Self.forScripts) }
         return response
     }
 
-    private static let extensions = HubRequest.Header(
-        WireHeader.extensions, WireExtension.header(WireExtension.allCases))
+    /// How many headers most replies have.
+    private static let usualHeaders = 8
+
+    /// The headers that all replies have.
+    private static let forAll = [
+        HubRequest.Header("X-Content-Type-Options", "nosniff"),
+        HubRequest.Header(
+            WireHeader.extensions, WireExtension.header(WireExtension.allCases)),
+    ]
+
+    /// The headers with which scripts of web pages may read a reply.
+    private static let forScripts = [
+        HubRequest.Header("Access-Control-Allow-Origin", "*"),
+        HubRequest.Header(
+            "Access-Control-Expose-Headers",
+            "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
+    ]
 
     /// What a client is told whose request can't be acted upon.
     func refusal(

@@ -15,8 +15,8 @@ struct RecordReply {
     /// Writes a record, or what is left of one, as an element.
     ///
     /// The fields are stored as replies have them, and mostly go out as they are.
-    func write<Record: RecordContent>(
-        _ record: Record, named name: Record.Text, to json: inout JSONWriter
+    func write(
+        _ record: some RecordContent, named name: some ReplyText, to json: inout JSONWriter
     ) {
         json.object { json in
             name.write(as: "recordName", to: &json)

@@ -69,4 +69,20 @@ extension HubReading {
         let view = StoredZoneView(transaction: self, place: place, now: 0)
         return try view.record(name).flatMap { $0.isDeleted ? nil : $0 }
     }
+
+    /// Runs a closure on the record of a name, where it lies, if it is there.
+    ///
+    /// - Returns: Whether it is.
+    func withLiveRecord(
+        _ name: String, in place: ZonePlace, _ body: (StoredRecordView) -> Void
+    ) throws -> Bool {
+        guard ServiceNames.isRecordName(name) else { return false }
+        let isThere = try withValue(StoredRecord.key(place, name)) { stored in
+            work.countRecord()
+            let record = try StoredRecordView(stored)
+            if !record.isDeleted { body(record) }
+            return !record.isDeleted
+        }
+        return isThere ?? false
+    }
 }

@@ -15,6 +15,14 @@ public struct HubRequest: Sendable {
             self.name = name
             self.value = value
         }
+
+        /// Whether it has a name; case doesn't count.
+        package func isNamed(_ other: String) -> Bool {
+            name.utf8.count == other.utf8.count
+                && zip(name.utf8, other.utf8).allSatisfy {
+                    $0 == $1 || $0 ^ $1 == 0x20 && (0x61...0x7A).contains($0 | 0x20)
+                }
+        }
     }
 
     /// The body of the request.
@@ -34,7 +42,7 @@ public struct HubRequest: Sendable {
     /// The body.
     public var body: Body
     /// The address of the client, without the port.
-    public var remoteAddress: String
+    public var remoteAddress: String { didSet { knownAddressName = nil } }
     /// Whether it came by a proxy whose word counts.
     package var isFromProxy = false
     /// Who sends it, if its head proved that.
@@ -45,7 +53,9 @@ public struct HubRequest: Sendable {
     var upload: HubKey?
     /// The answer, if its head made it certain.
     var refusal: HubResponse?
-    private var knownAddress: RequestAddress?
+    /// The target, if it was read.
+    var knownAddress: RequestAddress?
+    private var knownAddressName: String?
 
     /// A request by its parts.
     public init(
@@ -59,23 +69,9 @@ public struct HubRequest: Sendable {
         self.remoteAddress = remoteAddress
     }
 
-    /// The target as it was read; nil if it can't be.
-    var address: RequestAddress? { knownAddress ?? RequestAddress(target) }
-
-    /// Reads the target, so that nobody has to do it again.
-    mutating func readAddress() { knownAddress = address }
-
     /// The value of a header; the first, if it is there several times.
     public func header(_ name: String) -> String? {
-        headers.first { Self.isSame($0.name, name) }?.value
-    }
-
-    /// Whether two names differ in the case of ASCII letters alone.
-    private static func isSame(_ name: String, _ other: String) -> Bool {
-        name.utf8.count == other.utf8.count
-            && zip(name.utf8, other.utf8).allSatisfy {
-                $0 == $1 || $0 ^ $1 == 0x20 && (0x61...0x7A).contains($0 | 0x20)
-            }
+        headers.first { $0.isNamed(name) }?.value
     }
 
     /// Whose turn it is when it is this request's: the user's, or the address's if none is known.
@@ -87,7 +83,12 @@ public struct HubRequest: Sendable {
     }
 
     /// The address for counts, of version 6 its network of 64 bits.
-    package var addressName: String { Self.addressName(of: NetworkAddress(remoteAddress)) }
+    package var addressName: String {
+        knownAddressName ?? Self.addressName(of: NetworkAddress(remoteAddress))
+    }
+
+    /// Notes the address for counts, so that it is not worked out again.
+    package mutating func note(addressName: String) { knownAddressName = addressName }
 
     package static func addressName(of address: NetworkAddress?) -> String {
         "address \(address?.group.bytes.hexadecimal ?? "")"

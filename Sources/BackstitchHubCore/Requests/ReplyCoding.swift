@@ -12,7 +12,7 @@ enum ReplyCoding {
     /// Whether a client that sends these headers reads gzip (RFC 9110, section 12.5.3).
     static func acceptsGzip(_ headers: [HubRequest.Header]) -> Bool {
         var weights: [String: Double] = [:]
-        for header in headers where header.name.lowercased() == "accept-encoding" {
+        for header in headers where header.isNamed("accept-encoding") {
             for item in header.value.lowercased().split(separator: ",") {
                 let parts = item.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
                 guard let name = parts.first else { continue }

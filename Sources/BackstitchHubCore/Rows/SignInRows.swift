@@ -57,7 +57,7 @@ struct SignInCodeRow: HubRow, Hashable, Sendable {
     }
 }
 
-/// Twelve digits of base 32 that sign a user in once: 60 bits that nobody guesses in the time that they count.
+/// A code that signs a user in once: twelve digits of base 32, which are 60 random bits.
 struct SignInCode: Hashable, Sendable {
     static let digitCount = 12
     /// Those of Crockford's base 32, without letters that are taken for digits.
@@ -66,7 +66,7 @@ struct SignInCode: Hashable, Sendable {
     /// The digits alone.
     let text: String
 
-    /// The code of bytes that nobody can guess, as many as it has digits.
+    /// Makes a code from random bytes, one for each digit.
     init(secret: [UInt8]) {
         text = String(secret.prefix(Self.digitCount).map { Self.digits[Int($0 & 31)] })
     }

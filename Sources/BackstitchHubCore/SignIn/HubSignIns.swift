@@ -2,10 +2,10 @@ import CloudKitWire
 import Foundation
 import WireCrypto
 
-/// What whoever runs a hub decides of its sign-in page: passwords, codes, and the web pages that the tokens of
-/// those who sign in are handed to.
+/// The settings of a hub's sign-in page: passwords and codes of users, and the web pages that get the
+/// token of a user who signs in.
 ///
-/// Other processes may do this beside the one that serves, which takes notice at once.
+/// A process that doesn't serve the hub may change them; they count at once.
 public struct HubSignIns: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage

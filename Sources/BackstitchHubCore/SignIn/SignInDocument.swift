@@ -1,7 +1,9 @@
 import Foundation
 import WireCrypto
 
-/// What the sign-in page shows, as HTML. Nothing in it is what somebody sent, but for what a proxy tells.
+/// The HTML of the sign-in page.
+///
+/// Its only text from a request is the name that a trusted proxy tells, which is escaped.
 struct SignInDocument: Sendable {
     private enum Part {
         case html(String)
@@ -20,8 +22,8 @@ struct SignInDocument: Sendable {
     /// The forms.
     ///
     /// - Parameters:
-    ///   - person: Whom a proxy has signed in; nil for nobody. There is nothing to fill in then.
-    ///   - problem: What was wrong with the last try, in words of the hub.
+    ///   - person: The user whom a proxy has signed in, who only has to confirm it; nil if there is none.
+    ///   - problem: The reason why the last try failed, in the hub's own words; nil at the first try.
     static func forms(
         person: String?, problem: String? = nil, status: Int = 200, callback: String?
     ) -> SignInDocument {
@@ -58,8 +60,7 @@ struct SignInDocument: Sendable {
             status, [.html("<h1>Sign in</h1><p role=\"alert\">"), .text(text), .html("</p>")])
     }
 
-    /// Hands a token over to the page that opened this one, if that is of one of the origins: a browser tells
-    /// no other one.
+    /// The page that hands a token to the page that opened it, if that one has one of the origins.
     static func handover(_ token: String, to origins: [String]) -> SignInDocument {
         SignInDocument(
             200,
@@ -93,7 +94,8 @@ struct SignInDocument: Sendable {
 
     private static let (scriptSource, styleSource) = (source(script), source(style))
 
-    /// What a browser may do with the page: run the one script, be framed by nobody, send forms here.
+    /// The content security policy: only this script runs, no page frames this one, and forms are sent
+    /// to the hub.
     private var policy: String {
         "default-src 'none'; script-src \(Self.scriptSource); style-src \(Self.styleSource); "
             + "form-action 'self'\(callback.map { " \($0)" } ?? ""); frame-ancestors 'none'; "

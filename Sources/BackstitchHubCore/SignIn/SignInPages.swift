@@ -14,11 +14,11 @@ struct SignInPages: Sendable {
     let signIns: any SignInLimiting
     let pool: WorkPool
 
-    /// What came from a form can't be of anybody who may sign in; whatever is wrong, it is the same.
+    /// The answer to a form that signs nobody in. It doesn't tell whether the name exists.
     private static let failed = "That did not work. Look at what you typed, or ask for a code."
     private static let throttled = "Too many sign-ins failed. Wait, or ask for a code."
 
-    /// For whom somebody signs in.
+    /// The API token and the container that a user signs in for.
     private struct Purpose: Sendable {
         var row: APITokenRow
         var realm: RealmRow

@@ -38,6 +38,9 @@ package protocol HubStorage: Sendable {
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R?
 
+    /// Whether no read waits for its turn, so that a small one outside of all turns takes nobody's.
+    var isCalm: Bool { get }
+
     /// Runs a closure that writes, and returns when what it wrote is on disk.
     ///
     /// It writes to the partitions that are named and to no other; it may read all. A storage that
@@ -95,6 +98,8 @@ extension HubStorage {
 
     package var roundTripCount: Int { 0 }
 
+    package var isCalm: Bool { false }
+
     package var tellsOfOthers: Bool { true }
 
     package var cleansUp: Bool { true }
@@ -145,6 +150,10 @@ package protocol HubReading {
     /// Whether reading takes a round trip, so that it matters what is told before.
     var isFar: Bool { get }
 
+    /// A number that two transactions have in common only if both see exactly the same; nil if that can't be
+    /// told.
+    var moment: UInt64? { get }
+
     /// Tells what is read next, so that it can be fetched in one round trip. What was not told can be
     /// read as well, and only takes longer.
     ///
@@ -176,6 +185,8 @@ package protocol HubReading {
 
 extension HubReading {
     package var isFar: Bool { false }
+
+    package var moment: UInt64? { nil }
 
     /// Nothing has to be told where everything is in memory, or a page away.
     package func expect(_ queries: () throws -> [KeyQuery]) rethrows {}

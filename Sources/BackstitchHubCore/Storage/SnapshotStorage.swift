@@ -10,6 +10,8 @@ package protocol SnapshotStorage: HubStorage {
 }
 
 extension SnapshotStorage {
+    package var isCalm: Bool { readers.isCalm }
+
     package func read<R: Sendable>(
         _ lane: WorkPool.Lane, _ work: RequestWork,
         _ body: @escaping @Sendable (any HubReading) throws -> R

@@ -1,4 +1,4 @@
-/// The result of a diagnosis of a hub's folder.
+/// The result of a diagnosis of what a hub keeps.
 public struct HubDiagnosis: Hashable, Sendable {
     /// The most findings that are told.
     static let findingsMax = 100
@@ -22,8 +22,12 @@ public struct HubDiagnosis: Hashable, Sendable {
 
 extension HubDiagnosis {
     /// Looks at all rows of a storage, after its pages.
+    ///
+    /// It reads them in parts, each in a transaction of its own: what rows say of one another is compared
+    /// within one moment, while a hub may write.
     package init(
-        of storage: any HubStorage, _ files: any HubFiles, checkingPages check: () throws -> Void
+        of storage: any SnapshotStorage, _ files: any HubFiles,
+        checkingPages check: () throws -> Void = {}
     ) throws {
         do {
             try check()
@@ -31,64 +35,111 @@ extension HubDiagnosis {
             note("\(error)")
             return
         }
-        try storage.readNow { transaction in
+        try storage.snapshot(RequestWork()) { transaction in
+            transaction.expect { [.key(StateRow.key)] }
             do { _ = try transaction.state() } catch { note("\(error)") }
-            // All partitions, and tables that this version does not know.
-            for first in UInt8.min...UInt8.max {
-                let prefix = withUnsafeBytes(of: first) { HubKey(bytes: $0) }
-                try transaction.scan(prefix, from: nil) { key, value in
-                    rows += 1
-                    do {
-                        try look(at: HubKey(bytes: key), value, transaction, files)
-                    } catch {
-                        note("\(error)")
-                    }
-                    return true
+        }
+        // All partitions, and tables that this version does not know.
+        for first in UInt8.min...UInt8.max {
+            let prefix = withUnsafeBytes(of: first) { HubKey(bytes: $0) }
+            var start: HubKey?
+            repeat {
+                // A transaction may run again.
+                let part = try storage.snapshot(RequestWork()) {
+                    try DiagnosedPart(of: prefix, from: start, self, $0, files)
                 }
-            }
+                (self, start) = (part.diagnosis, part.next)
+            } while start != nil
         }
     }
 }
 
-extension HubDiagnosis {
+/// Rows that follow one another, looked at in one transaction.
+private struct DiagnosedPart {
+    /// An entry that has to be there because another one says so.
+    private struct Check {
+        var key: HubKey
+        /// What is wrong if it is not.
+        var finding: String
+        var isRight: (UnsafeRawBufferPointer) throws -> Bool = { _ in true }
+    }
+
+    private(set) var diagnosis: HubDiagnosis
+    /// Where the next part begins; nil if there is none.
+    private(set) var next: HubKey?
+    private var checks: [Check] = []
+
+    init(
+        of prefix: HubKey, from start: HubKey?, _ diagnosis: HubDiagnosis,
+        _ transaction: any HubReading, _ files: any HubFiles
+    ) throws {
+        self.diagnosis = diagnosis
+        let count = KeyQuery.entriesPerPart
+        var rows = 0
+        transaction.expect {
+            [.part(of: prefix, from: start, countMax: count, namesUnder: nil)]
+        }
+        try transaction.scan(prefix, from: start) { key, value in
+            rows += 1
+            do {
+                try look(at: HubKey(bytes: key), value, files)
+            } catch {
+                self.diagnosis.note("\(error)")
+            }
+            if rows == count { next = HubKey(bytes: key).adding([0]) }
+            return rows < count
+        }
+        self.diagnosis.rows += rows
+        transaction.expect { checks.map { .key($0.key) } }
+        for check in checks {
+            do {
+                let isRight = try transaction.withValue(check.key) { try check.isRight($0) }
+                if isRight != true { self.diagnosis.note(check.finding) }
+            } catch {
+                self.diagnosis.note("\(error)")
+            }
+        }
+    }
+
     /// Looks at one entry. Tables whose rows are read only when they are needed are read here.
-    fileprivate mutating func look(
-        at key: HubKey, _ value: UnsafeRawBufferPointer, _ transaction: any HubReading,
-        _ assets: any HubFiles
+    private mutating func look(
+        at key: HubKey, _ value: UnsafeRawBufferPointer, _ assets: any HubFiles
     ) throws {
         guard let partition = key.partition else { return }
         let bytes = Array(value)
         let zone = key.behindTable.prefix(4)
         switch key.table {
         case .record:
-            records += 1
+            diagnosis.records += 1
             let record = try StoredRecord(recordName: "", stored: value)
-            let feed = HubKey(partition, .feed).adding(zone).adding(record.sequence)
-            if try transaction.value(feed) == nil {
-                note("The change feed of a zone lacks a record. Restore a backup.")
-            }
+            checks.append(
+                Check(
+                    key: HubKey(partition, .feed).adding(zone).adding(record.sequence),
+                    finding: "The change feed of a zone lacks a record. Restore a backup."))
         case .feed:
-            let name = HubKey(partition, .record).adding(zone).adding(bytes)
-            if try transaction.withValue(name, { _ in true }) == nil {
-                note(
-                    "The change feed of a zone names a record that is not there. Restore a backup.")
-            }
+            checks.append(
+                Check(
+                    key: HubKey(partition, .record).adding(zone).adding(bytes),
+                    finding:
+                        "The change feed of a zone names a record that is not there. Restore a backup."
+                ))
         case .asset:
             let row = try AssetRow(stored: bytes)
             let checksum = String(decoding: key.behindTable, as: UTF8.self)
             guard row.references > 0 else { return }
-            files += 1
+            diagnosis.files += 1
             if let file = HubFile(partition, checksum), !assets.holds(file) {
-                note(
+                diagnosis.note(
                     "The file '\(checksum)' is missing in the folder 'assets/\(partition.text)'. "
                         + "Restore a backup.")
             }
         case .databaseName:
             let row = try DatabaseNameRow(stored: bytes)
-            let database: DatabaseRow? = try transaction.row(DatabaseRow.key(row.partition))
-            if database?.name.key != key {
-                note("A database is not where its name says. Restore a backup.")
-            }
+            checks.append(
+                Check(
+                    key: DatabaseRow.key(row.partition),
+                    finding: "A database is not where its name says. Restore a backup."
+                ) { try DatabaseRow(stored: Array($0)).name.key == key })
         case .realm: _ = try RealmRow(stored: bytes)
         case .apiToken: _ = try APITokenRow(stored: bytes)
         case .user: _ = try UserRow(stored: bytes)

@@ -1,5 +1,5 @@
 import CloudKitWire
-import Threading
+import Synchronization
 
 /// What one request costs, and whether it may go on.
 ///
@@ -37,9 +37,9 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     package let client: String
     package private(set) var meter = Meter()
     private let clock: @Sendable () -> Int64
-    private let ending = Locked(Ending.none)
+    private let ending = Atomic(Ending.none)
 
-    private enum Ending {
+    private enum Ending: UInt8, AtomicRepresentable {
         case none
         /// Nobody waits for the answer: reads end.
         case left
@@ -48,6 +48,7 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
 
     /// In milliseconds of the steady clock.
     private var deadline = Int64.max
+    private var costMax = Int.max
     private var steps = 0
     /// How many rows were noted to be looked at later.
     var expiries = 0
@@ -64,6 +65,9 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     /// Has the work end a number of milliseconds from now.
     func limit(milliseconds: Int) { deadline = clock() + Int64(milliseconds) }
 
+    /// Has the work end as soon as it has cost more than this.
+    func limit(cost: Int) { costMax = cost }
+
     /// Lets the work take as long as it takes, as writes do once they run: their client may have gone,
     /// and finds them done.
     package func unlimit() {
@@ -72,16 +76,18 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     }
 
     /// Has reading end at its next step, because the client has gone.
-    package func leave() { ending.withLock { if $0 == .none { $0 = .left } } }
+    package func leave() {
+        _ = ending.compareExchange(expected: .none, desired: .left, ordering: .relaxed)
+    }
 
     /// Has the work end at its next step, because the hub ends.
-    package func giveUp() { ending.withLock { $0 = .givenUp } }
+    package func giveUp() { ending.store(.givenUp, ordering: .relaxed) }
 
     /// Ends the work if it has to.
     ///
     /// - Throws: ``WorkGivenUp``.
     package func check() throws {
-        let ending = ending.withLock { $0 }
+        let ending = ending.load(ordering: .relaxed)
         if ending == .givenUp || ending == .left && !isWriting || clock() >= deadline {
             throw WorkGivenUp()
         }
@@ -93,6 +99,7 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     package func countKey(bytes: Int = 0) throws {
         meter.keysRead += 1
         meter.bytesRead += bytes
+        if costMax < .max, meter.cost > costMax { throw WorkTooLarge() }
         try step()
     }
 
@@ -113,6 +120,9 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
         if steps.isMultiple(of: Self.stepsPerLook) { try check() }
     }
 }
+
+/// Work costs more than it may.
+struct WorkTooLarge: Error {}
 
 /// A request took too long, or nobody waits for its answer any more.
 package struct WorkGivenUp: Error {

@@ -81,6 +81,13 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         if isFull { refuse() }
     }
 
+    /// Whether no job waits.
+    package var isCalm: Bool {
+        monitor.enter()
+        defer { monitor.leave() }
+        return state.pages.isEmpty && state.scans.isEmpty && !state.isStopped
+    }
+
     /// Runs a closure on a thread of the pool.
     ///
     /// - Throws: ``WorkGivenUp`` if it never ran; or what the closure throws.

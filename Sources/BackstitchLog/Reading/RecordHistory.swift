@@ -72,6 +72,13 @@ package struct RecordHistory {
         }
     }
 
+    /// Whether the last operation has lost its values.
+    package var endsErased: Bool {
+        get throws {
+            try reader.withOperation(lastSequence) { $0.flags.contains(.isErased) } == true
+        }
+    }
+
     // MARK: What the service does not have
 
     /// The operations that the service does not have, oldest first.

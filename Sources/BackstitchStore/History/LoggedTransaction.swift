@@ -7,6 +7,14 @@ struct TransactionStep {
     let place: RecordPlace
     /// What the transaction did to it.
     var fold = RecordFold()
+    /// Whether the values were erased, so that nothing can be taken back.
+    var isErased = false
+
+    /// Adds an operation of the transaction.
+    fileprivate mutating func add(_ operation: OperationView) throws {
+        fold.add(try OperationStep(operation))
+        if operation.flags.contains(.isErased) { isErased = true }
+    }
 }
 
 /// A transaction of the log.
@@ -39,8 +47,7 @@ struct LoggedTransaction {
             expected = operation.sequence + 1
             guard isWhole, operation.kind.changesContent else { return isWhole }
             let place = RecordPlace(entity: operation.entity, key: try operation.key)
-            steps[place, default: TransactionStep(place: place)].fold.add(
-                try OperationStep(operation))
+            try steps[place, default: TransactionStep(place: place)].add(operation)
             return true
         }
         guard id > 0, expected > id, isWhole else {

@@ -16,7 +16,7 @@ struct TransactionUndo {
         var pending: [(place: RecordPlace, undo: RecordFold.Undo)] = []
         var skipped: [RecordPlace] = []
         for step in try LoggedTransaction(id, in: reader).steps().reversed() {
-            if let undo = step.fold.undo(from: try fields(of: step.place)) {
+            if !step.isErased, let undo = step.fold.undo(from: try fields(of: step.place)) {
                 if undo != .nothing { pending.append((step.place, undo)) }
             } else {
                 skipped.append(step.place)

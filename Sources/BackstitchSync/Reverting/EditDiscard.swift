@@ -15,6 +15,12 @@ package struct EditDiscard {
         guard let table = log.catalog.table(entity), let row = try log.reader.row(entity, key),
             row.flags.contains(.isParked)
         else { return false }
+        guard try !log.reader.history(of: row).endsErased else {
+            throw StoreError(
+                .notInLog,
+                "The values of the record \(key) were erased, so that its delete can't be given up. "
+                    + "Release it to push the delete again.")
+        }
         try discard(try UnsyncedEnds(log.reader, of: row), of: row, key, table)
         return true
     }

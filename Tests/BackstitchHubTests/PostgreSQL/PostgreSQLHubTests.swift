@@ -78,6 +78,36 @@ struct PostgreSQLHubTests {
         Issue.record("It did not come to pass.")
     }
 
+    @Test func `a look at all rows finds what is wrong in a few round trips`() async throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("look-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        for _ in 0..<8 { _ = await send(.modifyRecords, Self.saves(200)) }
+        _ = await send(.modifyRecords, Self.saves(200, "forceDelete"))
+        func look() throws -> HubDiagnosis {
+            try schema.address.diagnose(files: folder, readsFiles: true)
+        }
+        let healthy = try look()
+        #expect(healthy.findings == [])
+        #expect(healthy.records == 200)
+        let storage = try schema.storage()
+        defer { storage.close() }
+        let again = try HubDiagnosis(of: storage, MemoryHubFiles())
+        #expect(again == healthy)
+        #expect(storage.missCount == 0)
+        #expect(storage.roundTripCount <= 1 + 256 + 2 * (1 + healthy.rows / 1_000))
+        let place = ZonePlace(partition: Partition(number: 99), number: 1)
+        try await storage.write(to: [place.partition]) { transaction in
+            try transaction.put(StoredRecord.key(place, "a"), [1, 2, 3])
+            try transaction.put(place.key(.feed).adding(UInt64(7)), Array("nobody".utf8))
+        }
+        let damaged = try look()
+        #expect(damaged.findings.count == 2)
+        #expect(damaged.records == 201)
+    }
+
     @Test func `common requests take as many round trips as they should`() async throws {
         try fixture.hub.beginServing()
         // The first look at what others did is over then.

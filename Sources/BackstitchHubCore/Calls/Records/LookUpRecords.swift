@@ -28,12 +28,11 @@ extension RecordCalls {
                     var error = Self.noRoom
                     if json.byteCount < pageBytes {
                         let keys = wanted.desiredKeys.map(Set.init) ?? optionKeys
-                        let record = try transaction.liveRecord(wanted.recordName, in: place)
-                        if let record {
-                            RecordReply(desiredKeys: keys, addresses: addresses)
-                                .write(record, to: &json)
-                            continue
+                        let reply = RecordReply(desiredKeys: keys, addresses: addresses)
+                        let isThere = try transaction.withLiveRecord(wanted.recordName, in: place) {
+                            reply.write($0, named: wanted.recordName, to: &json)
                         }
+                        if isThere { continue }
                         error = WireError(.notFound, "Record not found")
                     }
                     json.object {
