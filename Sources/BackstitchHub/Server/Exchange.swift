@@ -14,7 +14,8 @@ final class Exchange: @unchecked Sendable {
         case admitting
         case admitted(Admissions.Admission, of: HubRequest, length: Int?)
         case body
-        case answering
+        /// Since a time of the steady clock, in nanoseconds.
+        case answering(HubRequest, since: Int)
         case answered(HubResponse)
         case ended
     }
@@ -169,25 +170,25 @@ final class Exchange: @unchecked Sendable {
         request.body = body
         self.request = nil
         let work = server.handler.makeWork(request)
-        phase = .answering
+        phase = .answering(request, since: ConnectionTable.nanoseconds)
         server.connections.noteAnswering(connection, work)
         MHD_suspend_connection(connection)
         let suspended = SuspendedConnection(pointer: connection)
-        let start = ConnectionTable.nanoseconds
-        let finish = { @Sendable [server, request] (response: HubResponse) in
-            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
-            self.resume(suspended, response)
-        }
-        server.handler.submit(request, work) { [server, request] response in
-            if let response { return finish(response) }
+        // It has no request of its own, which is large, and long polls are many.
+        server.handler.submit(request, work) { [self] response in
+            if let response { return resume(suspended, response) }
+            guard case .answering(let request, _) = phase else { return }
             // The task is the connection's: the server waits for all of them before it ends.
-            Task { finish(await server.handler.respond(request, work)) }
+            Task { [server] in resume(suspended, await server.handler.respond(request, work)) }
         }
         return .YES
     }
 
     /// Lets the connection go on with its answer.
     private func resume(_ connection: SuspendedConnection, _ response: HubResponse) {
+        if case .answering(let request, let start) = phase {
+            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
+        }
         server.bodies.give(bodyBytes, of: client)
         bodyBytes = 0
         phase = .answered(response)

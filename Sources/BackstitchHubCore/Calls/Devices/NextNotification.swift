@@ -1,21 +1,53 @@
 import CloudKitWire
 import WireCrypto
 
+extension Hub {
+    /// Answers with the next notification: the courier's address.
+    ///
+    /// No task waits with a device: it would be larger than all else that is kept for one.
+    ///
+    /// - Parameter answer: Called once, on any thread.
+    func nextNotification(
+        at target: RequestTarget,
+        _ answer: @escaping @Sendable (Result<HubResponse, any Error>) -> Void
+    ) {
+        // Both tasks are the request's, which has its answer at the end of the one or the other.
+        Task {
+            do {
+                let (hash, listener) = try await devices.courier(at: target)
+                let now = configuration.steadyNow
+                couriers.wait(hash, of: listener, now: now) { [self] notification in
+                    guard let notification else { return answer(.success(.json([]))) }
+                    Task {
+                        do {
+                            try await answer(
+                                .success(devices.answer(notification, to: listener, at: hash)))
+                        } catch { answer(.failure(error)) }
+                    }
+                }
+            } catch { answer(.failure(error)) }
+        }
+    }
+}
+
 extension DeviceCalls {
-    /// Waits for the next notification: the courier's address.
-    func nextNotification(_ target: RequestTarget) async throws -> HubResponse {
+    /// The courier of an address, by the hash of its token, and who listens there from now on.
+    fileprivate func courier(
+        at target: RequestTarget
+    ) async throws -> (hash: [UInt8], listener: CourierListener) {
         guard target.path.count == 3, target.path[1] == "1",
             let token = Self.token(hexadecimal: target.path[2])
         else { throw WireError.nothing }
         let hash = Digest.sha256(token)
         let listener = try await checkCourier(hash)
         try await notifier.listen(for: listener)
-        guard
-            let notification = await couriers.next(hash, of: listener, now: configuration.steadyNow)
-        else {
-            return .json([])
-        }
-        // The session may have ended in the meantime.
+        return (hash, listener)
+    }
+
+    /// A notification as the answer to a device that waited for it: its session may have ended meanwhile.
+    fileprivate func answer(
+        _ notification: CourierNotification, to listener: CourierListener, at hash: [UInt8]
+    ) async throws -> HubResponse {
         guard try await checkCourier(hash) == listener else { throw WireError.nothing }
         return .json(notification.payload)
     }
