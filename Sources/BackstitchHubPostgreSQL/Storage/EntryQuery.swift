@@ -2,12 +2,18 @@ import BackstitchHubCore
 
 /// The statements by which entries are read, and what a query becomes of them.
 ///
-/// Each reads an index in its order and stops at its limit; `PlanTests` has the plans read.
+/// Each reads an index in its order and stops at its limit, also where one entry can be found and no more:
+/// a look-up without a limit the planner may join to a scan of the whole partition, once statistics say that
+/// partitions are small, and it keeps that plan while they grow. `PostgreSQLStorageTests` have the plans read.
 enum EntryQuery {
-    /// Keys of a partition.
+    /// Keys of a partition; in place of `k = ANY ($2)`, which may become a scan as well.
     static let keys = Statement(
         "keys", .number, .list,
-        sql: "SELECT k, v FROM backstitch_entries WHERE p = $1 AND k = ANY ($2)")
+        sql: """
+            SELECT e.k, e.v FROM unnest($2) AS n (k)
+            CROSS JOIN LATERAL (
+                SELECT k, v FROM backstitch_entries WHERE p = $1 AND k = n.k LIMIT 1) AS e
+            """)
     /// Ranges, each in a partition, and the entries that theirs name.
     static let ranges = ranges("ranges", isReverse: false)
     static let lastRanges = ranges("lastRanges", isReverse: true)
@@ -44,7 +50,8 @@ enum EntryQuery {
                 LEFT JOIN LATERAL (
                     SELECT k, v FROM backstitch_entries
                     WHERE p = r.named AND k = r.prefix
-                        || CASE WHEN r.cut > 0 THEN substr(e.k, r.cut::int) ELSE e.v END) AS n ON true
+                        || CASE WHEN r.cut > 0 THEN substr(e.k, r.cut::int) ELSE e.v END
+                    LIMIT 1) AS n ON true
                 """)
     }
 
