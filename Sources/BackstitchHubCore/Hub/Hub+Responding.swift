@@ -124,19 +124,7 @@ extension Hub {
         if let lane = Self.readingLane(of: request) {
             return submitReading(lane, request, work, answer)
         }
-        guard let page = HubPage.at(request.target), let waiting = page.waiting,
-            page.methods.contains(request.method), let target = request.address?.target
-        else { return answer(nil) }
-        waiting(self, target) { [self] result in
-            let response: HubResponse
-            do {
-                response = replies.finished(try result.get(), of: page.name, request)
-            } catch {
-                response = replies.refusal(to: error, of: page.name, request)
-            }
-            work.countMade(bytes: response.byteCount)
-            answer(response)
-        }
+        if !HubPage.submit(request, work, to: self, answer) { answer(nil) }
     }
 
     // MARK: Reading

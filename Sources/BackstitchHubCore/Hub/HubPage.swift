@@ -50,9 +50,7 @@ struct HubPage: Sendable {
         HubPage(name: "metrics", methods: ["GET"], readers: .operators) { hub, _, _, _ in
             .text(hub.metricFamilies.map(\.text).joined())
         },
-        .waiting(name: "courier", methods: ["GET"]) { hub, target, answer in
-            hub.nextNotification(at: target, answer)
-        },
+        .waiting(name: "courier", methods: ["GET"], nextNotification),
         HubPage(name: "upload", methods: ["POST", "PUT"]) { hub, target, request, work in
             try await hub.files.keepUpload(target, request, work)
         },

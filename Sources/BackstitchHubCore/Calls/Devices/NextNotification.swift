@@ -1,38 +1,9 @@
 import CloudKitWire
 import WireCrypto
 
-extension Hub {
-    /// Answers with the next notification: the courier's address.
-    ///
-    /// No task waits with a device: it would be larger than all else that is kept for one.
-    ///
-    /// - Parameter answer: Called once, on any thread.
-    func nextNotification(
-        at target: RequestTarget,
-        _ answer: @escaping @Sendable (Result<HubResponse, any Error>) -> Void
-    ) {
-        // Both tasks are the request's, which has its answer at the end of the one or the other.
-        Task {
-            do {
-                let (hash, listener) = try await devices.courier(at: target)
-                let now = configuration.steadyNow
-                couriers.wait(hash, of: listener, now: now) { [self] notification in
-                    guard let notification else { return answer(.success(.json([]))) }
-                    Task {
-                        do {
-                            try await answer(
-                                .success(devices.answer(notification, to: listener, at: hash)))
-                        } catch { answer(.failure(error)) }
-                    }
-                }
-            } catch { answer(.failure(error)) }
-        }
-    }
-}
-
 extension DeviceCalls {
     /// The courier of an address, by the hash of its token, and who listens there from now on.
-    fileprivate func courier(
+    func courier(
         at target: RequestTarget
     ) async throws -> (hash: [UInt8], listener: CourierListener) {
         guard target.path.count == 3, target.path[1] == "1",
@@ -45,7 +16,7 @@ extension DeviceCalls {
     }
 
     /// A notification as the answer to a device that waited for it: its session may have ended meanwhile.
-    fileprivate func answer(
+    func answer(
         _ notification: CourierNotification, to listener: CourierListener, at hash: [UInt8]
     ) async throws -> HubResponse {
         guard try await checkCourier(hash) == listener else { throw WireError.nothing }
