@@ -5,10 +5,12 @@ Starts a PostgreSQL server of its own, in a temporary folder and at a socket alo
 hubs over it, one or two; and a hub over a folder. Clients run beside them on the same machine, so the figures
 are of all together: what counts are the ratios, and the processor time that hub and database need for a request.
 
-    scale.py --program PROGRAM [--seconds N] [--clients 1,8,64] [--json]
+    scale.py --program PROGRAM [--seconds N] [--clients 1,8,64] [--rounds N] [--json]
 
 Each client writes one record a request ("one"), 200 ("many") or reads a page of 200 ("page"), in a database of its
-own or all in the same one. Needs what Tests/prepare.sh --all installs.
+own or all in the same one. With --rounds writes alone are measured, at a hub over a folder and one over PostgreSQL in turn, so
+many times, and their processor time is compared: what else the machine does is then shared by both.
+Needs what Tests/prepare.sh --all installs.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import http.client
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -92,13 +95,20 @@ class Hub:
     def seconds(self):
         return processor_seconds(self.process.pid)
 
-    def round_trips(self):
+    def figure(self, name):
+        """What the hub says of itself by a name."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("GET", "/metrics")
         for line in connection.getresponse().read().decode().splitlines():
-            if line.startswith("backstitch_hub_storage_round_trips_total "):
+            if line.startswith(name + " "):
                 return int(float(line.split()[1]))
         return 0
+
+    def round_trips(self):
+        return self.figure("backstitch_hub_storage_round_trips_total")
+
+    def waiting(self):
+        return self.figure("backstitch_hub_couriers_waiting")
 
     def stop(self):
         self.process.terminate()
@@ -187,14 +197,48 @@ def measure(hubs, database, kind, count, shares, seconds):
     return found
 
 
+def compare(arguments, counts):
+    """The processor time of writes over a folder and over PostgreSQL, in turn."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        database = Database()
+        storage = ["--storage", database.address]
+        subprocess.run([arguments.program, "hub", "migrate"] + storage, check=True)
+        setups = [(Hub(arguments.program, folder + "/hub", []), None),
+                  (Hub(arguments.program, folder + "/files", storage), database)]
+        for hub, _ in setups:
+            for user in range(USERS):
+                Client(hub, user).post("zones/modify", zones())
+        for kind in ("one", "many"):
+            for count in counts:
+                found = []
+                for _ in range(arguments.rounds):
+                    own, far = [measure([hub], database, kind, count, False, arguments.seconds)
+                                for hub, database in setups]
+                    found.append((own["hubMilliseconds"], far["hubMilliseconds"], far["databaseMilliseconds"]))
+                medians = [statistics.median(times) for times in zip(*found)]
+                ratios = sorted((hub + server) / own for own, hub, server in found)
+                row = {"kind": kind, "clients": count, "folderMilliseconds": medians[0],
+                       "hubMilliseconds": medians[1], "databaseMilliseconds": medians[2],
+                       "ratio": round(statistics.median(ratios), 2),
+                       "ratios": [round(ratio, 2) for ratio in ratios]}
+                print(json.dumps(row) if arguments.json else
+                      " ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+        for hub, _ in setups:
+            hub.stop()
+        database.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--program", required=True)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--clients", default="1,8,64")
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     counts = [int(text) for text in arguments.clients.split(",")]
+    if arguments.rounds:
+        return compare(arguments, counts)
     rows = []
     for setup in ("folder", "postgresql", "two hubs"):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:

@@ -138,7 +138,7 @@ import Threading
         }
         #expect(await ask(renewed).status == 200)
         // Of what is issued nothing is stored.
-        let isStored = try fixture.hub.storage.readNow { transaction in
+        let isStored = try fixture.hub.storage.readHere { transaction in
             var isStored = false
             try transaction.forEachEntry { key, value in
                 let text = String(decoding: key.bytes + value, as: UTF8.self)
@@ -154,7 +154,7 @@ import Threading
     {
         let key = WebTokenRow.key(fixture.ada.webAuthToken)
         let old = try #require(
-            try fixture.hub.storage.readNow { try $0.row(key, as: WebTokenRow.self) })
+            try fixture.hub.storage.readHere { try $0.row(key, as: WebTokenRow.self) })
         try await fixture.hub.storage.write(to: [.global]) { transaction in
             try transaction.put(
                 key,
@@ -174,7 +174,7 @@ import Threading
     @Test func `that a session goes on is noted once a day`() async throws {
         func used() throws -> Int64? {
             let key = WebTokenRow.key(fixture.ada.webAuthToken)
-            return try fixture.hub.storage.readNow { try $0.row(key, as: WebTokenRow.self) }?.used
+            return try fixture.hub.storage.readHere { try $0.row(key, as: WebTokenRow.self) }?.used
         }
         #expect(try used() == nil)
         fixture.advance(milliseconds: 2 * Self.day)

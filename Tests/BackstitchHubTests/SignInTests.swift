@@ -173,14 +173,14 @@ import WireCrypto
 
     @Test func `a password is changed, taken away, and hashed with a salt`() async throws {
         func stored() throws -> Set<String> {
-            var rows: Set<String> = []
-            try fixture.hub.storage.readNow { transaction in
+            try fixture.hub.storage.readHere { transaction in
+                var rows: Set<String> = []
                 try transaction.scan(HubKey(.global, .password), from: nil) { _, value in
                     rows.insert(String(decoding: value, as: UTF8.self))
                     return true
                 }
+                return rows
             }
-            return rows
         }
         try await signIns.setPassword(Self.password, of: "Bob", in: Self.realm)
         #expect(try stored().count == 2)
@@ -218,7 +218,7 @@ import WireCrypto
         #expect(await send("by=code&code=\(late)").status == 401)
         // What is over is removed with the next one.
         _ = try await signIns.makeCode(for: "Ada", in: Self.realm)
-        let count = try fixture.hub.storage.readNow {
+        let count = try fixture.hub.storage.readHere {
             try $0.list(HubKey(.global, .signInCode), as: SignInCodeRow.self).count
         }
         #expect(count == 1)
@@ -250,7 +250,7 @@ import WireCrypto
             "Ada", container: HubFixture.container, environment: "development")
         #expect(await send(form("Ada", Self.password)).status == 401)
         #expect(await send("by=code&code=\(code)").status == 401)
-        let rows = try fixture.hub.storage.readNow {
+        let rows = try fixture.hub.storage.readHere {
             try $0.list(HubKey(.global, .password), as: PasswordRow.self).count
         }
         #expect(rows == 0)

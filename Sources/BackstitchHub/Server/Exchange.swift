@@ -14,7 +14,8 @@ final class Exchange: @unchecked Sendable {
         case admitting
         case admitted(Admissions.Admission, of: HubRequest, length: Int?)
         case body
-        case answering
+        /// Since a time of the steady clock, in nanoseconds.
+        case answering(HubRequest, since: Int)
         case answered(HubResponse)
         case ended
     }
@@ -176,18 +177,16 @@ final class Exchange: @unchecked Sendable {
             return send(response, connection)
         }
         let work = server.handler.makeWork(request)
-        phase = .answering
+        phase = .answering(request, since: start)
         server.connections.noteAnswering(connection, work)
         MHD_suspend_connection(connection)
         let suspended = SuspendedConnection(pointer: connection)
-        let finish = { @Sendable [server, request] (response: HubResponse) in
-            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
-            self.resume(suspended, response)
-        }
-        server.handler.submit(request, work) { [server, request] response in
-            if let response { return finish(response) }
+        // It has no request of its own, which is large, and long polls are many.
+        server.handler.submit(request, work) { [self] response in
+            if let response { return resume(suspended, response) }
+            guard case .answering(let request, _) = phase else { return }
             // The task is the connection's: the server waits for all of them before it ends.
-            Task { finish(await server.handler.respond(request, work)) }
+            Task { [server] in resume(suspended, await server.handler.respond(request, work)) }
         }
         return .YES
     }
@@ -208,6 +207,9 @@ final class Exchange: @unchecked Sendable {
 
     /// Lets the connection go on with its answer.
     private func resume(_ connection: SuspendedConnection, _ response: HubResponse) {
+        if case .answering(let request, let start) = phase {
+            server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)
+        }
         giveBodyBytes()
         phase = .answered(response)
         server.connections.noteReply(connection.pointer, bytes: response.byteCount)

@@ -305,11 +305,12 @@ private struct AddressGate: Sendable {
         _ request: HubRequest, _ work: RequestWork,
         _ answer: @escaping @Sendable (HubResponse?) -> Void
     ) {
-        guard enter(request) else {
+        guard isCounted(request) else { return hub.submit(request, work, answer) }
+        guard hub.gate.enter(request.addressName, max: requestsMax) else {
             hub.admissions.abandon(request)
             return answer(hub.tooManyRequests(request))
         }
-        hub.submitReading(request, work) { response in
+        hub.submit(request, work) { response in
             // Where there is none yet, the request goes on, and leaves with its answer.
             if response != nil { leave(request) }
             answer(response)
@@ -325,10 +326,6 @@ private struct AddressGate: Sendable {
     /// Long polls wait for others, and take a connection and no more.
     private func isCounted(_ request: HubRequest) -> Bool {
         !request.target.hasPrefix("/courier/")
-    }
-
-    private func enter(_ request: HubRequest) -> Bool {
-        !isCounted(request) || hub.gate.enter(request.addressName, max: requestsMax)
     }
 
     private func leave(_ request: HubRequest) {

@@ -112,6 +112,21 @@ extension Hub {
             }, request)
     }
 
+    /// Has a request that only reads, or that waits, be answered in its turn, without a task of its own.
+    ///
+    /// - Parameter answer: Gets the answer, on any thread; nil if ``respond(to:_:)`` has to be
+    ///   asked.
+    package func submit(
+        _ request: HubRequest, _ work: RequestWork,
+        _ answer: @escaping @Sendable (HubResponse?) -> Void
+    ) {
+        guard request.refusal == nil else { return answer(nil) }
+        if let lane = Self.readingLane(of: request) {
+            return submitReading(lane, request, work, answer)
+        }
+        if !HubPage.submit(request, work, to: self, answer) { answer(nil) }
+    }
+
     // MARK: Reading
 
     /// The threads that answer a request that only reads; nil for all others.
@@ -122,17 +137,10 @@ extension Hub {
         return lane
     }
 
-    /// Has a request that only reads be answered in its turn.
-    ///
-    /// - Parameter answer: Gets the answer, on any thread; nil if ``respond(to:_:)`` has to be
-    ///   asked.
-    package func submitReading(
-        _ request: HubRequest, _ work: RequestWork,
+    private func submitReading(
+        _ lane: WorkPool.Lane, _ request: HubRequest, _ work: RequestWork,
         _ answer: @escaping @Sendable (HubResponse?) -> Void
     ) {
-        guard request.refusal == nil, let lane = Self.readingLane(of: request) else {
-            return answer(nil)
-        }
         storage.submitRead(lane, work) { [self] transaction in
             try read(request, work, transaction)
         } answer: { [self] result in

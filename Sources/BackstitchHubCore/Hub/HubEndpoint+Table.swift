@@ -55,6 +55,11 @@ extension HubEndpoint {
             .body(DatabaseChangesRequest.self, as: "ZonesChangesRequest", mayBeEmpty: true),
             reply: "ZonesChangesReply", .page
         ) { $0.changes.zonesChanges },
+        .read(
+            "zones/getCurrentSyncToken", "Tells where a feed ends", right: .feeds,
+            .body(CurrentSyncTokenRequest.self, mayBeEmpty: true),
+            reply: "CurrentSyncTokenReply", .page
+        ) { $0.changes.currentSyncToken },
         .list(
             .listSubscriptions, "Lists the caller's subscriptions", reply: "SubscriptionsReply",
             .page

@@ -16,11 +16,29 @@ struct HubPage: Sendable {
         case people
     }
 
+    /// Answers a request whose answer may take long, without a task that waits for it.
+    typealias Waiting =
+        @Sendable (
+            Hub, RequestTarget, @escaping @Sendable (Result<HubResponse, any Error>) -> Void
+        ) -> Void
+
     var readers = Readers.clients
     /// The answer, if it is the same to every request and has nothing to wait for.
     var answerAtOnce: (@Sendable () -> HubResponse)?
+    /// As `answer`, for a page whose requests wait; nil for all others.
+    var waiting: Waiting?
     /// Answers a request by one of the methods.
     let answer: @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
+
+    private static func waiting(
+        name: String, methods: [String], _ waiting: @escaping Waiting
+    ) -> HubPage {
+        HubPage(name: name, methods: methods, waiting: waiting) { hub, target, _, _ in
+            try await withCheckedThrowingContinuation { continuation in
+                waiting(hub, target) { continuation.resume(with: $0) }
+            }
+        }
+    }
 
     /// All pages.
     static let all: [HubPage] = [
@@ -35,9 +53,7 @@ struct HubPage: Sendable {
         HubPage(name: "metrics", methods: ["GET"], readers: .operators) { hub, _, _, _ in
             .text(hub.metricFamilies.map(\.text).joined())
         },
-        HubPage(name: "courier", methods: ["GET"]) { hub, target, _, _ in
-            try await hub.devices.nextNotification(target)
-        },
+        .waiting(name: "courier", methods: ["GET"], nextNotification),
         HubPage(name: "upload", methods: ["POST", "PUT"]) { hub, target, request, work in
             try await hub.files.keepUpload(target, request, work)
         },

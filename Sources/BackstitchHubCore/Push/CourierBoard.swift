@@ -21,10 +21,9 @@ final class CourierBoard: CourierBoxes {
     }
 
     private struct Waiter {
-        var continuation: CheckedContinuation<CourierNotification?, Never>
+        var answer: @Sendable (CourierNotification?) -> Void
         /// Tells it from the others of the same device.
         var number: Int
-        var since: Int64
     }
 
     /// An entry of a list by time: who waited, or asked, since when.
@@ -91,21 +90,9 @@ final class CourierBoard: CourierBoxes {
         _ = state.withLock { $0.open(token, listener, now) }
     }
 
-    /// The next notification for a device; nil if none came in time.
-    ///
-    /// Another call for the same device ends this one.
-    package func next(
-        _ token: [UInt8], of listener: CourierListener, now: Int64
-    ) async -> CourierNotification? {
-        await withCheckedContinuation {
-            (continuation: CheckedContinuation<CourierNotification?, Never>) in
-            wait(token, listener, continuation, now)
-        }
-    }
-
-    private func wait(
-        _ token: [UInt8], _ listener: CourierListener,
-        _ continuation: CheckedContinuation<CourierNotification?, Never>, _ now: Int64
+    package func wait(
+        _ token: [UInt8], of listener: CourierListener, now: Int64,
+        _ answer: @escaping @Sendable (CourierNotification?) -> Void
     ) {
         var ended: Waiter?
         var notification: CourierNotification?
@@ -120,13 +107,12 @@ final class CourierBoard: CourierBoxes {
             }
             state.lastNumber += 1
             state.waiterCount += 1
-            state.boxes[token]?.waiter = Waiter(
-                continuation: continuation, number: state.lastNumber, since: now)
+            state.boxes[token]?.waiter = Waiter(answer: answer, number: state.lastNumber)
             state.waiting.add(Moment(time: now, token: token, number: state.lastNumber))
             return true
         }
-        ended?.continuation.resume(returning: nil)
-        if !isWaiting { continuation.resume(returning: notification) }
+        ended?.answer(nil)
+        if !isWaiting { answer(notification) }
     }
 
     /// Gives a notification to a device that has a box.
@@ -150,7 +136,7 @@ final class CourierBoard: CourierBoxes {
             if box.notifications.count > Self.notificationsMax { box.notifications.removeFirst() }
             return nil
         }
-        if let waiter { wake { waiter.continuation.resume(returning: notification) } }
+        if let waiter { wake { waiter.answer(notification) } }
     }
 
     /// Drops what waits for a device, and ends its call.
@@ -161,7 +147,7 @@ final class CourierBoard: CourierBoxes {
             state.close(token)
             return waiter
         }
-        waiter?.continuation.resume(returning: nil)
+        waiter?.answer(nil)
     }
 
     /// Ends calls that began at a time or before it.
@@ -178,7 +164,7 @@ final class CourierBoard: CourierBoxes {
                 return waiter
             }
         }
-        for waiter in waiters { waiter.continuation.resume(returning: nil) }
+        for waiter in waiters { waiter.answer(nil) }
     }
 
     /// Forgets devices that have not asked since a time.

@@ -4,10 +4,13 @@ package protocol CourierBoxes: Sendable {
     /// Holds notifications for a device that has got its address.
     func expect(_ token: [UInt8], of listener: CourierListener, now: Int64)
 
-    /// The next notification for a device; nil if none came in time.
-    func next(
-        _ token: [UInt8], of listener: CourierListener, now: Int64
-    ) async -> CourierNotification?
+    /// Has a closure called with the next notification for a device; with nil if none comes in time, or
+    /// if the device asks again.
+    ///
+    /// - Parameter answer: Called once, on any thread, and maybe before this returns. It must not wait.
+    func wait(
+        _ token: [UInt8], of listener: CourierListener, now: Int64,
+        _ answer: @escaping @Sendable (CourierNotification?) -> Void)
 
     /// Gives a notification to a device that has a box.
     ///

@@ -107,3 +107,11 @@ struct FeedToken: Hashable, Sendable {
         guard sequence <= position, max(origin, sequence) >= floor else { throw .unknown }
     }
 }
+
+extension FeedToken {
+    /// The token of a holder who has seen all of a zone's feed.
+    init(endOf zone: ZoneRow, in partition: Partition) {
+        self.init(
+            .zone, partition, zone: zone.number, origin: zone.sequence, sequence: zone.sequence)
+    }
+}

@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import Threading
 
 /// A `records/modify` as it runs in a transaction: all of it takes effect, or what failed leaves no
 /// trace.
@@ -20,6 +21,8 @@ struct ModifyJob: Sendable {
     /// Keeps the answer for the case that the request comes again.
     let ledger: AnswerLedger
     let zoneNumbers: ZoneNumbers
+    /// Where the zone was taken to be when it was told last what is read.
+    private let toldPlace = Locked<ZonePlace?>(nil)
 
     private var zoneID: WireZoneID { request.zoneID ?? WireZoneID() }
 
@@ -27,6 +30,7 @@ struct ModifyJob: Sendable {
     var expected: [KeyQuery] {
         let partition = access.partition
         let place = zoneNumbers.place(of: zoneID.zoneName, in: partition)
+        toldPlace.withLock { $0 = place }
         return access.expected(zones: [zoneID]) + ledger.expected
             + ZoneWriter.expected(in: partition) + ExpirySweep.expected(in: partition)
             + (place.map(expected(in:)) ?? [])
@@ -96,7 +100,7 @@ struct ModifyJob: Sendable {
         var zone = try transaction.zone(zoneID, access)
         let place = zone.place(in: access.partition)
         if transaction.isFar { zoneNumbers.note(zone, database, in: access.partition) }
-        transaction.expect { expected(in: place) }
+        if toldPlace.withLock({ $0 }) != place { transaction.expect { expected(in: place) } }
         let view = StoredZoneView(
             transaction: transaction, place: place, now: now, sourcesMax: limits.sourcesPerRecord)
         try expectCascades(view)

@@ -8,16 +8,26 @@
 package final class BufferedTransaction: HubWriting {
     package typealias Entry = (key: HubKey, value: [UInt8])
 
-    /// What a query found.
+    /// What a range found.
     package struct Found {
-        /// The entry of the key, or the entries of the range in their order.
+        /// The entries of the range in their order.
         package var entries: [Entry]
         /// The entries that those of the range name, in any order.
         package var named: [Entry] = []
 
-        package init(entries: [Entry], named: [Entry] = []) {
+        package init(entries: [Entry] = [], named: [Entry] = []) {
             (self.entries, self.named) = (entries, named)
         }
+    }
+
+    /// What the queries of a round trip found.
+    package struct Fetched {
+        /// The entries of keys, in any order. Keys are many, so that they have no list each.
+        package var keys: [Entry] = []
+        /// What ranges found, by their places among the queries; nothing of those that are missing here.
+        package var ranges: [Int: Found] = [:]
+
+        package init() {}
     }
 
     /// A part of the storage of which all entries are known.
@@ -48,7 +58,7 @@ package final class BufferedTransaction: HubWriting {
     /// The keys, and starts of ranges, that nobody told of.
     package private(set) var misses: [HubKey] = []
     private let partitions: Partitions
-    private let fetch: ([KeyQuery]) throws -> [Found]
+    private let fetch: ([KeyQuery]) throws -> Fetched
     /// The keys that ``writes`` sets, ascending.
     package private(set) var writtenKeys: [HubKey] = []
     /// What the closure that runs replaced in ``writes``, in its order: nil where there was nothing.
@@ -65,7 +75,7 @@ package final class BufferedTransaction: HubWriting {
     ///   - fetch: Answers queries in one round trip, each with what it finds.
     package init(
         _ work: RequestWork, writingTo partitions: Partitions = [],
-        fetch: @escaping ([KeyQuery]) throws -> [Found]
+        fetch: @escaping ([KeyQuery]) throws -> Fetched
     ) {
         (self.work, self.partitions, self.fetch) = (work, partitions, fetch)
     }
@@ -90,7 +100,12 @@ package final class BufferedTransaction: HubWriting {
     // MARK: Fetching
 
     package func expect(_ queries: () throws -> [KeyQuery]) rethrows {
-        let new = try queries().filter { !isKnown($0) && told.insert($0).inserted }
+        let new = try queries().filter { query in
+            guard !isKnown(query) else { return false }
+            // A key that was told is known by now.
+            if case .key = query { return true }
+            return told.insert(query).inserted
+        }
         guard !new.isEmpty else { return }
         do { try learn(new) } catch { failure = error }
     }
@@ -159,19 +174,35 @@ package final class BufferedTransaction: HubWriting {
 
     private func learn(_ queries: [KeyQuery]) throws {
         roundTrips += 1
-        for (query, found) in zip(queries, try fetch(queries)) {
-            for entry in found.entries + found.named { known[entry.key] = .some(entry.value) }
+        let fetched = try fetch(queries)
+        known.reserveCapacity(known.count + queries.count)
+        note(fetched.keys)
+        for (place, query) in queries.enumerated() {
             switch query {
-            case .key(let key): if found.entries.isEmpty { known[key] = .some(nil) }
-            case .entries(let range): add(part(range, found.entries))
+            case .key(let key): noteMissing(key)
+            case .entries(let range): _ = note(fetched.ranges[place] ?? Found(), of: range)
             case .named(let range, let name, let names):
-                add(part(range, found.entries))
-                for entry in found.entries {
-                    let key = names.naming(name, entry, in: range)
-                    if known[key] == nil { known[key] = .some(nil) }
+                for entry in note(fetched.ranges[place] ?? Found(), of: range) {
+                    noteMissing(names.naming(name, entry, in: range))
                 }
             }
         }
+    }
+
+    private func note(_ entries: [Entry]) {
+        for entry in entries { known[entry.key] = .some(entry.value) }
+    }
+
+    private func note(_ found: Found, of range: KeyQuery.Range) -> [Entry] {
+        note(found.entries)
+        note(found.named)
+        add(part(range, found.entries))
+        return found.entries
+    }
+
+    /// Notes of a key that was asked for that it is not there, unless it is.
+    private func noteMissing(_ key: HubKey) {
+        if known[key] == nil { known[key] = .some(nil) }
     }
 
     /// What of the storage is known by the entries of a range: as far as they go, if they are as many

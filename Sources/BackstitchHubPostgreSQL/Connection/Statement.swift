@@ -32,14 +32,16 @@ struct Call: Sendable {
 
     init(_ statement: Statement) { self.statement = statement }
 
-    private func adding(_ kind: Statement.Kind, _ write: (inout [UInt8]) -> Void) -> Call {
+    private consuming func adding(
+        _ kind: Statement.Kind, _ write: (inout [UInt8]) -> Void
+    ) -> Call {
         precondition(
             counts.count < statement.kinds.count && statement.kinds[counts.count] == kind,
             "A statement was given another parameter than it has.")
-        var call = self
-        write(&call.bytes)
-        call.counts.append(call.bytes.count - bytes.count)
-        return call
+        let start = bytes.count
+        write(&bytes)
+        counts.append(bytes.count - start)
+        return self
     }
 
     consuming func adding(_ number: Int64) -> Call {

@@ -2,12 +2,18 @@ import BackstitchHubCore
 
 /// The statements by which entries are read, and what a query becomes of them.
 ///
-/// Each reads an index in its order and stops at its limit; `PlanTests` has the plans read.
+/// Each reads an index in its order and stops at its limit, also where one entry can be found and no more:
+/// a look-up without a limit the planner may join to a scan of the whole partition, once statistics say that
+/// partitions are small, and it keeps that plan while they grow. `PostgreSQLStorageTests` have the plans read.
 enum EntryQuery {
-    /// Keys of a partition.
+    /// Keys of a partition; in place of `k = ANY ($2)`, which may become a scan as well.
     static let keys = Statement(
         "keys", .number, .list,
-        sql: "SELECT k, v FROM backstitch_entries WHERE p = $1 AND k = ANY ($2)")
+        sql: """
+            SELECT e.k, e.v FROM unnest($2) AS n (k)
+            CROSS JOIN LATERAL (
+                SELECT k, v FROM backstitch_entries WHERE p = $1 AND k = n.k LIMIT 1) AS e
+            """)
     /// Ranges, each in a partition, and the entries that theirs name.
     static let ranges = ranges("ranges", isReverse: false)
     static let lastRanges = ranges("lastRanges", isReverse: true)
@@ -44,7 +50,8 @@ enum EntryQuery {
                 LEFT JOIN LATERAL (
                     SELECT k, v FROM backstitch_entries
                     WHERE p = r.named AND k = r.prefix
-                        || CASE WHEN r.cut > 0 THEN substr(e.k, r.cut::int) ELSE e.v END) AS n ON true
+                        || CASE WHEN r.cut > 0 THEN substr(e.k, r.cut::int) ELSE e.v END
+                    LIMIT 1) AS n ON true
                 """)
     }
 
@@ -100,7 +107,7 @@ enum EntryQuery {
     /// - Parameter opening: What is sent before them.
     static func find(
         _ queries: [KeyQuery], after opening: [Call], _ connection: Connection
-    ) throws -> (opening: [Rows], found: [BufferedTransaction.Found]) {
+    ) throws -> (opening: [Rows], fetched: BufferedTransaction.Fetched) {
         var calls = opening
         var plans: [Plan] = []
         var keys: [HubKey] = []
@@ -142,34 +149,26 @@ enum EntryQuery {
                 plans.append(.keys(partition))
             }
         }
-        var found = [BufferedTransaction.Found](
-            repeating: BufferedTransaction.Found(entries: []), count: queries.count)
-        guard !calls.isEmpty else { return ([], found) }
+        var fetched = BufferedTransaction.Fetched()
+        guard !calls.isEmpty else { return ([], fetched) }
         let rows = try connection.roundTrip(calls)
-        var values: [HubKey: [UInt8]] = [:]
         for (plan, rows) in zip(plans, rows[opening.count...]) {
             switch plan {
             case .keys(let partition):
+                fetched.keys.reserveCapacity(fetched.keys.count + rows.count)
                 for row in 0..<rows.count {
-                    let entry = entry(partition, rows, row, column: 0)
-                    values[entry.key] = entry.value
+                    fetched.keys.append(entry(partition, rows, row, column: 0))
                 }
-            case .ranges(let places): try take(rows, places, queries, &found)
+            case .ranges(let places): try take(rows, places, queries, &fetched)
             case .wideRange(let place):
-                found[place].entries = try (0..<rows.count).map {
+                let entries = try (0..<rows.count).map {
                     let partition = Partition(number: UInt64(bitPattern: try rows.number($0, 0)))
                     return entry(partition, rows, $0, column: 1)
                 }
+                fetched.ranges[place] = BufferedTransaction.Found(entries: entries)
             }
         }
-        if !values.isEmpty {
-            for (place, query) in queries.enumerated() {
-                if case .key(let key) = query, let value = values[key] {
-                    found[place].entries = [(key, value)]
-                }
-            }
-        }
-        return (Array(rows[..<opening.count]), found)
+        return (Array(rows[..<opening.count]), fetched)
     }
 
     /// Adds a range of one partition to those of its direction.
@@ -191,32 +190,37 @@ enum EntryQuery {
     /// Takes what ranges found.
     private static func take(
         _ rows: Rows, _ places: [Int], _ queries: [KeyQuery],
-        _ found: inout [BufferedTransaction.Found]
+        _ fetched: inout BufferedTransaction.Fetched
     ) throws {
+        var found = [BufferedTransaction.Found](
+            repeating: BufferedTransaction.Found(), count: places.count)
         for row in 0..<rows.count {
             let number = Int(try rows.number(row, 0))
             guard places.indices.contains(number - 1) else { continue }
-            let place = places[number - 1]
             let partition: Partition?
-            switch queries[place] {
-            case .key(let key): partition = key.partition
+            switch queries[places[number - 1]] {
+            case .key(let key):
+                if let partition = key.partition {
+                    fetched.keys.append(entry(partition, rows, row, column: 1))
+                }
+                continue
             case .entries(let range): partition = Partition(prefix: range.prefix)
             case .named(let range, _, let names):
                 partition = Partition(prefix: range.prefix)
                 if !rows.isNull(row, 3), let named = Partition(prefix: names) {
-                    found[place].named.append(entry(named, rows, row, column: 3))
+                    found[number - 1].named.append(entry(named, rows, row, column: 3))
                 }
             }
             guard let partition else { continue }
-            found[place].entries.append(entry(partition, rows, row, column: 1))
+            found[number - 1].entries.append(entry(partition, rows, row, column: 1))
         }
-        // SQL promises no order of what was joined.
-        for place in places where found[place].entries.count > 1 {
-            if case .key = queries[place] { continue }
+        for (place, var found) in zip(places, found) where !queries[place].isKey {
             let isReverse = queries[place].isReverse
-            if !found[place].entries.isInOrder(isReverse: isReverse) {
-                found[place].entries.sort { isReverse ? $1.key < $0.key : $0.key < $1.key }
+            // SQL promises no order of what was joined.
+            if !found.entries.isInOrder(isReverse: isReverse) {
+                found.entries.sort { isReverse ? $1.key < $0.key : $0.key < $1.key }
             }
+            fetched.ranges[place] = found
         }
     }
 
@@ -277,6 +281,10 @@ enum EntryQuery {
 }
 
 extension KeyQuery {
+    fileprivate var isKey: Bool {
+        if case .key = self { true } else { false }
+    }
+
     fileprivate var isReverse: Bool {
         switch self {
         case .key: false

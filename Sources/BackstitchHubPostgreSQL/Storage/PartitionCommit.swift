@@ -65,12 +65,12 @@ final class PartitionCommit {
     }
 
     /// Answers queries in one round trip, the first time with the locks.
-    func find(_ queries: [KeyQuery]) throws -> [BufferedTransaction.Found] {
+    func find(_ queries: [KeyQuery]) throws -> BufferedTransaction.Fetched {
         do {
-            let (rows, found) = try EntryQuery.find(queries, after: opening, connection)
+            let (rows, fetched) = try EntryQuery.find(queries, after: opening, connection)
             if !hasBegun { numbers = try (0..<rows[1].count).map { try rows[1].number($0, 0) } }
             hasBegun = true
-            return found
+            return fetched
         } catch {
             failure = failure ?? error
             throw error

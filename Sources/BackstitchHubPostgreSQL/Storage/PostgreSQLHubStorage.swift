@@ -134,9 +134,9 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         let transaction = BufferedTransaction(work) { queries in
             do {
                 let opening = hasBegun ? [] : [Call(Self.beginRead)]
-                let (_, found) = try EntryQuery.find(queries, after: opening, connection)
+                let (_, fetched) = try EntryQuery.find(queries, after: opening, connection)
                 hasBegun = true
-                return found
+                return fetched
             } catch {
                 failure = failure ?? error
                 throw error

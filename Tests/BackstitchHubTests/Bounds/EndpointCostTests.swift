@@ -66,6 +66,7 @@ struct EndpointCostTests {
         .zoneChanges: [{ try await feed(.zoneChanges, $0) }, feedOfZones],
         .databaseChanges: [{ try await zones(.databaseChanges, $0) }],
         .zonesChanges: [{ try await zones(.zonesChanges, $0) }],
+        "zones/getCurrentSyncToken": [{ try await zones("zones/getCurrentSyncToken", $0) }],
         .listZones: [{ try await zones(.listZones, $0) }],
         .lookupZones: [
             { try await zones(.lookupZones, $0, body: list("zones", $0, #"{"zoneName":"z#"}"#)) }

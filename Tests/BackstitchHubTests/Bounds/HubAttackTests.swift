@@ -417,14 +417,15 @@ struct HubAttackTests {
             CourierListener(realm: 1, userRecordName: "b")
         )
         for number in 0..<100 { board.expect([UInt8(number)], of: ada, now: Int64(number)) }
-        async let waiting = board.next([200], of: bob, now: 0)
-        while board.waiterCount == 0 { await Task.yield() }
+        let told = Locked<CourierNotification?>(nil)
+        board.wait([200], of: bob, now: 0) { notification in told.withLock { $0 = notification } }
+        #expect(board.waiterCount == 1)
         board.forget(before: 49)
         #expect(board.boxCount == 51)
         board.forget(before: 1_000)
         #expect(board.boxCount == 1 && !board.mayListen(realm: 1, user: "a"))
         board.post(CourierNotification(subject: "s", payload: [1]), to: [200])
-        #expect(await waiting?.payload == [1])
+        #expect(told.withLock { $0 }?.payload == [1])
         board.forget(before: 2_000)
         #expect(board.boxCount == 0 && !board.mayListen(realm: 1, user: nil))
     }

@@ -100,7 +100,7 @@ final class MemoryHubStorage: SnapshotStorage {
     ) -> BufferedTransaction {
         let entries = shared.withLock { $0.entries }
         return BufferedTransaction(work, writingTo: partitions) { queries in
-            queries.map(entries.find)
+            entries.find(queries)
         }
     }
 
@@ -187,16 +187,21 @@ private struct SortedEntries {
         return low
     }
 
-    /// What a query finds, by the rules alone.
-    func find(_ query: KeyQuery) -> BufferedTransaction.Found {
-        switch query {
-        case .key(let key): BufferedTransaction.Found(entries: entries([key]))
-        case .entries(let range): BufferedTransaction.Found(entries: find(range))
-        case .named(let range, let name, let names):
-            BufferedTransaction.Found(
-                entries: find(range),
-                named: entries(find(range).map { names.naming(name, $0, in: range) }))
+    /// What queries find, by the rules alone.
+    func find(_ queries: [KeyQuery]) -> BufferedTransaction.Fetched {
+        var fetched = BufferedTransaction.Fetched()
+        for (place, query) in queries.enumerated() {
+            switch query {
+            case .key(let key): fetched.keys += entries([key])
+            case .entries(let range):
+                fetched.ranges[place] = BufferedTransaction.Found(entries: find(range))
+            case .named(let range, let name, let names):
+                fetched.ranges[place] = BufferedTransaction.Found(
+                    entries: find(range),
+                    named: entries(find(range).map { names.naming(name, $0, in: range) }))
+            }
         }
+        return fetched
     }
 
     private func entries(_ keys: some Sequence<HubKey>) -> [BufferedTransaction.Entry] {

@@ -10,15 +10,23 @@ extension FeedCalls {
         var state: StateRow
     }
 
+    /// A zone that is there and has a feed.
+    func zoneWithFeed(
+        _ id: WireZoneID, _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws -> ZoneRow {
+        let zone = try zoneNumbers.zone(id, access, transaction)
+        guard !zone.isDefault else {
+            throw WireError(.badRequest, "cannot get changes in default zone")
+        }
+        return zone
+    }
+
     /// Where the page begins that a request asks for.
     func pageStart(
         of request: ZoneFeedRequest, bytes: Int, _ call: HubCall, _ access: DatabaseAccess,
         _ transaction: any HubReading
     ) throws -> PageStart {
-        let zone = try zoneNumbers.zone(request.zoneID, access, transaction)
-        guard !zone.isDefault else {
-            throw WireError(.badRequest, "cannot get changes in default zone")
-        }
+        let zone = try zoneWithFeed(request.zoneID, access, transaction)
         let count = try configuration.limits.pageCount(request.resultsLimit, call.extensions)
         let state = try transaction.state()
         var token = FeedToken(

@@ -2,20 +2,23 @@ import CloudKitWire
 import WireCrypto
 
 extension DeviceCalls {
-    /// Waits for the next notification: the courier's address.
-    func nextNotification(_ target: RequestTarget) async throws -> HubResponse {
+    /// The courier of an address, by the hash of its token, and who listens there from now on.
+    func courier(
+        at target: RequestTarget
+    ) async throws -> (hash: [UInt8], listener: CourierListener) {
         guard target.path.count == 3, target.path[1] == "1",
             let token = Self.token(hexadecimal: target.path[2])
         else { throw WireError.nothing }
         let hash = Digest.sha256(token)
         let listener = try await checkCourier(hash)
         try await notifier.listen(for: listener)
-        guard
-            let notification = await couriers.next(hash, of: listener, now: configuration.steadyNow)
-        else {
-            return .json([])
-        }
-        // The session may have ended in the meantime.
+        return (hash, listener)
+    }
+
+    /// A notification as the answer to a device that waited for it: its session may have ended meanwhile.
+    func answer(
+        _ notification: CourierNotification, to listener: CourierListener, at hash: [UInt8]
+    ) async throws -> HubResponse {
         guard try await checkCourier(hash) == listener else { throw WireError.nothing }
         return .json(notification.payload)
     }

@@ -56,9 +56,6 @@ extension RecordCalls {
         of zones: [ZoneRow], _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws -> String? {
         guard zones.count == 1, let zone = zones.first, !zone.isDefault else { return nil }
-        return FeedToken(
-            .zone, access.partition, zone: zone.number, origin: zone.sequence,
-            sequence: zone.sequence
-        ).text(try transaction.state())
+        return FeedToken(endOf: zone, in: access.partition).text(try transaction.state())
     }
 }

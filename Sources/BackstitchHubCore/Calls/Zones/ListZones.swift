@@ -21,9 +21,7 @@ extension ZoneRow {
         let id = access.wireID(zoneName)
         guard !isDeleted else { return WireZone(zoneID: id, isDeleted: true) }
         guard !isDefault else { return WireZone(zoneID: id, isAtomic: false) }
-        let token = FeedToken(
-            .zone, access.partition, zone: number, origin: sequence,
-            sequence: sequence)
+        let token = FeedToken(endOf: self, in: access.partition)
         return WireZone(zoneID: id, syncToken: token.text(state), isAtomic: true)
     }
 }
