@@ -33,7 +33,8 @@ package struct FileRewrite {
         let draft = try Draft(of: folder)
         let commit = try fill(draft.folder.path)
         try withExtendedLifetime(draft) {
-            try Environment.moveData(from: draft.folder.path, to: directory, after: commit)
+            try EnvironmentFiles(at: directory).replaceData(
+                movingFrom: draft.folder.path, after: commit)
         }
     }
 

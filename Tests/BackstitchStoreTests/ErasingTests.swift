@@ -53,7 +53,7 @@ import Testing
         #expect(try await store.erase(Employee.ID("e")) == 4)
         #expect(try !holdsSecret(store))
         #expect(try store.read { try $0.fetch(Employee.self).map(\.id) } == ["other"])
-        let words = try store.read { try $0.view(of: index).matches(secret).count }
+        let words = try store.read { try $0.view(of: index).matches(TextQuery(secret)).count }
         #expect(words == 0)
         try await store.expectConsistent()
     }
