@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import Threading
 import WireCrypto
 
 /// Decides by the head of a request what becomes of it.
