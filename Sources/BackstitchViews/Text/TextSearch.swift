@@ -59,13 +59,13 @@ struct TextSearch {
             start.append(bytes: [0])
             if let entity { start.append(bytes: TextPosting.prefix(of: entity)) }
         }
-        try entries.visit(from: start.bytes, to: start.end) { key, value in
-            guard let end = key.firstIndex(of: 0) else { return true }
-            let posting = TextPosting(key[(end + 1)...])
+        try unsafe entries.visit(from: start.bytes, to: start.end) { key, value in
+            guard let end = unsafe key.firstIndex(of: 0) else { return true }
+            let posting = unsafe TextPosting(key[(end + 1)...])
             if let entity, posting.entity != entity { return true }
             if let candidates, candidates[posting] == nil { return true }
             let weight = end == word.count ? Self.exactWeight : 1
-            found[posting, default: candidates?[posting] ?? 0] += weight * Self.count(value)
+            unsafe found[posting, default: candidates?[posting] ?? 0] += weight * Self.count(value)
             return true
         }
         return found
@@ -77,13 +77,15 @@ struct TextSearch {
     ) throws -> [TextPosting: Int] {
         var found: [TextPosting: Int] = [:]
         for (posting, score) in candidates {
-            guard let value = try entries.get(posting.key(of: term.token).bytes) else { continue }
-            found[posting] = score + Self.exactWeight * Self.count(value)
+            guard let value = try unsafe entries.get(posting.key(of: term.token).bytes) else {
+                continue
+            }
+            found[posting] = unsafe score + Self.exactWeight * Self.count(value)
         }
         return found
     }
 
     private static func count(_ value: UnsafeRawBufferPointer) -> Int {
-        value.count == 4 ? Int(value.little(UInt32.self, at: 0)) : 0
+        unsafe value.count == 4 ? Int(value.little(UInt32.self, at: 0)) : 0
     }
 }
