@@ -250,6 +250,13 @@ let strictness: [SwiftSetting] =
     ProcessInfo.processInfo.environment["BACKSTITCH_WARNINGS"] == "errors"
     ? [.treatAllWarnings(as: .error)] : []  // SE-0480
 
+// Modules in which each use of memory without checks says `unsafe`.
+let checked: Set = [
+    "Backstitch", "BackstitchDemo", "BackstitchMacroExpansion", "BackstitchMacros",
+    "BackstitchService", "BackstitchSimulation", "BackstitchSync", "BackstitchTesting",
+    "BackstitchViews", "CloudKitWire", "Terminal", "XXHash",
+]
+
 for target in package.targets where target.type != .system {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
@@ -257,5 +264,6 @@ for target in package.targets where target.type != .system {
             .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
             .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
             .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
-        ] + strictness
+        ] + (checked.contains(target.name) ? [.strictMemorySafety()] : [])  // SE-0458
+        + strictness
 }

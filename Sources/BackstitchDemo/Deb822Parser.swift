@@ -36,12 +36,12 @@ struct Deb822Parser {
         _ bytes: UnsafeRawBufferPointer, _ receive: (Item) throws -> Void
     ) rethrows {
         var start = 0
-        for index in bytes.indices where bytes[index] == UInt8(ascii: "\n") {
-            append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+        for index in bytes.indices where unsafe bytes[index] == UInt8(ascii: "\n") {
+            unsafe append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
             try endLine(receive)
             start = index + 1
         }
-        append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+        unsafe append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
     }
 
     /// Ends the input: a last line needs no line feed, a last stanza no blank line.
@@ -55,7 +55,7 @@ struct Deb822Parser {
             isLineTooLong = true
             line = [UInt8(ascii: "?")]
         } else {
-            line.append(contentsOf: bytes)
+            unsafe line.append(contentsOf: bytes)
         }
     }
 
@@ -112,7 +112,9 @@ struct Deb822Parser {
 
     /// The rest of the line from a position; nil if it is not UTF-8.
     private func text(from start: Int) -> String? {
-        line.withUnsafeBytes { String(utf8: UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        unsafe line.withUnsafeBytes {
+            unsafe String(utf8: UnsafeRawBufferPointer(rebasing: $0[start...]))
+        }
     }
 
     private static let notUTF8 = "it is not UTF-8"

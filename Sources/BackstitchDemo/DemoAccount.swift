@@ -43,7 +43,7 @@ extension DemoAccount {
                     if rest.isEmpty { return true }
                     if operation.kind == .acknowledge {
                         waiting[place] = rest
-                    } else if operation.conflictBytes != nil {
+                    } else if unsafe operation.conflictBytes != nil {
                         account.superseded += rest.count
                     } else {
                         account.lost += rest.count

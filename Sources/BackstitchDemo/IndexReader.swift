@@ -23,11 +23,11 @@ struct IndexReader {
     mutating func read(
         file path: String, progress: (_ done: Int, _ total: Int) -> Void
     ) throws {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(path, errno) }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.failure(path, errno) }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure(path, errno) }
         let total = Int(status.st_size)
         try read(descriptor, path) { progress($0, total) }
     }
@@ -60,13 +60,13 @@ struct IndexReader {
         var parser = Deb822Parser(fields: PackageIndex.fields)
         var chunk = [UInt8](repeating: 0, count: Self.chunkBytes)
         while true {
-            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.failure(name, errno) }
             if count == 0 { break }
             bytes += count
-            chunk.withUnsafeBytes { chunk in
-                parser.add(UnsafeRawBufferPointer(rebasing: chunk[..<count])) { take($0) }
+            unsafe chunk.withUnsafeBytes { chunk in
+                unsafe parser.add(UnsafeRawBufferPointer(rebasing: chunk[..<count])) { take($0) }
             }
             progress(bytes)
         }
@@ -92,6 +92,6 @@ struct IndexReader {
     }
 
     private static func failure(_ name: String, _ code: Int32) -> DemoFailure {
-        DemoFailure("\(name.printable) can't be read: \(String(cString: strerror(code))).")
+        DemoFailure(unsafe "\(name.printable) can't be read: \(String(cString: strerror(code))).")
     }
 }

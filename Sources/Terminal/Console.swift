@@ -18,7 +18,7 @@ package struct Console: Sendable {
     /// The width of the terminal in columns; nil if standard output is not a terminal.
     package var columns: Int? {
         var size = winsize()
-        guard ioctl(output.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+        guard unsafe ioctl(output.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
             return nil
         }
         return Int(size.ws_col)

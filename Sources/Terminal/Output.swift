@@ -46,17 +46,17 @@ package final class Output: Sendable {
         defer { state.buffer.removeAll(keepingCapacity: true) }
         var written = 0
         while written < state.buffer.count, !state.isClosed {
-            let count = state.buffer.withUnsafeBytes { bytes in
-                let rest = bytes[written...]
-                return Glibc.write(descriptor, rest.baseAddress(in: bytes), rest.count)
+            let count = unsafe state.buffer.withUnsafeBytes { bytes in
+                let rest = unsafe bytes[written...]
+                return unsafe Glibc.write(descriptor, rest.baseAddress(in: bytes), rest.count)
             }
             if count >= 0 {
                 written += count
             } else if errno == EAGAIN {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                poll(&waiting, 1, -1)
+                unsafe poll(&waiting, 1, -1)
             } else if errno != EINTR {
-                if errno != EPIPE { state.failure = String(cString: strerror(errno)) }
+                if errno != EPIPE { state.failure = unsafe String(cString: strerror(errno)) }
                 state.isClosed = true
             }
         }
@@ -65,13 +65,13 @@ package final class Output: Sendable {
     /// Whether the other end of a pipe is closed, without writing anything.
     package var hasNoReader: Bool {
         var status = pollfd(fd: descriptor, events: 0, revents: 0)
-        return poll(&status, 1, 0) > 0 && status.revents & Int16(POLLERR) != 0
+        return unsafe poll(&status, 1, 0) > 0 && status.revents & Int16(POLLERR) != 0
     }
 }
 
 extension Slice<UnsafeRawBufferPointer> {
     /// The address of the first byte of the slice.
     fileprivate func baseAddress(in bytes: UnsafeRawBufferPointer) -> UnsafeRawPointer? {
-        bytes.baseAddress.map { $0 + startIndex }
+        unsafe bytes.baseAddress.map { unsafe $0 + startIndex }
     }
 }

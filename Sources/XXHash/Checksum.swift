@@ -36,10 +36,10 @@ package enum Checksum {
             var lane3 = seed
             var lane4 = seed &- prime1
             repeat {
-                lane1 = round(lane1, bytes.little(UInt64.self, at: offset))
-                lane2 = round(lane2, bytes.little(UInt64.self, at: offset + 8))
-                lane3 = round(lane3, bytes.little(UInt64.self, at: offset + 16))
-                lane4 = round(lane4, bytes.little(UInt64.self, at: offset + 24))
+                lane1 = unsafe round(lane1, bytes.little(UInt64.self, at: offset))
+                lane2 = unsafe round(lane2, bytes.little(UInt64.self, at: offset + 8))
+                lane3 = unsafe round(lane3, bytes.little(UInt64.self, at: offset + 16))
+                lane4 = unsafe round(lane4, bytes.little(UInt64.self, at: offset + 24))
                 offset += 32
             } while offset + 32 <= count
             hash = rotate(lane1, 1) &+ rotate(lane2, 7) &+ rotate(lane3, 12) &+ rotate(lane4, 18)
@@ -52,17 +52,17 @@ package enum Checksum {
         }
         hash &+= UInt64(count)
         while offset + 8 <= count {
-            hash ^= round(0, bytes.little(UInt64.self, at: offset))
+            unsafe hash ^= round(0, bytes.little(UInt64.self, at: offset))
             hash = rotate(hash, 27) &* prime1 &+ prime4
             offset += 8
         }
         if offset + 4 <= count {
-            hash ^= UInt64(bytes.little(UInt32.self, at: offset)) &* prime1
+            unsafe hash ^= UInt64(bytes.little(UInt32.self, at: offset)) &* prime1
             hash = rotate(hash, 23) &* prime2 &+ prime3
             offset += 4
         }
         while offset < count {
-            hash ^= UInt64(bytes[offset]) &* prime5
+            unsafe hash ^= UInt64(bytes[offset]) &* prime5
             hash = rotate(hash, 11) &* prime1
             offset += 1
         }
@@ -81,6 +81,6 @@ extension UnsafeRawBufferPointer {
     fileprivate func little<Number: FixedWidthInteger & BitwiseCopyable>(
         _ type: Number.Type, at offset: Int
     ) -> Number {
-        Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
+        unsafe Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
     }
 }

@@ -20,9 +20,9 @@ extension LogAccount {
         _ operation: OperationView
     ) throws {
         guard operation.origin == .rebase, operation.kind == .delete, operation.stamp == nil,
-            let bytes = operation.conflictBytes
+            let bytes = unsafe operation.conflictBytes
         else { return }
-        let report = try ConflictReport(reading: bytes)
+        let report = try unsafe ConflictReport(reading: bytes)
         guard let fields, let table = catalog.table(place.entity), report.local == fields else {
             return note(
                 operation.sequence, entry, "ends as a duplicate, and its report has another version"

@@ -123,7 +123,7 @@ package struct LogAccount {
         mix(operation.sequence)
         mix(UInt64(operation.kind.rawValue) << 8 | UInt64(operation.origin.rawValue))
         mix(operation.clock)
-        for byte in operation.keyBytes { mix(UInt64(byte)) }
+        unsafe operation.keyBytes.forEach { mix(UInt64($0)) }
         try payOwed(before: operation)
         if operation.transaction != merging.transaction { endMerging() }
         let place = RecordPlace(entity: operation.entity, key: try operation.key)
@@ -133,7 +133,7 @@ package struct LogAccount {
         let before = LogRules.Standing(entry)
         let fields = entry.fields
         if operation.kind.changesContent { try change(operation, &entry) }
-        if operation.conflictBytes != nil { conflicts += 1 }
+        if unsafe operation.conflictBytes != nil { conflicts += 1 }
         try end(duplicate: place, entry, with: fields, operation)
         note(operation.sequence, entry, try rules.problem(ofLocal: operation, entry))
         if let stamp = operation.stamp {
@@ -283,7 +283,7 @@ package struct LogAccount {
         let acknowledgedThrough = max(entry.synced, stamp.acknowledgedThrough)
         if isContent {
             // Edits of what the service has anyway are on it.
-            if !entry.waiting.isEmpty, operation.conflictBytes == nil {
+            if !entry.waiting.isEmpty, unsafe operation.conflictBytes == nil {
                 let due = due(
                     operation, entry, before: before, acknowledgedThrough: acknowledgedThrough)
                 if !areSame(due, entry) {
@@ -309,7 +309,9 @@ package struct LogAccount {
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
         if entry.changeTag.isEmpty { entry.isEvicted = false }
-        let report = try operation.conflictBytes.map { try ConflictReport(reading: $0) }
+        let report = try unsafe operation.conflictBytes.map {
+            try unsafe ConflictReport(reading: $0)
+        }
         // What wins as a whole brings all of the record.
         if let outcome = report?.outcome { noteWritten(entry, outcome) }
         for problem in rules.problems(

@@ -98,7 +98,7 @@ struct LogRules {
         ofEnd operation: OperationView, _ entry: RecordAccount, after before: Standing
     ) -> String? {
         guard !expectation.mayErase, operation.kind == .delete, operation.stamp != nil,
-            operation.conflictBytes == nil, !entry.waiting.isEmpty,
+            unsafe operation.conflictBytes == nil, !entry.waiting.isEmpty,
             let mine = entry.fields(at: operation.sequence - 1),
             let table = catalog.table(entry.entity)
         else { return nil }

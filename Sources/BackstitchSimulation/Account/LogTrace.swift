@@ -20,7 +20,7 @@ enum LogTrace {
         if let stamp = operation.stamp {
             line += " tag '\(stamp.changeTag)' through \(stamp.acknowledgedThrough)"
         }
-        if operation.conflictBytes != nil { line += " with a conflict" }
+        if unsafe operation.conflictBytes != nil { line += " with a conflict" }
         if operation.kind == .park { line += " \(operation.parkReason)" }
         if operation.isTombstone { line += " of its end" }
         guard operation.kind.changesContent, operation.kind != .delete, !operation.isTombstone,

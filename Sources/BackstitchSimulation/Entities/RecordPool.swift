@@ -34,7 +34,7 @@ struct RecordPool: Sendable {
             (0..<Self.namesMax).map { number in
                 guard generator.chance(0.5) else { return "\(kind)-\(number)" }
                 let bytes = (generator.next().bigEndian, generator.next().bigEndian)
-                return UUID(uuid: unsafeBitCast(bytes, to: uuid_t.self)).uuidString
+                return unsafe UUID(uuid: unsafeBitCast(bytes, to: uuid_t.self)).uuidString
             }
         }
     }

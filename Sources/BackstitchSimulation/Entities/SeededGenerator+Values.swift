@@ -86,7 +86,8 @@ extension SeededGenerator {
                 note.payload = isCleared ? nil : bytes(large ? 8_000 : 100)
             case 16:
                 let bits = (next(), next())
-                note.token = isCleared ? nil : UUID(uuid: unsafeBitCast(bits, to: uuid_t.self))
+                note.token =
+                    unsafe isCleared ? nil : UUID(uuid: unsafeBitCast(bits, to: uuid_t.self))
             case 17:
                 note.link = isCleared ? nil : URL(string: "https://example.org/\(below(99))")
             default: note.folder = pool.target(.folder, &self).map { .init($0) }

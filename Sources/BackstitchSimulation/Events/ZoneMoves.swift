@@ -107,7 +107,7 @@ struct ZoneMoves {
             try transaction.reader.log.visit(from: sequence + 1) { operation in
                 let place = RecordPlace(entity: operation.entity, key: try operation.key)
                 if operation.kind == .delete, operation.origin == .remote,
-                    operation.conflictBytes == nil, isKnown[place] == false
+                    unsafe operation.conflictBytes == nil, isKnown[place] == false
                 {
                     lost.append("operation \(operation.sequence) ends \(place.key.name)")
                 }

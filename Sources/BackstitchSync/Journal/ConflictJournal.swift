@@ -10,14 +10,15 @@ struct JournalEntry {
     let report: ConflictReport
 
     init(_ sequence: UInt64, _ value: UnsafeRawBufferPointer) throws {
-        guard value.count > 2, let key = RecordKey(reading: value.part(2..<value.count)),
-            let report = try? ConflictReport(reading: value.part((2 + key.byteCount)..<value.count))
+        guard value.count > 2, let key = unsafe RecordKey(reading: value.part(2..<value.count)),
+            let report = try? unsafe ConflictReport(
+                reading: value.part((2 + key.byteCount)..<value.count))
         else {
             throw StoreError(
                 .damaged, "The journal entry of operation \(sequence) is damaged. Run rebuild.")
         }
         self.sequence = sequence
-        entity = EntityNumber(UInt16(value[0]) << 8 | UInt16(value[1]))
+        entity = unsafe EntityNumber(UInt16(value[0]) << 8 | UInt16(value[1]))
         self.key = key
         self.report = report
     }
@@ -45,11 +46,11 @@ struct ConflictJournal {
         try reader.access.withCursor(in: reader.databases.tables) { cursor in
             var end: [UInt8] = [TableKey.journal]
             end += sequence.bigEndianBytes
-            let isBehind = try end.withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
+            let isBehind = try unsafe end.withUnsafeBytes { try unsafe cursor.seek(atOrAfter: $0) }
             var isThere = isBehind ? try cursor.previous() : try cursor.last()
-            while isThere, cursor.key.first == TableKey.journal {
-                let key = cursor.key
-                let entry = try JournalEntry(key.part(1..<key.count).sequence, cursor.value)
+            while isThere, unsafe cursor.key.first == TableKey.journal {
+                let key = unsafe cursor.key
+                let entry = try unsafe JournalEntry(key.part(1..<key.count).sequence, cursor.value)
                 if entry.sequence <= reader.log.lastVisible {
                     guard try visit(entry) else { return }
                 }

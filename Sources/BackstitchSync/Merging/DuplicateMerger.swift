@@ -205,9 +205,9 @@ package struct DuplicateMerger {
         guard row.isDeleted, row.isDirty else { return nil }
         return try reader.log.withOperation(row.lastSequence) { operation -> RecordName? in
             guard operation.kind == .delete, operation.origin == .rebase,
-                let bytes = operation.conflictBytes
+                let bytes = unsafe operation.conflictBytes
             else { return nil }
-            return try ConflictReport(reading: bytes).copy
+            return try unsafe ConflictReport(reading: bytes).copy
         } ?? nil
     }
 

@@ -24,7 +24,7 @@ struct ModificationWriter: ~Copyable {
             guard let column = template.column(of: field), !column.staysHere else { continue }
             let value = try fields.value(at: position)
             if value.tag == .null { continue }
-            buffer.append(template.label(column, isFirst: isFirst))
+            unsafe buffer.append(template.label(column, isFirst: isFirst))
             isFirst = false
             if try !buffer.append(plainJSON: value, column.action) {
                 try buffer.append(json: value, of: table.attribute(field)?.schema)
@@ -64,7 +64,7 @@ struct ModificationWriter: ~Copyable {
         var isFirst = true
         for (field, value) in fields {
             guard let column = template.column(of: field), !column.staysHere else { continue }
-            buffer.append(template.label(column, isFirst: isFirst))
+            unsafe buffer.append(template.label(column, isFirst: isFirst))
             isFirst = false
             let schema = table.attribute(field)?.schema
             buffer.append(json: ServiceMapping.serviceValue(value, of: schema))
@@ -79,7 +79,7 @@ struct ModificationWriter: ~Copyable {
         template.use(table)
         buffer.append(utf8: start)
         buffer.append(json: name)
-        buffer.append(template.type)
+        unsafe buffer.append(template.type)
         write(changeTag: changeTag)
         buffer.append(utf8: ",\"fields\":{")
     }
@@ -130,7 +130,7 @@ struct ModificationTemplate: ~Copyable {
     }
 
     /// The record's type, with its name and comma.
-    var type: UnsafeRawBufferPointer { labels.bytes.part(0..<typeEnd) }
+    var type: UnsafeRawBufferPointer { unsafe labels.bytes.part(0..<typeEnd) }
 
     /// What is known of a field; fields are numbered from 1.
     func column(of field: FieldID) -> Column? {
@@ -139,6 +139,7 @@ struct ModificationTemplate: ~Copyable {
     }
 
     func label(_ column: Column, isFirst: Bool) -> UnsafeRawBufferPointer {
-        labels.bytes.part((column.label.lowerBound + (isFirst ? 1 : 0))..<column.label.upperBound)
+        unsafe labels.bytes.part(
+            (column.label.lowerBound + (isFirst ? 1 : 0))..<column.label.upperBound)
     }
 }

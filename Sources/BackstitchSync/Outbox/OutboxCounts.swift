@@ -72,7 +72,7 @@ extension OutboxCounts {
             guard examined < Self.examinedMax, seen.count < total else { return false }
             examined += 1
             guard operation.kind.changesContent, selection.filters[operation.entity] != nil,
-                let row = try reader.row(operation.entity, keyBytes: operation.keyBytes),
+                let row = try unsafe reader.row(operation.entity, keyBytes: operation.keyBytes),
                 row.isDirty,
                 !row.flags.contains(.isParked)
             else { return true }

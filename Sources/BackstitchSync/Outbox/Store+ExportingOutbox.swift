@@ -30,7 +30,7 @@ extension Store {
     public func exportOutbox(
         to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
-        try read { try OutboxExport(reader: $0.reader).exportPending(to: write) }
+        try read { try unsafe OutboxExport(reader: $0.reader).exportPending(to: write) }
     }
 
     /// Writes the changes of parked records as JSON Lines, in the form of ``exportOutbox(to:)`` and in
@@ -42,7 +42,7 @@ extension Store {
     public func exportParked(
         to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
-        try read { try OutboxExport(reader: $0.reader).exportParked(to: write) }
+        try read { try unsafe OutboxExport(reader: $0.reader).exportParked(to: write) }
     }
 }
 
@@ -65,12 +65,12 @@ private struct OutboxExport {
             else { return true }
             count += 1
             if writer.buffer.count > Self.exportBytesMax {
-                try write(writer.buffer.bytes)
+                try unsafe write(writer.buffer.bytes)
                 writer.buffer.removeAll()
             }
             return true
         }
-        if writer.buffer.count > 0 { try write(writer.buffer.bytes) }
+        if writer.buffer.count > 0 { try unsafe write(writer.buffer.bytes) }
         return count
     }
 
@@ -83,12 +83,12 @@ private struct OutboxExport {
             else { return true }
             if try export(row, of: place.key.name, table, to: &writer) { count += 1 }
             if writer.buffer.count > Self.exportBytesMax {
-                try write(writer.buffer.bytes)
+                try unsafe write(writer.buffer.bytes)
                 writer.buffer.removeAll()
             }
             return true
         }
-        if writer.buffer.count > 0 { try write(writer.buffer.bytes) }
+        if writer.buffer.count > 0 { try unsafe write(writer.buffer.bytes) }
         return count
     }
 
@@ -96,9 +96,11 @@ private struct OutboxExport {
     private func overtakenOperations(from first: UInt64) throws -> BitSet {
         let last = try reader.log.head
         var overtaken = BitSet(count: last < first ? 0 : Int(last - first) + 1)
-        try reader.log.visitStored(from: first) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: first) { sequence, bytes in
             // Whether it is damaged is seen when it is its turn to be exported.
-            guard let operation = try? OperationView(bytes, sequence: sequence, verifies: false),
+            guard
+                let operation = try? unsafe OperationView(
+                    bytes, sequence: sequence, verifies: false),
                 operation.kind.changesContent, operation.previous >= first,
                 operation.previous < sequence
             else { return true }
@@ -114,7 +116,7 @@ private struct OutboxExport {
     private func export(
         _ operation: OperationView, to writer: inout ModificationWriter
     ) throws -> Bool {
-        guard let row = try reader.row(operation.entity, keyBytes: operation.keyBytes),
+        guard let row = try unsafe reader.row(operation.entity, keyBytes: operation.keyBytes),
             row.lastSequence == operation.sequence, row.isDirty, !row.flags.contains(.isParked),
             let table = reader.catalog.table(operation.entity)
         else { return false }

@@ -108,15 +108,17 @@ extension BoundSelection {
         func isOut(_ body: UnsafeRawBufferPointer) -> Bool {
             let key = place.key.bytes
             do {
-                return try !key.withUnsafeBytes { try filter.holds(key: $0, body: body) }
+                return try unsafe !key.withUnsafeBytes {
+                    try unsafe filter.holds(key: $0, body: body)
+                }
             } catch {
                 return true
             }
         }
-        guard row.isDeleted else { return isOut(row.bodyBytes) }
+        guard row.isDeleted else { return unsafe isOut(row.bodyBytes) }
         return try reader.log.withOperation(row.lastSequence) { operation in
             guard operation.kind == .delete else { return false }
-            return isOut(try operation.before.bytes)
+            return unsafe isOut(try operation.before.bytes)
         } ?? false
     }
 }

@@ -44,8 +44,8 @@ struct EditRevert {
     func revertAll() throws -> Int {
         var reverts: [Revert] = []
         for table in log.catalog.tables {
-            try reader.visitStoredRows(of: table.number) { bytes, row in
-                guard let key = RecordKey(reading: bytes) else { return true }
+            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
+                guard let key = unsafe RecordKey(reading: bytes) else { return true }
                 let place = RecordPlace(entity: table.number, key: key)
                 if let revert = try Revert(of: row, place, reader) { reverts.append(revert) }
                 return true

@@ -26,8 +26,10 @@ package struct FullFetch {
         var gone: [(key: RecordKey, entityName: String)] = []
         let reader = log.reader
         for table in log.catalog.tables {
-            try reader.visitStoredRows(of: table.number) { bytes, row in
-                guard row.hasChangeTag, let key = RecordKey(reading: bytes) else { return true }
+            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
+                guard row.hasChangeTag, let key = unsafe RecordKey(reading: bytes) else {
+                    return true
+                }
                 if try reader.meta.note(.seen, key.name) == nil { gone.append((key, table.name)) }
                 return true
             }

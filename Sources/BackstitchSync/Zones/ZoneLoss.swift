@@ -16,9 +16,9 @@ package struct ZoneLoss {
     package func forgetService(keepsUnsynced: Bool = false) throws {
         for table in catalog.tables {
             var keys: [RecordKey] = []
-            try reader.visitStoredRows(of: table.number) { bytes, row in
+            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
                 guard row.isKnownToService, !keepsUnsynced || !row.isDirty,
-                    let key = RecordKey(reading: bytes)
+                    let key = unsafe RecordKey(reading: bytes)
                 else { return true }
                 keys.append(key)
                 return true
@@ -43,8 +43,8 @@ package struct ZoneLoss {
             if let last, table.number < last.entity { continue }
             let start = last?.entity == table.number ? last?.key : nil
             var keys: [RecordKey] = []
-            try reader.visitStoredRows(of: table.number, from: start) { bytes, row in
-                guard let key = RecordKey(reading: bytes), key != start else { return true }
+            try unsafe reader.visitStoredRows(of: table.number, from: start) { bytes, row in
+                guard let key = unsafe RecordKey(reading: bytes), key != start else { return true }
                 guard count < rowsMax else { return false }
                 count += 1
                 place = RecordPlace(entity: table.number, key: key)
@@ -73,8 +73,9 @@ package struct ZoneLoss {
         if !keepsUnsynced { try log.forgetNotes(.unheard) }
         var places: [RecordPlace] = []
         for table in catalog.tables {
-            try reader.visitStoredRows(of: table.number) { bytes, row in
-                guard !keepsUnsynced || !row.isDirty, let key = RecordKey(reading: bytes) else {
+            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
+                guard !keepsUnsynced || !row.isDirty, let key = unsafe RecordKey(reading: bytes)
+                else {
                     return true
                 }
                 places.append(RecordPlace(entity: table.number, key: key))

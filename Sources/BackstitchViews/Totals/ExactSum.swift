@@ -98,11 +98,11 @@ struct ExactSum: Equatable, Sendable {
             end -= 1
         }
         let count = 1 + 8 * (end - low)
-        return [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
-            bytes[0] = UInt8(low)
+        return unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
+            unsafe bytes[0] = UInt8(low)
             let raw = UnsafeMutableRawBufferPointer(bytes)
             for index in low..<end {
-                raw.storeBytes(
+                unsafe raw.storeBytes(
                     of: words[index].littleEndian, toByteOffset: 1 + 8 * (index - low),
                     as: UInt64.self)
             }
@@ -118,9 +118,9 @@ struct ExactSum: Equatable, Sendable {
         guard bytes.count == 1 + 8 * count, count > 0, low + count <= Self.wordCount else {
             return nil
         }
-        bytes.withUnsafeBytes { bytes in
+        unsafe bytes.withUnsafeBytes { bytes in
             for index in 0..<count {
-                words[low + index] = UInt64(
+                words[low + index] = unsafe UInt64(
                     littleEndian: bytes.loadUnaligned(
                         fromByteOffset: 1 + 8 * index, as: UInt64.self))
             }

@@ -140,13 +140,15 @@ extension GroupedTotals {
                 "Records can't be grouped by a place or a list. Group by a part of it.")
         }
         var key = ViewKey(group).bytes
-        let isCut = key.withUnsafeBytes { OrderedKey.isCut($0, type: group.orderedType) }
+        let isCut = unsafe key.withUnsafeBytes {
+            unsafe OrderedKey.isCut($0, type: group.orderedType)
+        }
         guard isCut else { return key }
         // Two hashes of the whole stand for what was cut off.
         var whole = ByteBuffer()
         OrderedKey.append(group, type: group.orderedType, to: &whole, textBytesMax: .max)
         for seed in [0, 1] as [UInt64] {
-            let hash = Checksum.xxh64(whole.bytes, seed: seed)
+            let hash = unsafe Checksum.xxh64(whole.bytes, seed: seed)
             key += hash.bigEndianBytes
         }
         return key

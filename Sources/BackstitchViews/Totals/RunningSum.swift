@@ -29,7 +29,7 @@ enum RunningSum: Equatable {
         case (.decimals(var sum), .decimal(var number)):
             var result = Decimal()
             let failure =
-                isAdded
+                unsafe isAdded
                 ? NSDecimalAdd(&result, &sum, &number, .plain)
                 : NSDecimalSubtract(&result, &sum, &number, .plain)
             guard failure == .noError else {
@@ -37,7 +37,7 @@ enum RunningSum: Equatable {
                     .invalidProjection,
                     "A sum needs more than the 38 digits of a Decimal. Sum up smaller groups.")
             }
-            NSDecimalCompact(&result)
+            unsafe NSDecimalCompact(&result)
             self = .decimals(result)
         case (.doubles(var sum), .double(let number)):
             guard number.isFinite else {
@@ -83,7 +83,7 @@ enum RunningSum: Equatable {
     var stored: RecordValue {
         switch self {
         case .integers(let sum):
-            .bytes(withUnsafeBytes(of: sum.littleEndian) { Data($0) })
+            unsafe .bytes(withUnsafeBytes(of: sum.littleEndian) { unsafe Data($0) })
         case .decimals(let sum): .decimal(sum)
         case .doubles(let sum): .bytes(Data(sum.bytes))
         }
@@ -93,7 +93,7 @@ enum RunningSum: Equatable {
     init?(_ stored: RecordValue, of type: AttributeType) {
         switch (stored, RunningSum(of: type)) {
         case (.bytes(let bytes), .integers) where bytes.count == 16:
-            let sum = bytes.withUnsafeBytes { $0.loadUnaligned(as: Int128.self) }
+            let sum = unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int128.self) }
             self = .integers(Int128(littleEndian: sum))
         case (.decimal(let sum), .decimals): self = .decimals(sum)
         case (.bytes(let bytes), .doubles):

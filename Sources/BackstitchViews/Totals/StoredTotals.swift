@@ -63,13 +63,13 @@ struct StoredTotals: Equatable {
         }
         var buffer = ByteBuffer()
         writer.finish(into: &buffer)
-        return [UInt8](buffer.bytes)
+        return unsafe [UInt8](buffer.bytes)
     }
 
     /// The values of packed fields 1, 2 and so on.
     static func values(in bytes: [UInt8], count: Int) throws -> [RecordValue] {
-        try bytes.withUnsafeBytes { bytes in
-            guard let fields = PackedFields(bytes) else { throw FieldError(.damaged) }
+        try unsafe bytes.withUnsafeBytes { bytes in
+            guard let fields = unsafe PackedFields(bytes) else { throw FieldError(.damaged) }
             return try (1...count).map { field in
                 try fields.value(of: FieldID(UInt16(field)))?.decoded() ?? .null
             }

@@ -15,10 +15,10 @@ package struct JSONWriter: ~Copyable {
     }
 
     /// What was written.
-    package var bytes: [UInt8] { [UInt8](buffer.bytes) }
+    package var bytes: [UInt8] { unsafe [UInt8](buffer.bytes) }
 
     /// How many bytes were written.
-    package var byteCount: Int { buffer.bytes.count }
+    package var byteCount: Int { unsafe buffer.bytes.count }
 
     private mutating func open(_ byte: UInt8) {
         separate()
@@ -98,7 +98,7 @@ package struct JSONWriter: ~Copyable {
     /// Bytes that are JSON already, as an element.
     package mutating func raw(_ json: UnsafeRawBufferPointer) {
         separate()
-        buffer.append(json)
+        unsafe buffer.append(json)
     }
 
     /// A value of any kind as an element.
@@ -129,7 +129,7 @@ package struct JSONWriter: ~Copyable {
     package mutating func member(_ name: String, utf8 text: UnsafeRawBufferPointer) {
         self.name(name)
         separate()
-        buffer.append(jsonText: text)
+        unsafe buffer.append(jsonText: text)
     }
 
     /// A whole number.
@@ -210,6 +210,6 @@ package struct JSONWriter: ~Copyable {
     /// Bytes that are JSON already.
     package mutating func member(_ name: String, raw: UnsafeRawBufferPointer) {
         self.name(name)
-        self.raw(raw)
+        unsafe self.raw(raw)
     }
 }

@@ -101,7 +101,7 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
         if let unreadable {
             var text = unreadable.json
             json.element("record") { json in
-                text.withUTF8 { json.raw(UnsafeRawBufferPointer($0)) }
+                text.withUTF8 { unsafe json.raw(UnsafeRawBufferPointer($0)) }
             }
             return json.member("desiredKeys", texts: desiredKeys)
         }

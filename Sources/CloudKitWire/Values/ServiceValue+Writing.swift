@@ -17,7 +17,7 @@ extension ServiceValue {
         case .list(let elements, _): json.array(elements) { $1.write(to: &$0) }
         case .unknown(let value):
             var text = value.json
-            text.withUTF8 { json.raw(UnsafeRawBufferPointer($0)) }
+            text.withUTF8 { unsafe json.raw(UnsafeRawBufferPointer($0)) }
         }
     }
 }
