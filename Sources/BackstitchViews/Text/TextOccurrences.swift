@@ -47,9 +47,9 @@ struct TextOccurrences {
         var at = 1
         var text = 0
         var last = -1
-        while let distance = number(in: value, &at) {
+        while let distance = unsafe number(in: value, &at) {
             if distance == 0 {
-                guard let next = number(in: value, &at) else { return }
+                guard let next = unsafe number(in: value, &at) else { return }
                 (text, last) = (next, -1)
             } else {
                 last += distance
@@ -61,13 +61,13 @@ struct TextOccurrences {
     @inline(__always)
     private static func number(in value: UnsafeRawBufferPointer, _ at: inout Int) -> Int? {
         guard at < value.count else { return nil }
-        let first = value[at]
+        let first = unsafe value[at]
         at += 1
         if first < 0x80 { return Int(first) }
         var number = Int(first & 0x7F)
         var shift = 7
         while at < value.count, shift < 35 {
-            let byte = value[at]
+            let byte = unsafe value[at]
             at += 1
             number |= Int(byte & 0x7F) << shift
             if byte < 0x80 { return number }

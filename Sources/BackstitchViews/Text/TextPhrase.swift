@@ -47,14 +47,14 @@ struct TextPhraseSearch {
         mutating func append(
             _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, offset: Int
         ) {
-            guard key.count > 2, let length = value.first else { return }
-            TextOccurrences.forEach(in: value) { text, place in
+            guard key.count > 2, let length = unsafe value.first else { return }
+            unsafe TextOccurrences.forEach(in: value) { text, place in
                 // A place before the beginning can't be that of the phrase.
                 guard place >= offset else { return }
                 places.append(UInt64(text) << 32 | UInt64(place - offset))
             }
             ends.append(places.count)
-            postings.append(key, 0, TextLength(rawValue: length))
+            unsafe postings.append(key, 0, TextLength(rawValue: length))
         }
 
         func places(_ index: Int) -> ArraySlice<UInt64> {
@@ -76,8 +76,8 @@ struct TextPhraseSearch {
         guard let found else { return TextPostings() }
         var counted = TextPostings()
         for index in 0..<found.postings.count {
-            let weights = found.postings.keys[found.postings.range(index)].withUnsafeBytes {
-                search.weights(ofRecord: $0)
+            let weights = unsafe found.postings.keys[found.postings.range(index)].withUnsafeBytes {
+                unsafe search.weights(ofRecord: $0)
             }
             let often = found.places(index).reduce(0.0) { sum, place in
                 let text = Int(place >> 32)
@@ -93,15 +93,15 @@ struct TextPhraseSearch {
         var lists: [Places] = []
         var list = Places()
         guard word.isPrefix else {
-            try search.visit(word.token) { list.append($0, $1, offset: word.offset) }
+            try unsafe search.visit(word.token) { unsafe list.append($0, $1, offset: word.offset) }
             return list
         }
-        try search.visit(startingWith: word.token) { isOther, _, key, value in
+        try unsafe search.visit(startingWith: word.token) { isOther, _, key, value in
             if isOther {
                 lists.append(list)
                 list = Places()
             }
-            list.append(key, value, offset: word.offset)
+            unsafe list.append(key, value, offset: word.offset)
         }
         lists.append(list)
         while lists.count > 1 {

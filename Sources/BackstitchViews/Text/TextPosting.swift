@@ -31,7 +31,9 @@ struct TextPosting: Hashable {
 
     var entity: EntityNumber { EntityNumber(UInt16(bytes[0]) << 8 | UInt16(bytes[1])) }
 
-    var record: RecordKey? { bytes.dropFirst(2).withUnsafeBytes { RecordKey(reading: $0) } }
+    var record: RecordKey? {
+        unsafe bytes.dropFirst(2).withUnsafeBytes { unsafe RecordKey(reading: $0) }
+    }
 
     func key(of token: String) -> ViewKey { ViewKey(bytes: Self.start(token) + bytes) }
 

@@ -16,7 +16,7 @@ struct TextPostings {
     mutating func append(
         _ key: UnsafeRawBufferPointer, _ number: Double, _ length: TextLength
     ) {
-        keys.append(contentsOf: key)
+        unsafe keys.append(contentsOf: key)
         ends.append(keys.count)
         numbers.append(number)
         lengths.append(length)
@@ -44,9 +44,10 @@ struct TextPostings {
     static func order(
         _ left: TextPostings, _ leftIndex: Int, _ right: TextPostings, _ rightIndex: Int
     ) -> Int {
-        left.keys.withUnsafeBytes { leftKeys in
-            right.keys.withUnsafeBytes { rightKeys in
-                leftKeys.part(left.range(leftIndex)).order(rightKeys.part(right.range(rightIndex)))
+        unsafe left.keys.withUnsafeBytes { leftKeys in
+            unsafe right.keys.withUnsafeBytes { rightKeys in
+                unsafe leftKeys.part(left.range(leftIndex)).order(
+                    rightKeys.part(right.range(rightIndex)))
             }
         }
     }

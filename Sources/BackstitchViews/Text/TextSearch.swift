@@ -91,9 +91,9 @@ struct TextSearch {
     private func occurrences(of term: TextPhrase) throws -> TextPostings {
         guard term.words.count > 1 else {
             let word = term.words[0]
-            return try postings(of: word.token, isPrefix: word.isPrefix) { weights, value in
+            return try unsafe postings(of: word.token, isPrefix: word.isPrefix) { weights, value in
                 var sum = 0.0
-                TextOccurrences.forEach(in: value) { text, _ in
+                unsafe TextOccurrences.forEach(in: value) { text, _ in
                     sum += text < weights.count ? weights[text] : 1
                 }
                 return sum
@@ -111,8 +111,8 @@ struct TextSearch {
         var start = ViewKey(bytes: TextPosting.start(token))
         let keyStart = start.bytes.count
         if let entity { start.append(bytes: TextPosting.prefix(of: entity)) }
-        try entries.visit(from: start.bytes, to: start.end) { key, value in
-            try visit(key.part(keyStart..<key.count), value)
+        try unsafe entries.visit(from: start.bytes, to: start.end) { key, value in
+            try unsafe visit(key.part(keyStart..<key.count), value)
             return true
         }
     }
@@ -128,22 +128,25 @@ struct TextSearch {
         let prefix = Array(token.utf8)
         let start = ViewKey(bytes: prefix)
         var word: [UInt8] = []
-        try entries.visit(from: start.bytes, to: start.end) { key, value in
-            guard let end = key.firstIndex(of: 0), key.count >= end + 3 else { return true }
-            let record = key.part((end + 1)..<key.count)
-            if let entity, EntityNumber(UInt16(record[0]) << 8 | UInt16(record[1])) != entity {
+        try unsafe entries.visit(from: start.bytes, to: start.end) { key, value in
+            guard let end = unsafe key.firstIndex(of: 0), key.count >= end + 3 else {
                 return true
             }
-            let spelled = key.part(0..<end)
-            let isOther = !word.withUnsafeBytes { spelled.holdsSameBytes(as: $0) }
-            if isOther { word = Array(spelled) }
-            try visit(isOther, end == prefix.count, record, value)
+            let record = unsafe key.part((end + 1)..<key.count)
+            if let entity, unsafe EntityNumber(UInt16(record[0]) << 8 | UInt16(record[1])) != entity
+            {
+                return true
+            }
+            let spelled = unsafe key.part(0..<end)
+            let isOther = unsafe !word.withUnsafeBytes { unsafe spelled.holdsSameBytes(as: $0) }
+            if isOther { word = unsafe Array(spelled) }
+            try unsafe visit(isOther, end == prefix.count, record, value)
             return true
         }
     }
 
     func weights(ofRecord key: UnsafeRawBufferPointer) -> [Double] {
-        weights[EntityNumber(UInt16(key[0]) << 8 | UInt16(key[1]))] ?? []
+        unsafe weights[EntityNumber(UInt16(key[0]) << 8 | UInt16(key[1]))] ?? []
     }
 
     private func postings(
@@ -156,22 +159,25 @@ struct TextSearch {
         func add(
             _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ factor: Double
         ) {
-            guard key.count > 2, let length = value.first else { return }
-            if known.entity.count != 2 || known.entity[0] != key[0] || known.entity[1] != key[1] {
-                known = ([key[0], key[1]], weights(ofRecord: key))
+            guard key.count > 2, let length = unsafe value.first else { return }
+            if unsafe known.entity.count != 2 || known.entity[0] != key[0]
+                || known.entity[1] != key[1]
+            {
+                known = unsafe ([key[0], key[1]], weights(ofRecord: key))
             }
-            list.append(key, factor * often(known.weights, value), TextLength(rawValue: length))
+            unsafe list.append(
+                key, factor * often(known.weights, value), TextLength(rawValue: length))
         }
         guard isPrefix else {
-            try visit(token) { add($0, $1, 1) }
+            try unsafe visit(token) { unsafe add($0, $1, 1) }
             return list
         }
-        try visit(startingWith: token) { isOther, isExact, key, value in
+        try unsafe visit(startingWith: token) { isOther, isExact, key, value in
             if isOther, list.count > 0 {
                 lists.append(list)
                 list = TextPostings()
             }
-            add(key, value, isExact ? 1 : Self.prefixWeight)
+            unsafe add(key, value, isExact ? 1 : Self.prefixWeight)
         }
         return TextPostings.union(lists + [list])
     }
