@@ -23,7 +23,14 @@ final class KillableHub {
                 "--data",
                 folder,
             ] + options, through: launcher)
+        Self.drop(child.complaint)
         document = try JSON.value(HubDocument.self, Self.line(of: child.output))
+    }
+
+    /// Reads what a hub complains of, until it ends. Of many failures the pipe would be full, and the hub
+    /// would wait for somebody to read it.
+    private static func drop(_ complaint: FileHandle) {
+        Thread.detachNewThread { while !complaint.availableData.isEmpty {} }
     }
 
     /// Reads the line that says that the hub listens.
@@ -60,6 +67,7 @@ final class KillableHub {
         let address = String(document.url.dropFirst("http://".count))
         child = try Runner.start(
             ["hub", "--listen", address, "--data", folder] + options, through: launcher)
+        Self.drop(child.complaint)
         _ = try Self.line(of: child.output)
     }
 

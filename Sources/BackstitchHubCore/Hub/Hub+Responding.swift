@@ -19,7 +19,7 @@ extension Hub {
     /// Answers a request.
     package func respond(to request: HubRequest, _ work: RequestWork) async -> HubResponse {
         if let refusal = request.refusal { return refusal }
-        if let lane = Self.readingLane(of: request) { return await read(lane, request, work) }
+        if let lane = request.readingLane { return await read(lane, request, work) }
         var call = "other"
         let response = await respond(to: request, work, &call)
         // Of an upload that was not kept nothing stays.
@@ -121,21 +121,13 @@ extension Hub {
         _ answer: @escaping @Sendable (HubResponse?) -> Void
     ) {
         guard request.refusal == nil else { return answer(nil) }
-        if let lane = Self.readingLane(of: request) {
+        if let lane = request.readingLane {
             return submitReading(lane, request, work, answer)
         }
         if !HubPage.submit(request, work, to: self, answer) { answer(nil) }
     }
 
     // MARK: Reading
-
-    /// The threads that answer a request that only reads; nil for all others.
-    static func readingLane(of request: HubRequest) -> WorkPool.Lane? {
-        guard let endpoint = request.address?.endpoint, let lane = endpoint.lane,
-            endpoint.methods.contains(request.method)
-        else { return nil }
-        return lane
-    }
 
     private func submitReading(
         _ lane: WorkPool.Lane, _ request: HubRequest, _ work: RequestWork,
@@ -265,5 +257,15 @@ extension Hub {
         var response = response
         response.headers.append(HubRequest.Header(WireHeader.webAuthToken, token))
         return response
+    }
+}
+
+extension HubRequest {
+    /// The threads that answer it if it only reads; nil for all others.
+    fileprivate var readingLane: WorkPool.Lane? {
+        guard let endpoint = address?.endpoint, let lane = endpoint.lane,
+            endpoint.methods.contains(method)
+        else { return nil }
+        return lane
     }
 }
