@@ -135,7 +135,9 @@ public final class Store: Sendable {
 
     /// Writes in one transaction from code that is not asynchronous, and waits for it.
     ///
-    /// As the asynchronous `write`; on the calling thread while no other write is under way.
+    /// Everything is as in the asynchronous `write`, but for the thread: if no other write is under
+    /// way, the closure runs on the calling thread, which spares two changes of threads. If one is,
+    /// it runs on the store's own thread after that one, and the calling thread waits.
     ///
     /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult

@@ -96,6 +96,7 @@ import Testing
 
                 @Entity struct Parcel {
                     var id = ID()
+                    var name: String
                     var labels: [String] = []
                     var place: GeoLocation?
                     var seal = Data()
@@ -115,7 +116,9 @@ import Testing
                 func ends(_ store: Store) throws {
                     _ = try store.read { try $0.aggregate(all, .minimum(\\.place)) }
                     _ = try store.read { try $0.aggregate(all, .maximum(\\.labels)) }
-                    _ = try store.read { try $0.aggregate(all, .maximum(\\.weight)) }
+                    let heaviest: Int? = try store.read { try $0.aggregate(all, .maximum(\\.weight)) }
+                    let last: String? = try store.read { try $0.aggregate(all, .maximum(\\.name)) }
+                    print(heaviest ?? 0, last ?? "")
                 }
                 """)
         let all = Comment(rawValue: found.joined(separator: "\n"))
@@ -134,6 +137,7 @@ import Testing
                     var name: String
                     var owner: String?
                     var tags: [String]
+                    var marks: [Int]?
                 }
                 let sites = Query<Site>()
                     .where(\\.area, in: 1..<3)
@@ -142,6 +146,7 @@ import Testing
                     .where(\\.name, contains: "y")
                     .where(\\.owner, is: nil)
                     .where(\\.tags, contains: "red")
+                    .where(\\.marks, contains: 1)
                     .where(.any([
                         QueryCondition().where(\\.area, greaterThan: 1),
                         .not(QueryCondition().where(\\.name, in: ["a", "b"])),

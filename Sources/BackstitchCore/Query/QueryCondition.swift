@@ -143,6 +143,13 @@ extension QueryConditions {
         tested(keyPath) { .contains($0, .constant(element._recordValue)) }
     }
 
+    /// For records in which a list is there and contains a value.
+    public func `where`<Element: ScalarAttributeValue>(
+        _ keyPath: any KeyPath<Model, [Element]?> & Sendable, contains element: Element
+    ) -> Self {
+        tested(keyPath) { .contains($0, .constant(element._recordValue)) }
+    }
+
     /// For records in which a text starts with another, by characters.
     public func `where`(
         _ keyPath: any KeyPath<Model, String> & Sendable, startsWith text: String

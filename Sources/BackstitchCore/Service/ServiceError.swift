@@ -71,7 +71,7 @@ public struct ServiceError: BackstitchError {
     public var code: Code
     /// The service's own words, without user data.
     public var message: String
-    /// How long the service wants not to be asked again.
+    /// How long to wait before the next request, if the service said so.
     public var retryAfter: Duration?
     /// For conflicts, the record as the service has it, if it says so.
     public var serverRecord: ServiceRecord?
@@ -119,7 +119,7 @@ extension ServiceError {
         self.retryAfterSeconds = retryAfterSeconds
     }
 
-    /// The wait in seconds, as replies have it. What is no wait, or is none that ends, is nil.
+    /// ``retryAfter`` in seconds, as replies give it. Zero, negative, infinite and NaN become nil.
     package var retryAfterSeconds: Double? {
         get { retryAfter.map { Double($0.wholeMilliseconds) / 1_000 } }
         set {
