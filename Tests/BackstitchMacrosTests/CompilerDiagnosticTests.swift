@@ -122,8 +122,40 @@ import Testing
                 }
                 """)
         let all = Comment(rawValue: found.joined(separator: "\n"))
-        #expect(found.count == 6, all)
-        #expect(found.filter { $0.contains("OrderedAttributeValue") }.count == 5, all)
+        // Of the minimum of an optional place it says twice more what it is not.
+        #expect(found.count == 8, all)
+        #expect(found.filter { $0.contains("OrderedAttributeValue") }.count == 6, all)
+    }
+
+    @Test
+    func `embedding without its mark, without its macro or as an optional says what to write`()
+        throws
+    {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+
+                @Embeddable struct Size { var width: Double; var height = 1.0 }
+                struct Other { var width: Double }
+
+                @Entity struct Unmarked { var id = ID(); var size: Size }
+                @Entity struct Optional { var id = ID(); var size: Size? }
+                @Entity struct Plain { var id = ID(); @Attribute(.embedded) var other: Other }
+                @Entity struct Good {
+                    var id = ID()
+                    @Attribute(.embedded) var size: Size
+                    @Attribute(.embedded) var shape = Size(width: 1)
+                }
+                let all = Query<Good>().where(\\.size.width, in: 1..<2).sorted(by: \\.shape.height)
+                let whole = Query<Good>().sorted(by: \\.size)
+                """)
+        func count(_ text: String) -> Int { found.filter { $0.contains(text) }.count }
+        let all = Comment(rawValue: found.joined(separator: "\n"))
+        #expect(count("write '@Attribute(.embedded)' at the property") == 1, all)
+        #expect(count("is stored in parts and can't be nil") == 1, all)
+        #expect(count("only an @Embeddable struct can be embedded") == 1, all)
+        #expect(count("OrderedAttributeValue") == 1, all)
+        #expect(found.count == 4, all)
     }
 
     @Test func `eight typed conditions compile`() throws {
