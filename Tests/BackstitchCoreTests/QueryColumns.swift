@@ -17,8 +17,8 @@ struct SampleColumn: Sendable {
 
     struct Typed: Sendable {
         let sort: @Sendable (Query<Sample>) -> Query<Sample>
-        let minimum: @Sendable () throws -> RecordAggregate
-        let maximum: @Sendable () throws -> RecordAggregate
+        let minimum: @Sendable () throws -> RecordQuery.Aggregate
+        let maximum: @Sendable () throws -> RecordQuery.Aggregate
     }
 
     /// Whether sorts, ranges, minima and maxima are answered.

@@ -126,29 +126,45 @@ import Testing
     }
 
     /// Typed conditions with NaN, each beside the predicate that says the same.
-    private static let nanCases: [(name: String, typed: Query<Sample>, predicate: Predicate<Sample>)] = {
-        let (nan, small, none) = (Double.nan, Float.nan, Decimal.nan)
-        let all = Query<Sample>()
-        return [
-            ("is", all.where(\.score, is: nan), #Predicate { $0.score == nan }),
-            ("is not", all.where(\.score, isNot: nan), #Predicate { $0.score != nan }),
-            ("less", all.where(\.score, lessThan: nan), #Predicate { $0.score < nan }),
-            ("at most", all.where(\.score, atMost: nan), #Predicate { $0.score <= nan }),
-            ("greater", all.where(\.score, greaterThan: nan), #Predicate { $0.score > nan }),
-            ("at least", all.where(\.score, atLeast: nan), #Predicate { $0.score >= nan }),
-            ("values", all.where(\.score, in: [nan, 1]), #Predicate { [nan, 1].contains($0.score) }),
-            (
-                "not less", all.where(.not(QueryCondition().where(\.score, lessThan: nan))),
-                #Predicate { !($0.score < nan) }
-            ),
-            ("is, Float?", all.where(\.ratio, is: small), #Predicate { $0.ratio == small }),
-            ("is not, Float?", all.where(\.ratio, isNot: small), #Predicate { $0.ratio != small }),
-            ("is, Decimal", all.where(\.price, is: none), #Predicate { $0.price == none }),
-            ("is not, Decimal", all.where(\.price, isNot: none), #Predicate { $0.price != none }),
-            ("less, Decimal", all.where(\.price, lessThan: none), #Predicate { $0.price < none }),
-            ("at least, Decimal", all.where(\.price, atLeast: none), #Predicate { $0.price >= none }),
-        ]
-    }()
+    private static let nanCases:
+        [(name: String, typed: Query<Sample>, predicate: Predicate<Sample>)] = {
+            let (odd, small, none) = (Double.nan, Float.nan, Decimal.nan)
+            let all = Query<Sample>()
+            return [
+                ("is", all.where(\.score, is: odd), #Predicate { $0.score == odd }),
+                ("is not", all.where(\.score, isNot: odd), #Predicate { $0.score != odd }),
+                ("less", all.where(\.score, lessThan: odd), #Predicate { $0.score < odd }),
+                ("at most", all.where(\.score, atMost: odd), #Predicate { $0.score <= odd }),
+                ("greater", all.where(\.score, greaterThan: odd), #Predicate { $0.score > odd }),
+                ("at least", all.where(\.score, atLeast: odd), #Predicate { $0.score >= odd }),
+                (
+                    "values", all.where(\.score, in: [odd, 1]),
+                    #Predicate { [odd, 1].contains($0.score) }
+                ),
+                (
+                    "not less", all.where(.not(QueryCondition().where(\.score, lessThan: odd))),
+                    #Predicate { !($0.score < odd) }
+                ),
+                ("is, Float?", all.where(\.ratio, is: small), #Predicate { $0.ratio == small }),
+                (
+                    "is not, Float?", all.where(\.ratio, isNot: small),
+                    #Predicate { $0.ratio != small }
+                ),
+                ("is, Decimal", all.where(\.price, is: none), #Predicate { $0.price == none }),
+                (
+                    "is not, Decimal", all.where(\.price, isNot: none),
+                    #Predicate { $0.price != none }
+                ),
+                (
+                    "less, Decimal", all.where(\.price, lessThan: none),
+                    #Predicate { $0.price < none }
+                ),
+                (
+                    "at least, Decimal", all.where(\.price, atLeast: none),
+                    #Predicate { $0.price >= none }
+                ),
+            ]
+        }()
 
     @Test func `conditions with NaN answer as predicates do`() throws {
         var generator = SeededGenerator(seed: 11)

@@ -157,7 +157,7 @@ private enum Unit: String, EnumAttributeValue { case metre, inch }
         #expect(first.size == Size(width: 3, height: 9, unit: .inch))
         #expect(first.crate.inner.width == 3 && first.crate.maker == nil)
         #expect(first.crate.shownCode == "x" && first.crate.labels == ["red"])
-        let operations = try store.read { try $0.lastOperations(limit: 5) }
+        let operations = try store.read { try $0.lastOperations(limit: 6) }
         #expect(
             Set(operations.filter { $0.kind == .update }.flatMap(\.changes).map(\.attribute))
                 == ["size_height", "crate_inner_width", "crate_maker"])

@@ -3,12 +3,13 @@
 /// Records whose attribute is nil are skipped. A sum of integers that overflows 64 bits is an error,
 /// and so is a sum of decimals that needs more than 38 digits: only the mean is rounded.
 public struct QueryAggregate<Model: Entity, Result: Sendable>: Sendable {
-    private let function: RecordAggregate.Function
+    private let function: RecordQuery.Aggregate.Function
     private let keyPath: (any PartialKeyPath<Model> & Sendable)?
     package let convert: @Sendable (RecordValue) throws -> Result
 
     private init(
-        _ function: RecordAggregate.Function, _ keyPath: (any PartialKeyPath<Model> & Sendable)?,
+        _ function: RecordQuery.Aggregate.Function,
+        _ keyPath: (any PartialKeyPath<Model> & Sendable)?,
         _ convert: @escaping @Sendable (RecordValue) throws -> Result
     ) {
         self.function = function
@@ -19,8 +20,9 @@ public struct QueryAggregate<Model: Entity, Result: Sendable>: Sendable {
     /// The same by names.
     ///
     /// - Throws: ``QueryError`` for a key path that is no stored attribute.
-    package func lowered() throws -> RecordAggregate {
-        RecordAggregate(function, try keyPath.map { try Query<Model>.storedAttribute(at: $0) })
+    package func lowered() throws -> RecordQuery.Aggregate {
+        RecordQuery.Aggregate(
+            function, try keyPath.map { try Query<Model>.storedAttribute(at: $0) })
     }
 }
 

@@ -21,8 +21,8 @@ extension Store {
     ///   `next` throws.
     @discardableResult
     public func importRecords(
-        options: ImportOptions = .init(), from next: () throws -> [UInt8]?,
-        problem tell: (ImportProblem) -> Void = { _ in },
+        options: ImportReport.Options = .init(), from next: () throws -> [UInt8]?,
+        problem tell: (ImportReport.Problem) -> Void = { _ in },
         progress: (ImportReport) -> Void = { _ in }
     ) async throws -> ImportReport {
         var report = ImportReport()
@@ -56,8 +56,8 @@ extension Store {
 
     /// Writes a batch and empties it.
     private func keep(
-        _ batch: inout ImportBatch, _ options: ImportOptions, _ report: inout ImportReport,
-        _ tell: (ImportProblem) -> Void
+        _ batch: inout ImportBatch, _ options: ImportReport.Options, _ report: inout ImportReport,
+        _ tell: (ImportReport.Problem) -> Void
     ) async throws {
         let lines = batch
         batch = ImportBatch()
@@ -79,7 +79,8 @@ extension Store {
     }
 
     private func stop(
-        at problem: ImportProblem, _ report: inout ImportReport, _ tell: (ImportProblem) -> Void
+        at problem: ImportReport.Problem, _ report: inout ImportReport,
+        _ tell: (ImportReport.Problem) -> Void
     ) {
         report.failed += 1
         report.isStopped = true

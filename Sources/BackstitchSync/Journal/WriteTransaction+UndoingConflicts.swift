@@ -1,15 +1,17 @@
-import BackstitchCore
+public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 
-/// A side of a conflict.
-public enum ConflictSide: String, Hashable, Sendable, CaseIterable, Codable {
-    /// The version that both sides started from.
-    case base
-    /// The local version.
-    case local
-    /// The service's version.
-    case server
+extension RecordConflict {
+    /// A side of a conflict.
+    public enum Side: String, Hashable, Sendable, CaseIterable, Codable {
+        /// The version that both sides started from.
+        case base
+        /// The local version.
+        case local
+        /// The service's version.
+        case server
+    }
 }
 
 extension WriteTransaction {
@@ -28,7 +30,9 @@ extension WriteTransaction {
     /// - Throws: `notFound` if the journal has no such conflict; `deleteDenied`; `invalidName`
     ///   if another record has the name by now.
     @discardableResult
-    public func undoConflict(_ sequence: UInt64, taking side: ConflictSide? = nil) throws -> Bool {
+    public func undoConflict(_ sequence: UInt64, taking side: RecordConflict.Side? = nil) throws
+        -> Bool
+    {
         try log.undoConflict(sequence, taking: side)
     }
 }
@@ -42,7 +46,7 @@ extension Store {
     ///   - context: As for a write.
     @discardableResult
     public func undoConflict(
-        _ sequence: UInt64, taking side: ConflictSide? = nil, author: String? = nil,
+        _ sequence: UInt64, taking side: RecordConflict.Side? = nil, author: String? = nil,
         context: String = ""
     ) async throws -> Bool {
         try await withLogWriter(author: author, context: context) {
@@ -51,8 +55,10 @@ extension Store {
     }
 }
 
+private typealias Side = RecordConflict.Side
+
 extension LogWriter {
-    fileprivate func undoConflict(_ sequence: UInt64, taking side: ConflictSide?) throws -> Bool {
+    fileprivate func undoConflict(_ sequence: UInt64, taking side: Side?) throws -> Bool {
         guard let entry = try ConflictJournal(reader: reader).entry(sequence),
             let table = catalog.table(entry.entity)
         else {
@@ -83,7 +89,7 @@ extension LogWriter {
 }
 
 extension ConflictReport {
-    fileprivate func fields(of side: ConflictSide) -> Fields? {
+    fileprivate func fields(of side: RecordConflict.Side) -> Fields? {
         switch side {
         case .base: base
         case .local: local
@@ -92,5 +98,5 @@ extension ConflictReport {
     }
 
     /// The side that is not what came of it.
-    fileprivate var losingSide: ConflictSide { local == outcome ? .server : .local }
+    fileprivate var losingSide: RecordConflict.Side { local == outcome ? .server : .local }
 }

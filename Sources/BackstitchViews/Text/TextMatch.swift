@@ -16,8 +16,8 @@ public enum TextPrefixes: String, Hashable, Sendable, CaseIterable {
 public struct TextMatch: Hashable, Sendable {
     /// The record.
     public let record: RecordID
-    /// How well it fits: twice the occurrences of the words asked for, and once those of words that
-    /// only begin so.
+    /// The score: two for each occurrence of a word of the search, one for each word that only
+    /// begins with one.
     public let score: Int
 }
 
