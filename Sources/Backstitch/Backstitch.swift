@@ -3,7 +3,6 @@
 
 // MARK: What an app declares
 
-@_exported public import enum BackstitchCore.AttributeOption
 @_exported public import struct BackstitchCore.AttributeSchema
 @_exported public import enum BackstitchCore.AttributeType
 @_exported public import protocol BackstitchCore.AttributeConvertible
@@ -15,7 +14,6 @@
 @_exported public import protocol BackstitchCore.EnumAttributeValue
 @_exported public import struct BackstitchCore.GeoLocation
 @_exported public import protocol BackstitchCore.OrderedAttributeValue
-@_exported public import struct BackstitchCore.PositionError
 @_exported public import enum BackstitchCore.PositionKey
 @_exported public import struct BackstitchCore.StoreSchema
 @_exported public import struct BackstitchCore.ToMany
@@ -25,14 +23,11 @@
 
 @_exported public import protocol BackstitchCore.BackstitchError
 @_exported public import struct BackstitchLog.ChangeSet
-@_exported public import struct BackstitchStore.ChangeStream
-@_exported public import class BackstitchStore.MonitorCounters
 @_exported public import struct BackstitchCore.MonitorEvent
 @_exported public import enum BackstitchCore.RetentionPolicy
 @_exported public import class BackstitchStore.Store
 @_exported public import protocol BackstitchCore.StoreClock
 @_exported public import struct BackstitchStore.StoreConfiguration
-@_exported public import enum BackstitchStore.StoreDurability
 @_exported public import struct BackstitchLog.StoreError
 @_exported public import struct BackstitchLog.SystemClock
 @_exported public import struct BackstitchStore.WorkProgress
@@ -41,7 +36,6 @@
 
 @_exported public import struct BackstitchStore.ReadTransaction
 @_exported public import protocol BackstitchStore.RecordReading
-@_exported public import enum BackstitchStore.SaveOutcome
 @_exported public import struct BackstitchStore.WriteResult
 @_exported public import struct BackstitchStore.WriteTransaction
 
@@ -54,42 +48,30 @@
 @_exported public import struct BackstitchCore.QueryAggregate
 @_exported public import struct BackstitchCore.QueryCursor
 @_exported public import struct BackstitchCore.QueryError
-@_exported public import struct BackstitchCore.QueryExplanation
 @_exported public import struct BackstitchStore.QueryPage
-@_exported public import struct BackstitchStore.QueryPages
-@_exported public import struct BackstitchStore.QueryStream
 
 // MARK: Records without their Swift types
 
 @_exported public import struct BackstitchStore.DynamicRecord
-@_exported public import struct BackstitchCore.RecordAggregate
 @_exported public import struct BackstitchCore.RecordCondition
-@_exported public import struct BackstitchCore.RecordGroup
 @_exported public import struct BackstitchCore.RecordID
 @_exported public import struct BackstitchCore.RecordKey
 @_exported public import struct BackstitchCore.RecordQuery
 @_exported public import enum BackstitchCore.RecordValue
-@_exported public import struct BackstitchCore.RecordZone
-@_exported public import enum BackstitchStore.StoreAccess
 @_exported public import struct BackstitchCore.UnknownValue
 
 // MARK: History and undo
 
 @_exported public import struct BackstitchStore.HistoryEntry
 @_exported public import struct BackstitchStore.LoggedOperation
-@_exported public import struct BackstitchStore.OperationFilter
 @_exported public import enum BackstitchCore.OperationKind
 @_exported public import enum BackstitchCore.OperationOrigin
-@_exported public import struct BackstitchStore.TransactionSummary
-@_exported public import enum BackstitchStore.UndoPolicy
 @_exported public import struct BackstitchStore.UndoReport
 
 // MARK: Upkeep
 
 @_exported public import struct BackstitchStore.BackupReport
 @_exported public import struct BackstitchStore.CompactionReport
-@_exported public import struct BackstitchStore.ImportOptions
-@_exported public import struct BackstitchStore.ImportProblem
 @_exported public import struct BackstitchStore.ImportReport
 @_exported public import struct BackstitchStore.RebuildReport
 @_exported public import struct BackstitchSync.StoreInfo
@@ -109,30 +91,22 @@
 @_exported public import class BackstitchSync.SyncEngine
 @_exported public import enum BackstitchSync.SyncEngineEvent
 @_exported public import struct BackstitchSync.SyncError
-@_exported public import struct BackstitchSync.SyncEventStream
 @_exported public import struct BackstitchSync.SyncNotification
 @_exported public import struct BackstitchSync.SyncReport
 @_exported public import struct BackstitchSync.SyncSelection
 @_exported public import enum BackstitchSync.SyncStatus
 @_exported public import enum BackstitchCore.SyncTrigger
-@_exported public import enum BackstitchSync.ZoneLossDecision
 
 // MARK: Conflicts
 
-@_exported public import struct BackstitchSync.ConflictFilter
 @_exported public import enum BackstitchCore.ConflictPolicy
-@_exported public import enum BackstitchSync.ConflictResolution
-@_exported public import typealias BackstitchSync.ConflictResolver
 @_exported public import struct BackstitchCore.ConflictRules
-@_exported public import enum BackstitchSync.ConflictSide
-@_exported public import enum BackstitchCore.DeletePolicy
-@_exported public import struct BackstitchCore.EntityConflictRules
-@_exported public import enum BackstitchCore.FieldConflictPolicy
 @_exported public import struct BackstitchCore.RecordConflict
 
 // MARK: What the macros write
 
 @_exported public import struct BackstitchCore._CodedValue
+@_exported public import protocol BackstitchCore._EmbeddableValue
 @_exported public import struct BackstitchCore._FieldReader
 @_exported public import struct BackstitchCore._FieldWriter
 @_exported public import struct BackstitchCore._ToManySchema

@@ -34,6 +34,33 @@ public import BackstitchCore
 public macro Entity(_ name: String? = nil) =
     #externalMacro(module: "BackstitchMacros", type: "EntityMacro")
 
+/// Makes a struct one whose properties can be stored as attributes of the records that hold it.
+///
+/// ```swift
+/// @Embeddable struct Size {
+///     @Attribute(.indexed) var width: Double
+///     var height = 1.0
+/// }
+/// @Entity struct Part {
+///     var id = ID()
+///     @Attribute(.embedded) var size: Size
+/// }
+/// let wide = Query<Part>().where(\.size.width, greaterThan: 2).sorted(by: \.size.height)
+/// ```
+///
+/// Each stored property is an attribute of the record, named after both: `size_width`. It has its own
+/// index, options and field on the service, and two devices that change different parts do not
+/// conflict. A struct may embed others; it has no identity, no to-many relationships, and is not
+/// optional where it is embedded.
+@attached(
+    member,
+    names: named(_parts), named(_partCount), named(_partIndexes), named(_read), named(_write),
+    named(init(_fields:at:default:))
+)
+@attached(extension, conformances: _EmbeddableValue)
+public macro Embeddable() =
+    #externalMacro(module: "BackstitchMacros", type: "EmbeddableMacro")
+
 /// Sets options of an attribute, such as an index or a former name.
 ///
 /// ```swift
@@ -43,7 +70,7 @@ public macro Entity(_ name: String? = nil) =
 /// `@Entity` reads it; elsewhere it has no effect.
 ///
 /// - Parameters:
-///   - options: The options, see ``AttributeOption``.
+///   - options: The options, see ``AttributeSchema/Option``.
 ///   - originalName: The attribute's first name, if the property was renamed. The field on the
 ///     service and in stores keeps that name, so that older versions of the app and other devices
 ///     go on. It stays the first name through later renames.
@@ -51,7 +78,7 @@ public macro Entity(_ name: String? = nil) =
 ///     attribute's own. It stays when the property is renamed, so it needs no `originalName`.
 @attached(peer)
 public macro Attribute(
-    _ options: AttributeOption..., originalName: String? = nil, serviceName: String? = nil
+    _ options: AttributeSchema.Option..., originalName: String? = nil, serviceName: String? = nil
 ) =
     #externalMacro(module: "BackstitchMacros", type: "AttributeMacro")
 

@@ -1,5 +1,5 @@
-/// What all errors of Backstitch have: what kind of failure it is, in words what to do, and what was
-/// behind it.
+/// What all errors of Backstitch have in common: a code, a message that says what to do, and the
+/// cause.
 ///
 /// Codes are open: a later version may have new ones, so that a `switch` over them needs a default.
 /// Two errors are equal if code and message are; the cause does not count.

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchTesting
 import CloudKitRecordService
+import Foundation
 
 /// The service of the story, and how devices that synchronise with it are made.
 protocol DemoCloud {
@@ -49,9 +50,12 @@ struct HubDemoCloud: DemoCloud {
 
     func connection(device: String) throws -> any RecordService {
         let hub = process.hub
+        guard let url = URL(string: hub.url) else {
+            throw DemoFailure("The hub says that it is at '\(hub.url)', which is no address.")
+        }
         return try CloudKitRecordService(
             CloudKitConfiguration(
-                url: hub.url, container: hub.container, environment: hub.environment,
+                url: url, container: hub.container, environment: hub.environment,
                 credentials: .user(
                     apiToken: hub.apiToken, webAuthToken: WebAuthToken(try hub.webAuthToken))))
     }

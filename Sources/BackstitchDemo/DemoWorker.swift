@@ -172,7 +172,7 @@ final class DemoWorker<Record: DemoRecord> {
     }
 
     private static func follow(
-        _ events: SyncEventStream, _ progress: @Sendable (Int, Int) -> Void
+        _ events: SyncEngineEvent.Stream, _ progress: @Sendable (Int, Int) -> Void
     ) async {
         for await event in events {
             switch event {

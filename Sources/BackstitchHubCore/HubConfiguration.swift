@@ -1,4 +1,5 @@
 import CloudKitWire
+public import Foundation
 
 /// The time and chance that a hub uses, so that tests can give their own.
 public struct HubClock: Sendable {
@@ -28,8 +29,8 @@ public struct HubConfiguration: Sendable {
     /// The time and chance that it uses.
     public var clock: HubClock
     /// The address that clients reach the hub at, for the addresses in its replies: scheme, host and
-    /// port, without a slash at the end. Without one, the server's own address is used.
-    public var publicURL: String?
+    /// port. Without one, the server's own address is used.
+    public var publicURL: URL?
     /// The header in which a trusted proxy names the user whom it has signed in, by the name that the
     /// operator knows the user by; nil if no proxy does. From elsewhere it is ignored.
     public var signInHeader: String?
@@ -65,6 +66,14 @@ extension HubConfiguration {
 
     /// Milliseconds of a clock that is never set, for how long something takes.
     var steadyNow: Int64 { clock.steadyMilliseconds() }
+
+    /// ``publicURL`` as text, without a slash at the end.
+    var publicAddress: String? {
+        publicURL.map { url in
+            let text = url.absoluteString
+            return text.hasSuffix("/") ? String(text.dropLast()) : text
+        }
+    }
 
     /// Writes a line about a failure of the hub itself.
     func log(failure error: any Error, call: String) {

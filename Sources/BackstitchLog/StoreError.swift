@@ -80,7 +80,7 @@ public struct StoreError: BackstitchError {
     public let code: Code
     /// A message for developers that says what went wrong and what to do; without user data.
     public let message: String
-    /// What the system, a query or another layer said, if the failure comes from there.
+    /// The error of the system, a query or another layer that caused the failure, if there was one.
     public let cause: (any Error)?
 
     /// A failure by its parts.
@@ -107,7 +107,7 @@ extension StoreError {
             case .mapFull, .diskFull: .full
             case .panicked: .io
             case .io: commits ? .outcomeUnknown : .io
-            case .keyTooLong, .keyEmpty, .appendOutOfOrder, .other: .io
+            case .keyTooLong, .keyEmpty, .appendOutOfOrder, .cancelled, .other: .io
             }
         switch error.code {
         case .mapFull:
@@ -126,6 +126,7 @@ extension StoreError {
     /// - Parameter commits: Whether it was met in a commit, whose outcome it may leave open.
     package static func wrap(_ error: any Error, commits: Bool = false) -> any Error {
         switch error {
+        case let error as LMDBError where error.code == .cancelled: CancellationError()
         case let error as LMDBError: StoreError(error, commits: commits)
         case let error as QueryError: StoreError(.invalidQuery, error.message, cause: error)
         case let error as OperationDamage:

@@ -24,6 +24,8 @@ struct AttributeDeclaration {
     var codedType: String?
     /// Whether the type is spelled as the id of an entity.
     var isReference = false
+    /// Whether it is a struct whose parts are attributes.
+    var isEmbedded = false
     /// Whether nil is a value of the type.
     var isOptional = false
     /// The initial value, which stands in where a row lacks the attribute.

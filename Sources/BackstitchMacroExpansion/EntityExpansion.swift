@@ -36,36 +36,9 @@ struct EntityExpansion {
         return """
             \(access)static let entitySchema = Backstitch.EntitySchema(
                 name: \(entity.name.literal),
-                attributes: \(Self.list(attributes.map(attributeSchema), indent: "    ")),
-                toMany: \(Self.list(toMany, indent: "    ")))
+                attributes: \(attributes.schemas { $0.schema }),
+                toMany: \(toMany.literal(indent: "    ")))
             """
-    }
-
-    private func attributeSchema(_ attribute: AttributeDeclaration) -> String {
-        var text =
-            "Backstitch.AttributeSchema(\(attribute.name.literal), "
-            + (attribute.isReference ? "reference: " : "") + "\(storedType(attribute)).self"
-        if !attribute.options.isEmpty {
-            text += ", options: [\(attribute.options.map { "." + $0 }.joined(separator: ", "))]"
-        }
-        if let name = attribute.originalName { text += ", originalName: \(name)" }
-        if let name = attribute.serviceName { text += ", serviceName: \(name)" }
-        if let value = attribute.defaultValue {
-            text += ", hasDefault: true"
-            if attribute.isDefaultConstant, attribute.codedType == nil {
-                // A type beside it, because `.none` alone would be that of the optional parameter.
-                text += ", default: \(value)"
-                if !attribute.isDefaultLiteral { text += " as \(attribute.type)" }
-            }
-        }
-        if let rule = attribute.deleteRule { text += ", onDelete: \(rule)" }
-        return text + ")"
-    }
-
-    /// The type that is stored: for coded values a wrapper.
-    private func storedType(_ attribute: AttributeDeclaration) -> String {
-        guard let coded = attribute.codedType else { return attribute.type }
-        return "Backstitch._CodedValue<\(coded)>\(attribute.isOptional ? "?" : "")"
     }
 
     private func toManySchema(_ relationship: ToManyDeclaration) -> String {
@@ -74,12 +47,11 @@ struct EntityExpansion {
 
     // Key paths without captures never change; `PartialKeyPath` can't say so to the compiler.
     private var indexes: String {
-        let entries = attributes.enumerated().map { "\\Self.\($1.identifier): \($0)" }
-        return """
-            @safe \(access)nonisolated(unsafe) static let attributeIndexes: \
-            [PartialKeyPath<Self>: Int] = \
-            \(entries.isEmpty ? "[:]" : Self.list(entries, indent: ""))
-            """
+        """
+        @safe \(access)nonisolated(unsafe) static let attributeIndexes: \
+        [PartialKeyPath<Self>: Int] = \
+        \(attributes.indexes)
+        """
     }
 
     // MARK: Codec
@@ -90,7 +62,9 @@ struct EntityExpansion {
     /// For a struct without initialisers of its own: makes a value by the memberwise one, which does
     /// not evaluate the initial values that it has arguments for, so that reading makes no new id.
     private var decoder: String {
-        var arguments = attributes.enumerated().map { "\($1.label): \(read($1, at: $0))" }
+        var arguments = attributes.enumerated().map {
+            "\($1.label): \($1.read(at: attributes.position(of: $0)))"
+        }
         arguments.insert("id: id", at: isBroken ? 0 : entity.idPosition)
         let call =
             "\(attributes.isEmpty ? "" : "try ")Self(\n        "
@@ -128,7 +102,7 @@ struct EntityExpansion {
     /// For a struct with initialisers of its own: sets the attributes one by one.
     private var assigningInitializer: String {
         let lines = attributes.enumerated().map {
-            "self.\($1.identifier) = try \(read($1, at: $0))"
+            "self.\($1.identifier) = try \($1.read(at: attributes.position(of: $0)))"
         }
         let body = isBroken ? ["fatalError()"] : ["self.id = id"] + lines
         return """
@@ -138,40 +112,13 @@ struct EntityExpansion {
             """
     }
 
-    private func read(_ attribute: AttributeDeclaration, at index: Int) -> String {
-        let isCoded = attribute.codedType != nil
-        let fallback = attribute.defaultValue.map {
-            ", default: " + (isCoded ? "Backstitch._CodedValue(\($0))" : $0)
-        }
-        let content = isCoded ? (attribute.isOptional ? "?.content" : ".content") : ""
-        return "fields.read(\(storedType(attribute)).self, at: \(index)\(fallback ?? ""))" + content
-    }
-
-    private func written(_ attribute: AttributeDeclaration) -> String {
-        let value = "self.\(attribute.identifier)"
-        guard attribute.codedType != nil else { return value }
-        return attribute.isOptional
-            ? "\(value).map { Backstitch._CodedValue($0) }" : "Backstitch._CodedValue(\(value))"
-    }
-
     private var writer: String {
         let lines = attributes.enumerated().map {
-            "\n    try fields.write(\(written($1)), at: \($0))"
+            "\n    \($1.write(at: attributes.position(of: $0)))"
         }
         return """
             \(access)func write(to fields: inout Backstitch._FieldWriter) throws {\(lines.joined())
             }
             """
     }
-
-    private static func list(_ elements: [String], indent: String) -> String {
-        if elements.isEmpty { return "[]" }
-        let lines = elements.map { "\(indent)    \($0),\n" }.joined()
-        return "[\n\(lines)\(indent)]"
-    }
-}
-
-extension String {
-    /// The string as a Swift literal.
-    fileprivate var literal: String { StringLiteralExprSyntax(content: self).description }
 }

@@ -17,6 +17,7 @@ extension EntityReading {
     /// Reads a stored property that is an attribute or a to-many relationship.
     mutating func read(_ property: StoredProperty) {
         if let target = property.type?.toManyTarget {
+            if isEmbeddable { return report(.embeddableToMany, at: property.identifier) }
             readToMany(property, target: target)
             return
         }
@@ -26,7 +27,9 @@ extension EntityReading {
         }
         if property.isTransient { return readTransient(property) }
         reportConstant(property)
-        guard let type = property.type?.trimmedDescription ?? property.initializer?.literalTypeName
+        guard
+            let type = property.type?.trimmedDescription ?? property.initializer?.literalTypeName
+                ?? property.embeddedCallName
         else {
             return report(.untyped(property.name), at: property.identifier)
         }
@@ -42,12 +45,28 @@ extension EntityReading {
         if wrapped == nil { attribute.takeDefault(property.initializer) }
         if case .reference = spelling { attribute.isReference = !isCoded }
         if isCoded { attribute.codedType = (wrapped ?? syntax).trimmedDescription }
-        attribute.options = options.filter { $0 != "codable" }
+        attribute.isEmbedded = options.contains("embedded")
+        if attribute.isEmbedded { readEmbedded(&attribute, property, syntax) }
+        attribute.options = options.filter { $0 != "codable" && $0 != "embedded" }
         attribute.originalName = readOriginalName(property)
         attribute.serviceName = readServiceName(property, options: options)
         reportNeeds(of: attribute, syntax, spelling, property)
         attribute.deleteRule = readRule(property, syntax, spelling)
         append(attribute, at: property.identifier)
+    }
+
+    /// Notes what an embedded struct can't be, and whether its initial value is constant.
+    private mutating func readEmbedded(
+        _ attribute: inout AttributeDeclaration, _ property: StoredProperty, _ type: TypeSyntax
+    ) {
+        if let wrapped = type.unparenthesized.wrappedType?.trimmedDescription {
+            report(.embeddedOptional(wrapped), at: type, fixIts: [type.replacing(with: wrapped)])
+        }
+        guard let value = property.initializer, attribute.defaultValue != nil else { return }
+        attribute.isDefaultConstant = value.isConstant || value.isConstantCall(of: type)
+        if !attribute.isDefaultConstant {
+            report(.embeddedDefaultVaries(property.name), at: value)
+        }
     }
 
     private mutating func readToMany(_ property: StoredProperty, target: TypeSyntax) {
@@ -154,7 +173,8 @@ extension EntityReading {
                 let remove = property.variable.replacingRule(of: mark, with: ".deny")
                 report(.nullifyNeedsOptional(name), at: rule, fixIts: [fix, remove])
             }
-        case .supported, .list:
+        case .supported, .list,
+            .unknown where property.isEmbedded:
             if let mark {
                 report(
                     .ruleNeedsReference(name), at: mark,

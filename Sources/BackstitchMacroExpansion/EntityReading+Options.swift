@@ -9,7 +9,23 @@ extension StoredProperty {
     }
 
     /// Whether the property is not stored.
-    var isTransient: Bool { optionArguments.contains { $0.expression.optionName == "transient" } }
+    var isTransient: Bool { hasOption("transient") }
+
+    /// Whether the property is stored in parts.
+    var isEmbedded: Bool { hasOption("embedded") }
+
+    /// The type of an embedded struct whose initial value is a call of it.
+    var embeddedCallName: String? {
+        guard isEmbedded, let call = initializer?.as(FunctionCallExprSyntax.self) else {
+            return nil
+        }
+        let name = call.calledExpression.trimmedDescription
+        return name.first?.isUppercase == true ? name : nil
+    }
+
+    private func hasOption(_ name: String) -> Bool {
+        optionArguments.contains { $0.expression.optionName == name }
+    }
 }
 
 extension ExprSyntax {
@@ -22,7 +38,7 @@ extension ExprSyntax {
 extension EntityReading {
     private static let optionNames: Set<String> = [
         "indexed", "unique", "lossless", "localOnly", "notUploaded", "notDownloaded", "transient",
-        "codable",
+        "codable", "embedded",
     ]
 
     /// Reads the names of the options and notes those that don't fit the type.
@@ -49,6 +65,9 @@ extension EntityReading {
             reportMisfit(name, spelling, isCoded: isCoded, at: argument.expression)
             reportRedundantMask(name, among: options, at: argument.expression)
         }
+        if options.contains("embedded"), options.count > 1 {
+            report(.embeddedHasOptions(property.name), at: property.identifier)
+        }
         return options
     }
 
@@ -56,6 +75,12 @@ extension EntityReading {
         _ option: String, _ spelling: AttributeSpelling, isCoded: Bool, at expression: ExprSyntax
     ) {
         switch (option, spelling) {
+        case ("embedded", .supported(let type, _)):
+            report(.embeddedNeedsStruct(type), at: expression)
+        case ("embedded", .reference):
+            report(.embeddedNeedsStruct("ID"), at: expression)
+        case ("embedded", .list):
+            report(.embeddedNeedsStruct("A list"), at: expression)
         case ("lossless", .supported("Decimal", _)), ("lossless", .list("Decimal", _)),
             ("lossless", .unknown), ("lossless", .list(nil, _)):
             break

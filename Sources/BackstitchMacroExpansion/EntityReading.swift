@@ -7,14 +7,19 @@ import SwiftSyntaxBuilder
 struct EntityReading {
     private(set) var entity = EntityDeclaration()
     private(set) var diagnostics: [Diagnostic] = []
+    /// Whether the struct is a part of records, and no record.
+    let isEmbeddable: Bool
     private var structName = ""
     private var hasID = false
     private var isStruct = false
 
     /// Whether the struct has what a conformance needs, whatever else is wrong.
-    var canConform: Bool { isStruct && hasID }
+    var canConform: Bool { isStruct && (hasID || isEmbeddable) }
 
-    init(_ node: AttributeSyntax, _ declaration: some DeclGroupSyntax) {
+    init(
+        _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, isEmbeddable: Bool = false
+    ) {
+        self.isEmbeddable = isEmbeddable
         guard let structure = declaration.as(StructDeclSyntax.self) else {
             reportNotStruct(declaration)
             return
@@ -23,7 +28,7 @@ struct EntityReading {
         entity.name = structName
         readName(node)
         if let parameters = structure.genericParameterClause {
-            report(.generic, at: parameters)
+            report(isEmbeddable ? .embeddableGeneric : .generic, at: parameters)
         } else {
             isStruct = true
         }
@@ -32,7 +37,9 @@ struct EntityReading {
         }
         entity.access = access.map { "\($0.name.text) " } ?? ""
         for member in structure.memberBlock.members { read(member.decl) }
-        if !hasID, !diagnostics.contains(where: { $0.diagMessage as? Problem == .invalidID }) {
+        if !isEmbeddable, !hasID,
+            !diagnostics.contains(where: { $0.diagMessage as? Problem == .invalidID })
+        {
             report(.missingID, at: structure.name, fixIts: [structure.insertingID])
         }
     }
@@ -46,7 +53,10 @@ struct EntityReading {
     private mutating func reportNotStruct(_ declaration: some DeclGroupSyntax) {
         let keyword = declaration.introducer
         let fixIts = declaration.as(ClassDeclSyntax.self).map { [$0.replacingClass] } ?? []
-        report(.notStruct(keyword: keyword.text), at: keyword, fixIts: fixIts)
+        report(
+            isEmbeddable
+                ? .embeddableNotStruct(keyword: keyword.text) : .notStruct(keyword: keyword.text),
+            at: keyword, fixIts: fixIts)
     }
 
     private mutating func readName(_ node: AttributeSyntax) {
@@ -95,7 +105,9 @@ struct EntityReading {
             }
             let name = identifier.plainText
             if variable.isStatic || binding.isComputed {
-                if name == "id", !variable.isStatic { report(.invalidID, at: identifier) }
+                if name == "id", !variable.isStatic, !isEmbeddable {
+                    report(.invalidID, at: identifier)
+                }
                 for mark in marks { reportUnstored(mark, name: name, variable) }
                 continue
             }
@@ -108,7 +120,9 @@ struct EntityReading {
             let property = StoredProperty(
                 variable: variable, binding: binding, identifier: identifier, name: name,
                 type: type)
-            if name == "id" {
+            if name == "id", isEmbeddable {
+                report(.embeddableID, at: identifier)
+            } else if name == "id" {
                 readID(property, marks: marks)
             } else {
                 read(property)

@@ -20,6 +20,14 @@ extension ExprSyntax {
         return false
     }
 
+    /// Whether the expression makes a value of a struct from constants.
+    func isConstantCall(of type: TypeSyntax) -> Bool {
+        guard let call = self.as(FunctionCallExprSyntax.self), call.trailingClosure == nil,
+            call.calledExpression.trimmedDescription == type.trimmedDescription
+        else { return false }
+        return call.arguments.allSatisfy(\.expression.isConstant)
+    }
+
     /// Whether the expression names a type or a member of one.
     private var isName: Bool {
         if self.is(DeclReferenceExprSyntax.self) { return true }

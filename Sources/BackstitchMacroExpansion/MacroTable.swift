@@ -4,6 +4,7 @@ package import SwiftSyntaxMacros
 package func backstitchMacro(named typeName: String) -> (any Macro.Type)? {
     switch typeName {
     case "EntityMacro": EntityMacro.self
+    case "EmbeddableMacro": EmbeddableMacro.self
     case "AttributeMacro": AttributeMacro.self
     case "RelationshipMacro": RelationshipMacro.self
     case "InverseMacro": InverseMacro.self

@@ -29,6 +29,14 @@ enum Problem: DiagnosticMessage, Hashable {
     case serviceNameNotLiteral
     case serviceNameAndOriginalName
     case serviceNameOfLocalOnly(String)
+    case embeddedHasOptions(String)
+    case embeddedNeedsStruct(String)
+    case embeddedOptional(String)
+    case embeddedDefaultVaries(String)
+    case embeddableNotStruct(keyword: String)
+    case embeddableGeneric
+    case embeddableID
+    case embeddableToMany
     case transientNeedsValue(String)
     case transientHasOptions(String)
     case nameNotAllowed(String)
@@ -117,6 +125,27 @@ enum Problem: DiagnosticMessage, Hashable {
                 + "'originalName'."
         case .serviceNameOfLocalOnly(let name):
             "'\(name)' is never exchanged, so the service has no name for it. Remove 'serviceName'."
+        case .embeddedHasOptions(let name):
+            "'\(name)' is stored in parts. Leave '.embedded' alone here, and write other options at "
+                + "the properties of the struct."
+        case .embeddedNeedsStruct(let type):
+            "'\(type)' has no parts. Remove '.embedded', or write the type of an @Embeddable struct."
+        case .embeddedOptional(let type):
+            "An embedded struct is stored in parts, so it can't be nil. Write '\(type)', and make its "
+                + "parts optional."
+        case .embeddedDefaultVaries(let name):
+            "Queries see the initial value of '\(name)' in rows that lack it, so it must be the same "
+                + "each time. Write a constant, such as a call of the struct with literals."
+        case .embeddableNotStruct(let keyword):
+            "@Embeddable is for structs. Declare a struct, not "
+                + (keyword == "class" ? "a class." : "an \(keyword).")
+        case .embeddableGeneric:
+            "An embeddable struct can't be generic, because its attributes have one type each. "
+                + "Remove the generic parameters."
+        case .embeddableID:
+            "An embedded struct is a part of a record and has no identity. Rename 'id'."
+        case .embeddableToMany:
+            "A to-many relationship belongs to a record. Declare it in the entity."
         case .transientNeedsValue(let name):
             "'\(name)' is not stored, so every read gives it its initial value. Write one."
         case .transientHasOptions(let name):

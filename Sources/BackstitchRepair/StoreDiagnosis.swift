@@ -6,7 +6,7 @@ public struct StoreDiagnosis: Hashable, Sendable {
         case file
         /// The operations.
         case log
-        /// What follows from the operations: rows, indexes, journal.
+        /// The tables, which follow from the operations: rows, indexes, journal.
         case tables
         /// The catalog and how far everything has come.
         case meta

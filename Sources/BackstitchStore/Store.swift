@@ -72,10 +72,17 @@ public final class Store: Sendable {
     ///
     /// The closure runs at once on the calling thread and sees one moment of the store, however
     /// long it takes. Keep it short: while it runs, the space of deleted data is not used again.
+    /// Cancelling the task does not end it; ``asyncRead(_:)`` is for reads that take long.
     ///
     /// - Throws: `closed`; `nestedWrite` inside a write, whose transaction reads; what the closure throws.
     public func read<Result>(
         _ body: (borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
+        try read(interruption: nil, body)
+    }
+
+    func read<Result>(
+        interruption: ReadInterruption?, _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
         if environment.writer.isCurrent {
             throw StoreError(
@@ -84,7 +91,7 @@ public final class Store: Sendable {
                     + "you have.")
         }
         do {
-            return try environment.read { transaction in
+            return try environment.read(interruption: interruption) { transaction in
                 let reader = TableReader(
                     access: transaction.access, databases: databases,
                     catalog: try shared.catalog.current(transaction.access, databases))
@@ -135,7 +142,9 @@ public final class Store: Sendable {
 
     /// Writes in one transaction from code that is not asynchronous, and waits for it.
     ///
-    /// As the asynchronous `write`; on the calling thread while no other write is under way.
+    /// Everything is as in the asynchronous `write`, but for the thread: if no other write is under
+    /// way, the closure runs on the calling thread, which spares two changes of threads. If one is,
+    /// it runs on the store's own thread after that one, and the calling thread waits.
     ///
     /// - Throws: what the closure throws; `nestedWrite` inside another write or a read of the store.
     @discardableResult
@@ -199,11 +208,12 @@ public final class Store: Sendable {
 
     // MARK: Changes
 
-    /// The changes of every commit from now on, in commit order; a closed store gives none.
+    /// The changes of every commit from now on, in commit order. The stream of a closed store is
+    /// empty.
     ///
     /// Writes of other `Store` objects on the same files are among them, those of other processes
     /// too: they arrive some milliseconds after their commit.
-    public func changes() -> ChangeStream {
-        ChangeStream(mailbox: shared.feed.open(for: number))
+    public func changes() -> ChangeSet.Stream {
+        ChangeSet.Stream(mailbox: shared.feed.open(for: number))
     }
 }

@@ -1,18 +1,20 @@
 public import BackstitchCore
 public import BackstitchLog
 
-/// When a commit is on disk.
-public enum StoreDurability: String, Hashable, Sendable, CaseIterable {
-    /// Before `write` returns; a power cut loses nothing that was acknowledged.
-    case full
-    /// Soon after; a power cut may lose the last commits, but never damages the store.
-    case relaxed
+extension StoreConfiguration {
+    /// When a commit is on disk.
+    public enum Durability: String, Hashable, Sendable, CaseIterable {
+        /// Before `write` returns; a power cut loses nothing that was acknowledged.
+        case full
+        /// Soon after; a power cut may lose the last commits, but never damages the store.
+        case relaxed
+    }
 }
 
 /// How a store is opened.
 public struct StoreConfiguration: Sendable {
     /// When a commit is on disk.
-    public var durability: StoreDurability
+    public var durability: StoreConfiguration.Durability
     /// The author that operations carry, up to 255 bytes; each write can name another.
     public var author: String
     /// The most bytes of an author's name.
@@ -37,7 +39,7 @@ public struct StoreConfiguration: Sendable {
     public var projections: [any RecordProjection]
     /// The time for the clocks of operations; also that of a sync engine which is given no other.
     public var clock: any StoreClock
-    /// Gets what the store and its sync engines do, for logs and metrics; see ``MonitorCounters`` and
+    /// Gets what the store and its sync engines do, for logs and metrics; see ``MonitorEvent/Counters`` and
     /// `MonitorEvent.jsonLine`. It is called in order, often on the thread that writes, which waits for
     /// it: it should return soon, and must not use the store. Nil costs nothing.
     public var monitor: (@Sendable (MonitorEvent) -> Void)?
@@ -47,7 +49,8 @@ public struct StoreConfiguration: Sendable {
 
     /// A configuration; the defaults suit a local disk.
     public init(
-        durability: StoreDurability = .full, author: String = "", bytesMax: Int = 1 << 40,
+        durability: StoreConfiguration.Durability = .full, author: String = "",
+        bytesMax: Int = 1 << 40,
         operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
         projections: [any RecordProjection] = [],

@@ -3,10 +3,11 @@ import BackstitchLog
 public import BackstitchStore
 public import Foundation
 
-/// One store for each user, side by side in a folder, so that data of different users never meet.
+/// One store for each user, side by side in a folder, so that the data of different users are never
+/// mixed.
 ///
-/// The folder of a user's store is the SHA-256 of the user's name, in hexadecimal: the same user finds
-/// the same store again, and no path tells a name.
+/// The folder of a user's store is the SHA-256 of the user's name, in hexadecimal: the same user
+/// finds the same store again, and no path contains a name.
 public struct AccountStores: Hashable, Sendable {
     /// The folder that has the stores.
     public let directory: URL

@@ -82,10 +82,10 @@ struct AskingMerge {
 
     /// Asks once, and no longer than the limit. What comes after that is not listened to.
     private static func ask(
-        _ resolver: @escaping ConflictResolver, _ conflict: RecordConflict,
+        _ resolver: @escaping RecordConflict.Resolver, _ conflict: RecordConflict,
         _ clock: any StoreClock, _ limit: Int64?
-    ) async -> ConflictResolution {
-        func resolved() async -> ConflictResolution {
+    ) async -> RecordConflict.Resolution {
+        func resolved() async -> RecordConflict.Resolution {
             do {
                 return try await resolver(conflict)
             } catch {
@@ -94,8 +94,9 @@ struct AskingMerge {
         }
         guard let limit else { return await resolved() }
         return await withCheckedContinuation { continuation in
-            let waiting = Locked<CheckedContinuation<ConflictResolution, Never>?>(continuation)
-            @Sendable func end(_ resolution: ConflictResolution) {
+            let waiting = Locked<CheckedContinuation<RecordConflict.Resolution, Never>?>(
+                continuation)
+            @Sendable func end(_ resolution: RecordConflict.Resolution) {
                 waiting.withLock { waiting in
                     let continuation = waiting
                     waiting = nil
@@ -117,7 +118,7 @@ struct AskingMerge {
     }
 }
 
-extension ConflictResolution {
+extension RecordConflict.Resolution {
     /// The answer by fields. Values that do not fit park the record, as a resolver's failure does.
     fileprivate func answer(_ table: EntityTable) -> ConflictAnswer {
         switch self {

@@ -24,7 +24,7 @@ public struct SyncConfiguration: Sendable {
         set { conflictRules.policy = newValue }
     }
     /// Decides if the rules say ``ConflictPolicy/resolver``, which without one is refused.
-    public var conflictResolver: ConflictResolver?
+    public var conflictResolver: RecordConflict.Resolver?
     /// How long a resolver may take for a record; nil for as long as it likes.
     public var resolverTimeout: Duration?
     /// Whether a local write leads to a round.
@@ -54,15 +54,16 @@ public struct SyncConfiguration: Sendable {
     /// Which records are exchanged. If it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
     public var selection: SyncSelection
-    /// The time and chance that the engine uses; nil for those of its store.
+    /// The clock and random source of the engine; nil for those of its store.
     public var clock: (any StoreClock)?
 
     /// A configuration; the defaults suit an application that saves now and then.
     public init(
         zoneName: String, subscriptionID: String? = nil,
-        conflictPolicy: ConflictPolicy = .serverWins, deletePolicy: DeletePolicy = .followPolicy,
-        entityRules: [String: EntityConflictRules] = [:],
-        conflictResolver: ConflictResolver? = nil, resolverTimeout: Duration? = .seconds(30),
+        conflictPolicy: ConflictPolicy = .serverWins,
+        deletePolicy: ConflictRules.DeletePolicy = .followPolicy,
+        entityRules: [String: ConflictRules.EntityRules] = [:],
+        conflictResolver: RecordConflict.Resolver? = nil, resolverTimeout: Duration? = .seconds(30),
         syncOnSave: Bool = true,
         debounce: Duration = .milliseconds(500), poll: Duration? = nil,
         blockedRetry: Duration = .seconds(900), containerID: String? = nil,

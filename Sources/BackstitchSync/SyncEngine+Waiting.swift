@@ -2,13 +2,15 @@ public import BackstitchCore
 import BackstitchLog
 import BackstitchStore
 
-/// Decides what happens to local records when their zone is gone from the service.
-public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
-    /// The zone is made again, and all local records are uploaded to it.
-    case reupload
-    /// All local records are deleted, with their unsynced changes, and the zone begins empty. The
-    /// unsynced values stay in ``SyncEngine/conflicts(limit:)``.
-    case erase
+extension SyncConfiguration {
+    /// Decides what happens to local records when their zone is gone from the service.
+    public enum ZoneLossDecision: String, Hashable, Sendable, CaseIterable {
+        /// The zone is made again, and all local records are uploaded to it.
+        case reupload
+        /// All local records are deleted, with their unsynced changes, and the zone begins empty. The
+        /// unsynced values stay in ``SyncEngine/conflicts(limit:)``.
+        case erase
+    }
 }
 
 extension SyncEngine {
@@ -39,7 +41,7 @@ extension SyncEngine {
     ///   - limit: The most conflicts to read.
     /// - Throws: `StoreError` if the store can't be read.
     public nonisolated func conflicts(
-        matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
+        matching filter: RecordConflict.Filter = RecordConflict.Filter(), limit: Int = .max
     ) throws -> [RecordConflict] {
         try store.read { try $0.conflicts(matching: filter, limit: limit) }
     }
@@ -71,7 +73,7 @@ extension SyncEngine {
     /// - Throws: `invalidConfiguration` if the store belongs to another zone; `StoreError` if
     ///   the store fails. The engine stays suspended then.
     @discardableResult
-    public func resume(after decision: ZoneLossDecision) async throws -> Bool {
+    public func resume(after decision: SyncConfiguration.ZoneLossDecision) async throws -> Bool {
         try scope.checkZone()
         let (name, erases) = (zoneName, decision == .erase)
         let wasSuspended = try await store.withLogWriter {

@@ -62,8 +62,8 @@ public actor SyncEngine {
     /// The current activity of the engine.
     public nonisolated var status: SyncStatus { shownStatus.withLock { $0 } }
 
-    /// The events from now on; each call gives a stream of its own.
-    public nonisolated var events: SyncEventStream { scope.events.stream() }
+    /// The events from now on. Each call returns a new stream.
+    public nonisolated var events: SyncEngineEvent.Stream { scope.events.stream() }
 
     // MARK: Rounds on call
 
@@ -98,7 +98,7 @@ public actor SyncEngine {
 
     /// Runs one full round now, or joins the next one if one is under way.
     ///
-    /// Waits for nothing, not even for the time that a failed round asked for.
+    /// The round begins at once, even if a failed one asked to wait.
     ///
     /// Cancel the task to give up: the call returns at once, also while the service does not answer.
     /// A request that is under way is told to end, and what it did is found out when it has ended, or

@@ -38,7 +38,7 @@ public struct SyncError: BackstitchError {
     public let code: Code
     /// A message that says what went wrong and what to do.
     public let message: String
-    /// What the service or the store said, if the failure comes from there.
+    /// The error of the service or the store that caused the failure, if there was one.
     public let cause: (any Error)?
     /// When the engine tries again; nil if it does not by itself.
     public var retryDate: Date? { retryMilliseconds.map { Date(milliseconds: $0) } }
@@ -55,7 +55,7 @@ public struct SyncError: BackstitchError {
         self.retryMilliseconds = retryMilliseconds
     }
 
-    /// What the service said, if it did.
+    /// The error of the service, if the failure comes from there.
     public var serviceError: ServiceError? { cause as? ServiceError }
 }
 

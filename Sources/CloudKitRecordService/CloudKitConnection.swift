@@ -24,10 +24,10 @@ final class CloudKitConnection: Sendable {
         if let violation = configuration.violation {
             throw ServiceError(.invalidRequest, violation)
         }
-        guard configuration.allowsPlainHTTP || Self.isConfidential(configuration.url) else {
+        guard configuration.allowsPlainHTTP || Self.isConfidential(configuration.base) else {
             throw ServiceError(
                 .invalidRequest,
-                "'\(configuration.url)' would get the tokens without encryption; use https, "
+                "'\(configuration.base)' would get the tokens without encryption; use https, "
                     + "or allow plain HTTP")
         }
         self.configuration = configuration
@@ -153,8 +153,8 @@ final class CloudKitConnection: Sendable {
         _ path: WirePath, body: [UInt8], requestID: String?
     ) throws(HTTPFailure) -> HTTPRequest {
         var request = HTTPRequest(
-            method: "POST", url: configuration.url + path.text,
-            timeoutMilliseconds: configuration.timeoutMilliseconds)
+            method: "POST", url: configuration.base + path.text,
+            timeoutMilliseconds: Int(configuration.timeout.wholeMilliseconds))
         request.body = body
         request.headers = [
             ("Content-Type", "application/json"),

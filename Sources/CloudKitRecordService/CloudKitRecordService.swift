@@ -1,6 +1,7 @@
 public import BackstitchCore
 public import BackstitchSync
 import CloudKitWire
+import Foundation
 
 /// A service that speaks CloudKit Web Services over HTTPS: Apple's, or a hub.
 ///
@@ -28,7 +29,7 @@ public final class CloudKitRecordService: RecordService {
     public convenience init(_ configuration: CloudKitConfiguration) throws(ServiceError) {
         let client: CurlClient
         do throws(HTTPFailure) {
-            client = try CurlClient(certificates: configuration.certificateFile)
+            client = try CurlClient(certificates: configuration.certificateFile?.path)
         } catch {
             throw ServiceError(.serviceUnavailable, error.message)
         }

@@ -15,16 +15,28 @@ package struct Access {
     @usableFromInline let overlay: UnsafeMutablePointer<Overlay>?
     /// The state that the transaction began with; 0 without a journal.
     @usableFromInline let number: UInt64
+    /// What ends the read if its task is cancelled; `nil` if nothing does. Whoever reads keeps it.
+    @usableFromInline let interruption: Unmanaged<ReadInterruption>?
 
     @inlinable
     init(
         _ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil,
-        overlay: UnsafeMutablePointer<Overlay>? = nil, number: UInt64 = 0
+        overlay: UnsafeMutablePointer<Overlay>? = nil, number: UInt64 = 0,
+        interruption: ReadInterruption? = nil
     ) {
+        self.interruption = interruption.map { Unmanaged.passUnretained($0) }
         self.transaction = transaction
         self.state = state
         self.overlay = overlay
         self.number = number
+    }
+
+    /// A view of a snapshot.
+    @inlinable
+    init(_ slot: UnsafeMutablePointer<ReaderSlot>, _ interruption: ReadInterruption?) {
+        self.init(
+            slot.pointee.transaction, overlay: slot.pointee.overlay, number: slot.pointee.number,
+            interruption: interruption)
     }
 
     /// The number of the commit whose state the transaction began with: each has a greater one than
@@ -48,6 +60,7 @@ package struct Access {
         _ key: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) -> UnsafeRawBufferPointer? {
         var name = try Self.value(key: key)
+        try interruption?.takeUnretainedValue().step()
         if overlay != nil {
             switch waiting(key, in: database) {
             case .nothing: break

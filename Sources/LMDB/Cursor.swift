@@ -120,6 +120,7 @@ package struct Cursor: ~Copyable {
     mutating func move(
         _ operation: MDB_cursor_op, orTo gap: Place
     ) throws(LMDBError) -> Bool {
+        try access.interruption?.takeUnretainedValue().step()
         if isMerged { return try moveMerged(operation, orTo: gap) }
         let status = mdb_cursor_get(cursor, &name, &data, operation)
         if status == MDB_SUCCESS {

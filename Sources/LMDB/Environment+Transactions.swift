@@ -5,18 +5,18 @@ extension Environment {
     /// Runs a closure on a snapshot of the last commit.
     ///
     /// Any thread may call it, also inside another read or write. Writers go on meanwhile, but
-    /// pages that they free can't be used again until the closure returns: copy out what you
-    /// need, and renew long scans.
+    /// pages that they free can't be used again until it returns: copy out what you need.
     ///
     /// - Throws: `closed`, `forked`, `panicked`; `readersFull` if all reader slots are taken;
-    ///   or what the closure throws.
+    ///   `cancelled` by the interruption; or what the closure throws.
     @inlinable
-    package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    package func read<R>(
+        interruption: ReadInterruption? = nil, _ body: (borrowing ReadTransaction) throws -> R
+    ) throws -> R {
         let slot = try beginRead()
         defer { endRead(slot) }
-        let access = Access(
-            slot.pointee.transaction, overlay: slot.pointee.overlay, number: slot.pointee.number)
-        return try body(ReadTransaction(access))
+        let access = Access(slot, interruption)
+        return try withExtendedLifetime(interruption) { try body(ReadTransaction(access)) }
     }
 
     /// Runs a closure in a write transaction and commits it, on the ``writer`` thread only.

@@ -125,7 +125,7 @@ import Testing
         #expect(settings.accessLog == "/var/log/access" && settings.auditLog == "-")
         #expect(settings.allowsPlainHTTP)
         #expect(settings.trustedProxies == ["127.0.0.1", "10.0.0.0/8"])
-        #expect(settings.publicURL == "https://hub.example.com")
+        #expect(settings.publicURL?.absoluteString == "https://hub.example.com")
         #expect(settings.certificate?.text == "/etc/cert.pem")
         #expect(settings.key?.text == "credential:tls.key")
         #expect(settings.data == "/var/lib/backstitch")

@@ -231,7 +231,7 @@ import Threading
             options: ["--metrics-listen", "127.0.0.1:0", "--access-log", log])
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         var configuration = CloudKitConfiguration(
-            url: hub.document.url, container: hub.document.container,
+            url: try #require(URL(string: hub.document.url)), container: hub.document.container,
             credentials: .user(
                 apiToken: hub.document.apiToken,
                 webAuthToken: WebAuthToken(hub.document.users[0].webAuthToken)))

@@ -78,9 +78,10 @@ final class KillableHub {
     }
 
     func service(user: Int = 0) throws -> CloudKitRecordService {
-        try CloudKitRecordService(
+        guard let url = URL(string: document.url) else { throw URLError(.badURL) }
+        return try CloudKitRecordService(
             CloudKitConfiguration(
-                url: document.url, container: document.container,
+                url: url, container: document.container,
                 credentials: .user(
                     apiToken: document.apiToken,
                     webAuthToken: WebAuthToken(document.users[user].webAuthToken))))

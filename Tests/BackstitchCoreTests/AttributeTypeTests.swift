@@ -161,7 +161,7 @@ private struct Settings: Codable, Equatable, Sendable {
             """
         let schema = try JSONDecoder().decode(AttributeSchema.self, from: Data(json.utf8))
         #expect(schema == AttributeSchema("title", String.self, options: [.indexed]))
-        let masks: [Set<AttributeOption>] = [
+        let masks: [Set<AttributeSchema.Option>] = [
             [.localOnly], [.notUploaded], [.notDownloaded], [.notUploaded, .notDownloaded], [],
         ]
         for mask in masks {

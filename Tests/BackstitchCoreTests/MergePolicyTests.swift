@@ -70,10 +70,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (FieldConflictPolicy?.none, "s"), (.serverWins, "s"), (.clientWins, "m"),
+        (ConflictRules.FieldPolicy?.none, "s"), (.serverWins, "s"), (.clientWins, "m"),
     ])
     func `the rule of a field decides about that field`(
-        rule: FieldConflictPolicy?, winner: String
+        rule: ConflictRules.FieldPolicy?, winner: String
     ) {
         var rules = MergeRules(.merge(otherwise: .serverWins))
         rules.fields[Self.one] = rule

@@ -17,8 +17,8 @@ struct SampleColumn: Sendable {
 
     struct Typed: Sendable {
         let sort: @Sendable (Query<Sample>) -> Query<Sample>
-        let minimum: @Sendable () throws -> RecordAggregate
-        let maximum: @Sendable () throws -> RecordAggregate
+        let minimum: @Sendable () throws -> RecordQuery.Aggregate
+        let maximum: @Sendable () throws -> RecordQuery.Aggregate
     }
 
     /// Whether sorts, ranges, minima and maxima are answered.
@@ -47,8 +47,8 @@ struct SampleColumn: Sendable {
         self.init(unordered: name, keyPath, key)
         typed = Typed(
             sort: { $0.sorted(by: keyPath) },
-            minimum: { try QueryAggregate<Sample, Attribute?>.minimum(keyPath).lowered() },
-            maximum: { try QueryAggregate<Sample, Attribute?>.maximum(keyPath).lowered() })
+            minimum: { try QueryAggregate<Sample, Attribute._Bound?>.minimum(keyPath).lowered() },
+            maximum: { try QueryAggregate<Sample, Attribute._Bound?>.maximum(keyPath).lowered() })
     }
 
     typealias Text = QueryDifferentialTests.Text

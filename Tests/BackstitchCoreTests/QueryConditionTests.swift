@@ -81,6 +81,9 @@ import Testing
                 $0.nick.map { Array($0).contains("a") } ?? false
             },
             Case("element", all.where(\.labels, contains: label)) { $0.labels.contains(label) },
+            Case("element of an optional list", all.where(\.shorts, contains: 1)) {
+                $0.shorts?.contains(1) ?? false
+            },
             Case("two", all.where(\.age, atLeast: low).where(\.isOn, is: true)) {
                 $0.age >= low && $0.isOn
             },
@@ -118,6 +121,62 @@ import Testing
             for source in sources {
                 let found = try source.fetch(test.query).map(\.id).sorted()
                 #expect(found == expected, "\(test.name)")
+            }
+        }
+    }
+
+    /// Typed conditions with NaN, each beside the predicate that says the same.
+    private static let nanCases:
+        [(name: String, typed: Query<Sample>, predicate: Predicate<Sample>)] = {
+            let (odd, small, none) = (Double.nan, Float.nan, Decimal.nan)
+            let all = Query<Sample>()
+            return [
+                ("is", all.where(\.score, is: odd), #Predicate { $0.score == odd }),
+                ("is not", all.where(\.score, isNot: odd), #Predicate { $0.score != odd }),
+                ("less", all.where(\.score, lessThan: odd), #Predicate { $0.score < odd }),
+                ("at most", all.where(\.score, atMost: odd), #Predicate { $0.score <= odd }),
+                ("greater", all.where(\.score, greaterThan: odd), #Predicate { $0.score > odd }),
+                ("at least", all.where(\.score, atLeast: odd), #Predicate { $0.score >= odd }),
+                (
+                    "values", all.where(\.score, in: [odd, 1]),
+                    #Predicate { [odd, 1].contains($0.score) }
+                ),
+                (
+                    "not less", all.where(.not(QueryCondition().where(\.score, lessThan: odd))),
+                    #Predicate { !($0.score < odd) }
+                ),
+                ("is, Float?", all.where(\.ratio, is: small), #Predicate { $0.ratio == small }),
+                (
+                    "is not, Float?", all.where(\.ratio, isNot: small),
+                    #Predicate { $0.ratio != small }
+                ),
+                ("is, Decimal", all.where(\.price, is: none), #Predicate { $0.price == none }),
+                (
+                    "is not, Decimal", all.where(\.price, isNot: none),
+                    #Predicate { $0.price != none }
+                ),
+                (
+                    "less, Decimal", all.where(\.price, lessThan: none),
+                    #Predicate { $0.price < none }
+                ),
+                (
+                    "at least, Decimal", all.where(\.price, atLeast: none),
+                    #Predicate { $0.price >= none }
+                ),
+            ]
+        }()
+
+    @Test func `conditions with NaN answer as predicates do`() throws {
+        var generator = SeededGenerator(seed: 11)
+        let samples = generator.samples(count: 60)
+        for isIndexed in [true, false] {
+            let source = try MemorySource(samples, binding: Sample.binding(isIndexed: isIndexed))
+            for test in Self.nanCases {
+                let expected = try samples.filter { try test.predicate.evaluate($0) }
+                let typed = try source.fetch(test.typed).map(\.id).sorted()
+                let translated = try source.fetch(Query<Sample>().where(test.predicate))
+                #expect(typed == expected.map(\.id).sorted(), "\(test.name)")
+                #expect(typed == translated.map(\.id).sorted(), "\(test.name)")
             }
         }
     }

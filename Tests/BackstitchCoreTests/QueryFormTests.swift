@@ -6,7 +6,7 @@ import Testing
 /// Every form of a query on attributes of every type, lists and places included: it gives what Swift
 /// makes of the values, or an error that names the attribute and says what to do.
 @Suite struct QueryFormTests {
-    static let functions = RecordAggregate.Function.allCases
+    static let functions = RecordQuery.Aggregate.Function.allCases
 
     /// A source with indexes and one without, of the same samples.
     struct World {
@@ -24,9 +24,10 @@ import Testing
         }
 
         func groups(
-            _ query: RecordQuery, by columns: [SampleColumn], _ aggregates: [RecordAggregate] = [],
+            _ query: RecordQuery, by columns: [SampleColumn],
+            _ aggregates: [RecordQuery.Aggregate] = [],
             _ source: Int
-        ) throws -> [RecordGroup] {
+        ) throws -> [RecordQuery.Group] {
             try QueryExecutor.groups(
                 of: query, by: columns.map(\.name), aggregates, in: sources[source].binding,
                 on: sources[source])
@@ -35,7 +36,7 @@ import Testing
 
     /// What an aggregate of rows is; nil where it is an error, or the order of rows decides.
     static func model(
-        _ function: RecordAggregate.Function, _ column: SampleColumn, _ rows: [Sample]
+        _ function: RecordQuery.Aggregate.Function, _ column: SampleColumn, _ rows: [Sample]
     ) -> RecordValue? {
         let values = rows.map(column.value).filter { $0 != .null }
         let known = rows.filter { column.value($0) != .null }
@@ -100,7 +101,7 @@ import Testing
                 case .minimum, .maximum: !aggregated.isOrdered
                 case .sum, .average: !aggregated.isNumber
                 }
-            let aggregate = RecordAggregate(function, aggregated.name)
+            let aggregate = RecordQuery.Aggregate(function, aggregated.name)
             guard !isRefused else {
                 let error = #expect(throws: QueryError.self, "\(what)") {
                     try world.groups(query, by: columns, [aggregate], round % 2)
@@ -125,7 +126,7 @@ import Testing
             let constants = Array(world.samples.prefix(25)).filter { column.value($0) != .null }
             let ranges = constants.flatMap { Self.ranges(name, column.value($0)) }
             let sorted = all.sorted(by: name)
-            let ends: [RecordAggregate] = [.minimum(name), .maximum(name)]
+            let ends: [RecordQuery.Aggregate] = [.minimum(name), .maximum(name)]
             if let typed = column.typed {
                 #expect(try typed.sort(Query<Sample>()).lowered() == sorted)
                 #expect(try [typed.minimum(), typed.maximum()] == ends)
@@ -161,7 +162,7 @@ import Testing
                 #expect(found.count == ids.count)
             }
             let found = try world.groups(all, by: [], ends, index)
-            let models = [RecordAggregate.Function.minimum, .maximum].map {
+            let models = [RecordQuery.Aggregate.Function.minimum, .maximum].map {
                 Self.model($0, column, world.samples) ?? .null
             }
             #expect(found.map(\.values) == [models])

@@ -143,7 +143,7 @@ import Testing
             let order = QueryDifferentialTests.order(left.key.grade, right.key.grade)
             return order != 0 ? order < 0 : !left.key.isOn && right.key.isOn
         }.map { key, rows in
-            RecordGroup(
+            RecordQuery.Group(
                 keys: [key.grade._recordValue, key.isOn._recordValue],
                 values: [
                     .int64(Int64(rows.count)), .int64(rows.reduce(0) { $0 + Int64($1.size) }),

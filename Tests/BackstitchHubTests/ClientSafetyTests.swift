@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import Foundation
 import Threading
 import Testing
 
@@ -29,12 +30,13 @@ struct ClientSafetyTests {
     }
 
     private static func configuration(_ url: String) -> CloudKitConfiguration {
-        CloudKitConfiguration(url: url, container: "iCloud.test", credentials: .apiToken("t"))
+        CloudKitConfiguration(
+            url: URL(address: url), container: "iCloud.test", credentials: .apiToken("t"))
     }
 
     @Test(arguments: [
         "http://hub.example.com", "http://10.0.0.1:8480", "http://127.0.0.1.example.com",
-        "http://localhost.example.com", "HTTP://hub.example.com", "ftp://127.0.0.1", "hub", "",
+        "http://localhost.example.com", "HTTP://hub.example.com", "ftp://127.0.0.1", "hub",
         "http://127.0.0.1@hub.example.com", "http://127.example.com", "http://[::2]:80",
     ])
     func `no token goes to another machine in the clear`(url: String) throws {

@@ -1,6 +1,8 @@
 import BackstitchCore
-import Threading
+import BackstitchHub
+import Foundation
 import Testing
+import Threading
 
 @testable import BackstitchHubCore
 @testable import CloudKitRecordService
@@ -35,14 +37,29 @@ final class DirectClient: HTTPClient {
     }
 }
 
+extension URL {
+    /// The address that a test spells.
+    init(address: String) {
+        guard let url = URL(string: address) else {
+            preconditionFailure("'\(address)' is no address.")
+        }
+        self = url
+    }
+}
+
+extension HubServer {
+    /// The address as text.
+    var address: String { url.absoluteString }
+}
+
 extension HubFixture {
-    func configuration(url: String = "http://127.0.0.1") -> CloudKitConfiguration {
+    func configuration(at url: URL = URL(address: "http://127.0.0.1")) -> CloudKitConfiguration {
         var configuration = CloudKitConfiguration(
             url: url, container: Self.container,
             credentials: .user(
                 apiToken: apiToken, webAuthToken: WebAuthToken(ada.webAuthToken)))
         // Among many tests at once a reply takes as long as it takes.
-        configuration.timeoutMilliseconds = 900_000
+        configuration.timeout = .seconds(900)
         return configuration
     }
 }

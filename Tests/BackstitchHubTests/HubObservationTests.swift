@@ -100,10 +100,10 @@ import Threading
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try Data(count: 100).write(to: URL(fileURLWithPath: folder + "/data.mdb"))
         var configuration = HubServer.Configuration()
-        configuration.folder = folder
+        configuration.folder = URL(filePath: folder)
         let server = try HubServer(fixture.hub, configuration: configuration)
-        _ = try await Self.get(server.url, "/healthz")
-        let page = try await Self.get(server.url, "/metrics")
+        _ = try await Self.get(server.address, "/healthz")
+        let page = try await Self.get(server.address, "/metrics")
         await server.stop()
         let families = fixture.hub.metricFamilies
         #expect(Set(families.map(\.name)).count == families.count)
@@ -151,12 +151,12 @@ import Threading
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
         let target = fixture.target(.currentUser, as: fixture.ada)
         let answer = try await Self.get(
-            server.url, target, headers: "traceparent: 00-\(trace)-00f067aa0ba902b7-01\r\n")
+            server.address, target, headers: "traceparent: 00-\(trace)-00f067aa0ba902b7-01\r\n")
         #expect(answer.hasPrefix("HTTP/1.1 200 "))
         let wrong = target.replacing(fixture.apiToken, with: "secret-guess")
-        #expect(try await Self.get(server.url, wrong).hasPrefix("HTTP/1.1 401 "))
-        #expect(try await Self.get(server.url, "/courier/1/abc?x=secret").contains(" 404 "))
-        _ = try await Self.get(server.url, "/healthz", headers: "X y: 1\r\n")
+        #expect(try await Self.get(server.address, wrong).hasPrefix("HTTP/1.1 401 "))
+        #expect(try await Self.get(server.address, "/courier/1/abc?x=secret").contains(" 404 "))
+        _ = try await Self.get(server.address, "/healthz", headers: "X y: 1\r\n")
         await server.stop()
         let lines = accessed.withLock { $0 }
         #expect(lines.count == 4)
@@ -194,7 +194,7 @@ import Threading
         let head =
             "POST \(target) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
             + "X-Forwarded-For: 203.0.113.7\r\nContent-Length: 2\r\n\r\n{}"
-        let answer = try await Self.send(Array(head.utf8), to: server.url)
+        let answer = try await Self.send(Array(head.utf8), to: server.address)
         #expect(answer.hasPrefix("HTTP/1.1 401 "))
         await server.stop()
         for lines in [accessed.withLock({ $0 }), audited.withLock({ $0 })] {
@@ -225,8 +225,8 @@ import Threading
         var configuration = HubServer.Configuration()
         configuration.metricsHost = "127.0.0.1"
         let server = try HubServer(fixture.hub, configuration: configuration)
-        let metrics = try #require(server.metricsURL)
-        #expect(metrics.hasSuffix("/metrics") && !metrics.hasPrefix(server.url + "/"))
+        let metrics = try #require(server.metricsURL?.absoluteString)
+        #expect(metrics.hasSuffix("/metrics") && !metrics.hasPrefix(server.address + "/"))
         let own = String(metrics.dropLast("/metrics".count))
         for (path, main, watched) in [
             ("/healthz", 200, 200), ("/ready", 404, 200), ("/metrics", 404, 200),
@@ -234,7 +234,7 @@ import Threading
             (fixture.target(.currentUser, as: fixture.ada), 200, 404),
         ] {
             let (first, second) = (
-                try await Self.get(server.url, path), try await Self.get(own, path)
+                try await Self.get(server.address, path), try await Self.get(own, path)
             )
             #expect(first.hasPrefix("HTTP/1.1 \(main) "), "\(path) \(first.prefix(40))")
             #expect(second.hasPrefix("HTTP/1.1 \(watched) "), "\(path) \(second.prefix(40))")

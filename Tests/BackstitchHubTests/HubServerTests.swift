@@ -91,7 +91,7 @@ struct HubServerTests {
         let place = WireAssetPlace(recordName: "a", fieldName: "f")
         let uploads: UploadTokensResponse = try await fixture.call(
             .uploadAssets, UploadRequest(places: [place]))
-        let upload = try #require(uploads.tokens.first).url.dropFirst(server.url.count)
+        let upload = try #require(uploads.tokens.first).url.dropFirst(server.address.count)
         for path in ["/x", String(upload)] {
             let request = "POST \(path) HTTP/1.1\r\n\(Self.host)Content-Length: 50\r\n\r\nhello"
             #expect(
@@ -131,7 +131,7 @@ struct HubServerTests {
         let server = try HubServer(fixture.hub)
         let token: PushTokenResponse = try await fixture.call(
             .createToken, PushTokenRequest(apnsEnvironment: "development"))
-        let path = token.webcourierURL.dropFirst(server.url.count)
+        let path = token.webcourierURL.dropFirst(server.address.count)
         async let polled = RawConnection.exchange(
             server, Array("GET \(path) HTTP/1.1\r\n\(Self.host)\r\n".utf8))
         while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }

@@ -61,7 +61,7 @@ struct HubTLSTests {
         let fixture = try await HubFixture()
         let server = try HubServer(
             fixture.hub, configuration: try await Self.configuration("first"))
-        let address = String(server.url.dropFirst("https://".count))
+        let address = String(server.address.dropFirst("https://".count))
         func name() async throws -> String {
             let result = try await Self.openssl(["s_client", "-connect", address])
             let line = result.text.split(separator: "\n").first { $0.hasPrefix("subject=") }
@@ -69,7 +69,7 @@ struct HubTLSTests {
         }
         #expect(try await name() == "subject=CN = first")
         // It waits for its handshake, and is the first daemon's to its end.
-        let open = try RawConnection(url: server.url)
+        let open = try RawConnection(url: server.address)
         let (second, third) = (
             try await Self.certificate("second"), try await Self.certificate("third")
         )
@@ -98,7 +98,7 @@ struct HubTLSTests {
         let fixture = try await HubFixture()
         let configuration = try await Self.configuration("localhost")
         let server = try HubServer(fixture.hub, configuration: configuration)
-        let address = String(server.url.dropFirst("https://".count))
+        let address = String(server.address.dropFirst("https://".count))
         func connect(_ options: String...) async throws -> Bool {
             let result = try await Self.openssl(
                 ["s_client", "-connect", address, "-brief"] + options)

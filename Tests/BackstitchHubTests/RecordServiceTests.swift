@@ -41,7 +41,7 @@ struct RecordServiceTests {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
         let service = try CloudKitRecordService(
-            fixture.configuration(url: server.url), client: CheckedClient(try CurlClient()))
+            fixture.configuration(at: server.url), client: CheckedClient(try CurlClient()))
         #expect(await Self.conformance(service).run(check) == [])
         await server.stop()
     }
@@ -115,7 +115,7 @@ struct RecordServiceTests {
         let server = try HubServer(fixture.hub)
         func device() async throws -> (Store, SyncEngine) {
             let store = try Store.inMemory(schema: StoreSchema(Note.self))
-            let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+            let service = try CloudKitRecordService(fixture.configuration(at: server.url))
             let engine = SyncEngine(
                 store: store, service: service,
                 configuration: SyncConfiguration(zoneName: "Notes", syncOnSave: false))
@@ -148,7 +148,7 @@ struct RecordServiceTests {
     func following() async throws {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
-        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let service = try CloudKitRecordService(fixture.configuration(at: server.url))
         let zone = ZoneID("z")
         try await service.createZone(zone)
         try await service.createSubscription("s", to: zone)
@@ -160,7 +160,7 @@ struct RecordServiceTests {
         }
         var changes = told.makeAsyncIterator()
         #expect(await changes.next() == .some(nil))
-        let other = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let other = try CloudKitRecordService(fixture.configuration(at: server.url))
         let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
         _ = try await other.modifyRecords([create], in: zone, atomic: false)
         #expect(await changes.next() == .some(zone))
@@ -183,7 +183,8 @@ struct RecordServiceTests {
             key.publicPEM, container: HubFixture.container, environment: "development")
         let service = try CloudKitRecordService(
             CloudKitConfiguration(
-                url: "http://127.0.0.1", container: HubFixture.container, scope: .public,
+                url: URL(address: "http://127.0.0.1"), container: HubFixture.container,
+                scope: .public,
                 credentials: .serverKey(id: keyID, privateKeyPEM: key.pem)),
             client: DirectClient(hub))
         let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
@@ -206,7 +207,8 @@ struct RecordServiceTests {
     func nobodyThere() async throws {
         let service = try CloudKitRecordService(
             CloudKitConfiguration(
-                url: "http://127.0.0.1:1", container: "c", credentials: .apiToken("t")))
+                url: URL(address: "http://127.0.0.1:1"), container: "c", credentials: .apiToken("t")
+            ))
         await #expect(throws: ServiceError.self) { try await service.currentUser() }
     }
 }

@@ -56,7 +56,7 @@ struct ReplyCodingTests {
 
         let server = try HubServer(fixture.hub)
         var request = HTTPRequest(
-            method: "POST", url: server.url + target, timeoutMilliseconds: 900_000)
+            method: "POST", url: server.address + target, timeoutMilliseconds: 900_000)
         request.body = lookup
         let reply = try await CurlClient().send(request)
         #expect(reply.headers["content-encoding"] == "gzip")

@@ -1,7 +1,8 @@
 import BackstitchCore
 import BackstitchSync
-import Threading
+import Foundation
 import Testing
+import Threading
 
 @testable import CloudKitRecordService
 
@@ -33,7 +34,7 @@ struct ReplyTests {
     ) throws(ServiceError) -> CloudKitRecordService {
         try CloudKitRecordService(
             CloudKitConfiguration(
-                url: "https://h", container: "c",
+                url: URL(address: "https://h"), container: "c",
                 credentials: .user(apiToken: "a", webAuthToken: token)), client: client)
     }
 

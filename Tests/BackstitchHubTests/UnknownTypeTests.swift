@@ -94,7 +94,7 @@ private struct OlderClient: ForwardingService {
     {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
-        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let service = try CloudKitRecordService(fixture.configuration(at: server.url))
         try await makeFilm(fixture, service)
         let store = try Store.inMemory(schema: StoreSchema(OldFilm.self))
         let engine = engine(store, service)
@@ -163,7 +163,7 @@ private struct OlderClient: ForwardingService {
     @Test func `a type that a later version knows appears without another fetch`() async throws {
         let fixture = try await HubFixture()
         let server = try HubServer(fixture.hub)
-        let service = try CloudKitRecordService(fixture.configuration(url: server.url))
+        let service = try CloudKitRecordService(fixture.configuration(at: server.url))
         try await service.createZone(Self.zone)
         _ = try await service.modifyRecords(
             [

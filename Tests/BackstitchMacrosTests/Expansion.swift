@@ -23,6 +23,8 @@ struct Expansion {
         let context = BasicMacroExpansionContext(sourceFiles: [tree: file])
         let specs: [String: MacroSpec] = [
             "Entity": MacroSpec(type: EntityMacro.self, conformances: ["Entity"]),
+            "Embeddable": MacroSpec(
+                type: EmbeddableMacro.self, conformances: ["_EmbeddableValue"]),
             "Attribute": MacroSpec(type: AttributeMacro.self),
             "Relationship": MacroSpec(type: RelationshipMacro.self),
             "_Inverse": MacroSpec(type: InverseMacro.self),

@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `a slow reader gets the later commits joined, in bounded space`() async throws {
-        let count = ChangeStream.pendingMax * 3
+        let count = ChangeSet.Stream.pendingMax * 3
         var changes = store.changes().makeAsyncIterator()
         for index in 0..<count {
             try await store.write { try $0.save(Node(id: .init("n\(index)"))) }
@@ -72,11 +72,11 @@ import Testing
         try await store.write { try $0.delete(Node.ID("n0")) }
         var seen = ChangeSet()
         var elements = 0
-        for _ in 0..<ChangeStream.pendingMax {
+        for _ in 0..<ChangeSet.Stream.pendingMax {
             seen.add(try #require(await changes.next()))
             elements += 1
         }
-        #expect(elements == ChangeStream.pendingMax)
+        #expect(elements == ChangeSet.Stream.pendingMax)
         #expect(seen.sequences == 1..<UInt64(count + 3))
         #expect(seen.inserted(Node.self).count == count - 2)
         #expect(seen.deleted(Node.self) == [])

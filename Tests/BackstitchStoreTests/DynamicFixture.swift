@@ -40,7 +40,7 @@ final class DynamicFixture {
     }
 
     /// Opens the store without them.
-    func dynamic(_ access: StoreAccess = .readOnly) throws -> Store {
+    func dynamic(_ access: StoreConfiguration.Access = .readOnly) throws -> Store {
         try Store.open(existing: path, access: access, configuration: Self.configuration)
     }
 

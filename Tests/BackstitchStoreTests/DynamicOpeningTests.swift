@@ -11,8 +11,10 @@ import Testing
 
     init() throws { fixture = try DynamicFixture() }
 
-    @Test(arguments: StoreAccess.allCases)
-    func `a path without a store is refused and stays as it is`(access: StoreAccess) throws {
+    @Test(arguments: StoreConfiguration.Access.allCases)
+    func `a path without a store is refused and stays as it is`(access: StoreConfiguration.Access)
+        throws
+    {
         let before = try fixture.files()
         let missing = #expect(throws: StoreError.self) { try fixture.dynamic(access) }
         #expect(missing?.code == .notAStore)

@@ -52,9 +52,9 @@ import Threading
         try fill()
         let store = try fixture.dynamic()
         defer { store.close() }
-        let ada = OperationFilter(record: RecordID(entity: "Author", name: "ada"))
+        let ada = LoggedOperation.Filter(record: RecordID(entity: "Author", name: "ada"))
         func sequences(
-            _ first: UInt64, _ limit: Int, _ filter: OperationFilter
+            _ first: UInt64, _ limit: Int, _ filter: LoggedOperation.Filter
         ) throws -> [UInt64] {
             try store.operations(from: first, limit: limit, matching: filter).map(\.sequence)
         }
@@ -65,7 +65,9 @@ import Threading
         #expect(try sequences(1, 9, .init(entity: "Book")) == [3])
         #expect(try store.read { try $0.lastOperations(limit: 2).map(\.sequence) } == [4, 5])
         let long = RecordID(entity: "Author", name: String(repeating: "x", count: 300))
-        for wrong in [OperationFilter(entity: "Nothing"), OperationFilter(record: long)] {
+        for wrong in [
+            LoggedOperation.Filter(entity: "Nothing"), LoggedOperation.Filter(record: long),
+        ] {
             #expect(throws: StoreError.self) { try sequences(1, 9, wrong) }
         }
     }

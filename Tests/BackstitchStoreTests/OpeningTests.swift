@@ -30,8 +30,10 @@ enum Wrong {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test(arguments: [StoreDurability.full, .relaxed])
-    func `what was written is there after reopening`(durability: StoreDurability) throws {
+    @Test(arguments: [StoreConfiguration.Durability.full, .relaxed])
+    func `what was written is there after reopening`(durability: StoreConfiguration.Durability)
+        throws
+    {
         let configuration = StoreConfiguration(durability: durability)
         let department = Department(id: "d", name: "One", budget: 3)
         for round in 0..<3 {

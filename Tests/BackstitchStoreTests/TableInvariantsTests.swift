@@ -119,7 +119,7 @@ import Testing
             }
             #expect(contents.violation == nil)
         }
-        #expect(contents.pending.count <= ChangeStream.pendingMax)
+        #expect(contents.pending.count <= ChangeSet.Stream.pendingMax)
     }
 
     @Test func `a mailbox that contradicts itself is seen`() {
@@ -132,7 +132,7 @@ import Testing
         contents = MailboxContents(pending: [], isClosed: true, hasReader: true)
         #expect(contents.violation?.contains("closed") == true)
         contents = MailboxContents(
-            pending: (1...UInt64(ChangeStream.pendingMax + 1)).map { changes($0..<$0 + 1) })
+            pending: (1...UInt64(ChangeSet.Stream.pendingMax + 1)).map { changes($0..<$0 + 1) })
         #expect(contents.violation?.contains("wait") == true)
     }
 }

@@ -20,11 +20,12 @@ import Testing
 
     /// Imports bytes in parts of a size.
     private func read(
-        _ bytes: [UInt8], into store: Store, options: ImportOptions = .init(), part: Int = 1000,
-        problems: inout [ImportProblem]
+        _ bytes: [UInt8], into store: Store, options: ImportReport.Options = .init(),
+        part: Int = 1000,
+        problems: inout [ImportReport.Problem]
     ) async throws -> ImportReport {
         var offset = 0
-        var found: [ImportProblem] = []
+        var found: [ImportReport.Problem] = []
         let report = try await store.importRecords(
             options: options,
             from: {
@@ -37,9 +38,9 @@ import Testing
     }
 
     private func read(
-        _ text: String, into store: Store, options: ImportOptions = .init()
-    ) async throws -> (ImportReport, [ImportProblem]) {
-        var problems: [ImportProblem] = []
+        _ text: String, into store: Store, options: ImportReport.Options = .init()
+    ) async throws -> (ImportReport, [ImportReport.Problem]) {
+        var problems: [ImportReport.Problem] = []
         let report = try await read(
             Array(text.utf8), into: store, options: options, problems: &problems)
         return (report, problems)
@@ -87,8 +88,8 @@ import Testing
         }
         let bytes = try export(store)
         let copy = try Store.inMemory(schema: .all)
-        var problems: [ImportProblem] = []
-        let options = ImportOptions(addsAttributes: true)
+        var problems: [ImportReport.Problem] = []
+        let options = ImportReport.Options(addsAttributes: true)
         let report = try await read(
             bytes, into: copy, options: options, part: 7, problems: &problems)
         #expect(problems == [], "seed \(seed)")
@@ -132,7 +133,7 @@ import Testing
         try fillWithEverything(store, seed: 3)
         let bytes = try export(store)
         let copy = try Store.inMemory(schema: .all)
-        var problems: [ImportProblem] = []
+        var problems: [ImportReport.Problem] = []
         let first = try await read(
             Array(bytes.prefix(bytes.count / 2)), into: copy, problems: &problems)
         #expect(problems.count == 1)
@@ -198,7 +199,8 @@ import Testing
         let good =
             "{\"entity\":\"Department\",\"record\":\"a\",\"values\":{\"name\":{\"string\":\"x\"}}}"
         let (report, problems) = try await read(
-            good + "\n" + bad + "\n" + good, into: store, options: ImportOptions(isStrict: true))
+            good + "\n" + bad + "\n" + good, into: store,
+            options: ImportReport.Options(isStrict: true))
         #expect(report.isStopped)
         #expect(report.inserted == 0)
         #expect(problems.map(\.line) == [2])
@@ -208,7 +210,7 @@ import Testing
     @Test func `a save by name does what a save of the type does`() throws {
         let store = try Store.inMemory(schema: .all)
         let key = RecordKey(.text("d"))
-        func save(_ values: [String: RecordValue]) throws -> SaveOutcome {
+        func save(_ values: [String: RecordValue]) throws -> WriteTransaction.SaveOutcome {
             try store.write { try $0.save(values, as: key, of: "Department") }
         }
         #expect(try save(["name": .string("One"), "budget": .int64(1)]) == .inserted)

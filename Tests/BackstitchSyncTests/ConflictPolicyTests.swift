@@ -33,7 +33,7 @@ import Testing
             $0.conflictRules = ConflictRules(
                 .serverWins,
                 entities: [
-                    "Note": EntityConflictRules(
+                    "Note": ConflictRules.EntityRules(
                         policy: .merge(otherwise: .serverWins), fields: ["title": .clientWins])
                 ])
         }
@@ -51,8 +51,8 @@ import Testing
     @Test func `rules for what there is not are refused`() async throws {
         let phone = try Device(cloud) {
             $0.conflictRules.entities = [
-                "Nothing": EntityConflictRules(policy: .clientWins),
-                "Note": EntityConflictRules(fields: ["titel": .clientWins]),
+                "Nothing": ConflictRules.EntityRules(policy: .clientWins),
+                "Note": ConflictRules.EntityRules(fields: ["titel": .clientWins]),
             ]
         }
         let error = await syncError { try await phone.sync() }
@@ -333,14 +333,14 @@ import Testing
         #expect(all.count == 3)
         #expect(all.map(\.sequence) == all.map(\.sequence).sorted(by: >))
         let page = try phone.engine.conflicts(
-            matching: ConflictFilter(beforeSequence: all[0].sequence), limit: 1)
+            matching: RecordConflict.Filter(beforeSequence: all[0].sequence), limit: 1)
         #expect(page == [all[1]])
-        func count(_ filter: ConflictFilter) throws -> Int {
+        func count(_ filter: RecordConflict.Filter) throws -> Int {
             try phone.engine.conflicts(matching: filter).count
         }
-        #expect(try count(ConflictFilter(entity: "Note", policy: .serverWins)) == 3)
-        #expect(try count(ConflictFilter(policy: .keepBoth)) == 0)
-        #expect(try count(ConflictFilter(record: Note.ID("b").recordID)) == 0)
-        #expect(try count(ConflictFilter(entity: "Step")) == 0)
+        #expect(try count(RecordConflict.Filter(entity: "Note", policy: .serverWins)) == 3)
+        #expect(try count(RecordConflict.Filter(policy: .keepBoth)) == 0)
+        #expect(try count(RecordConflict.Filter(record: Note.ID("b").recordID)) == 0)
+        #expect(try count(RecordConflict.Filter(entity: "Step")) == 0)
     }
 }

@@ -22,9 +22,9 @@ import Testing
         #expect(remote(cloud) == ["Note a {title: one}"])
     }
 
-    @Test(arguments: ZoneLossDecision.allCases)
+    @Test(arguments: SyncConfiguration.ZoneLossDecision.allCases)
     func `a destroyed zone stays gone until somebody decides`(
-        decision: ZoneLossDecision
+        decision: SyncConfiguration.ZoneLossDecision
     ) async throws {
         let phone = try await Device.withNotes(cloud)
         try await phone.note("c", "unsynced")

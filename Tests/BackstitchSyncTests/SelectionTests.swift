@@ -17,7 +17,8 @@ import Testing
     }
 
     private func shared() throws -> SyncSelection {
-        try SyncSelection.all.pushing(#Predicate<Note> { !$0.title.starts(with: "draft") })
+        try SyncSelection.all.pushing(
+            #Predicate<Note> { !$0.title.starts(with: "draft") })
     }
 
     @Test func `records of other entities are neither pushed nor pulled`() async throws {

@@ -184,10 +184,10 @@ import Testing
         try await expectInvalid("the store") { $0.conflictPolicy = .resolver }
         try await expectInvalid("the store") { $0.conflictPolicy = .merge(otherwise: .resolver) }
         try await expectInvalid("Note") {
-            $0.conflictRules.entities["Note"] = EntityConflictRules(policy: .resolver)
+            $0.conflictRules.entities["Note"] = ConflictRules.EntityRules(policy: .resolver)
         }
         try await expectInvalid("Note") {
-            $0.conflictRules.entities["Note"] = EntityConflictRules(
+            $0.conflictRules.entities["Note"] = ConflictRules.EntityRules(
                 policy: .merge(otherwise: .resolver), fields: ["title": .clientWins])
         }
         let phone = try Device(cloud) {

@@ -29,9 +29,11 @@ import Testing
         for device in [phone, laptop] { try await device.expectSettled() }
     }
 
-    @Test(arguments: [SimulatedCloud.ZoneEnding.deletedByUser, .purged], ZoneLossDecision.allCases)
+    @Test(
+        arguments: [SimulatedCloud.ZoneEnding.deletedByUser, .purged],
+        SyncConfiguration.ZoneLossDecision.allCases)
     func `a zone that its user ended waits for a decision`(
-        ending: SimulatedCloud.ZoneEnding, decision: ZoneLossDecision
+        ending: SimulatedCloud.ZoneEnding, decision: SyncConfiguration.ZoneLossDecision
     ) async throws {
         let phone = try await Device.withNotes(cloud)
         try await phone.note("c", "unsynced")

@@ -44,6 +44,16 @@ struct NamesInUse: RecordProjection {
     }
 }
 
+@Embeddable struct Size {
+    @Attribute(.indexed) var width: Double
+    var height = 1.0
+}
+
+@Entity struct Parcel {
+    var id = ID()
+    @Attribute(.embedded) var size: Size
+}
+
 @Entity struct Todo {
     var id = ID()
     @Attribute(.indexed) var title: String
@@ -139,6 +149,33 @@ struct NamesInUse: RecordProjection {
         #expect(found.map(\.name) == ["Ada"])
     }
 
+    @Test func `what the guide stores in parts is found by parts`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Parcel.self))
+        try await store.save(Parcel(size: Size(width: 3)))
+        try await store.save(Parcel(size: Size(width: 1)))
+
+        let wide = try store.read { tx in
+            try tx.fetch(
+                Query<Parcel>().where(\.size.width, greaterThan: 2).sorted(by: \.size.height))
+        }
+
+        #expect(wide.map(\.size.width) == [3])
+    }
+
+    @Test func `a search that the guide gives up ends`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
+        let text = "a"
+
+        let search = Task {
+            try await store.asyncRead {
+                try $0.fetch(Query<Employee>().where(\.name, contains: text))
+            }
+        }
+        search.cancel()  // it throws CancellationError within a few hundred rows
+
+        if case .success(let found) = await search.result { #expect(found.isEmpty) }
+    }
+
     @Test func `what the guide changes in parts is changed`() async throws {
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
         try await store.write {
@@ -196,7 +233,7 @@ struct NamesInUse: RecordProjection {
             zoneName: "Notes", conflictPolicy: .merge(otherwise: .resolver),
             deletePolicy: .editWins,
             entityRules: [
-                "Employee": EntityConflictRules(fields: [
+                "Employee": ConflictRules.EntityRules(fields: [
                     "salary": .serverWins, "nickname": .clientWins,
                 ])
             ],
@@ -225,7 +262,7 @@ struct NamesInUse: RecordProjection {
         #expect(try store.read { try $0.find(Employee.self, hired.id) }?.name == "Mine")
 
         for conflict in try engine.conflicts(
-            matching: ConflictFilter(entity: "Employee"), limit: 20)
+            matching: RecordConflict.Filter(entity: "Employee"), limit: 20)
         {
             print(conflict.record, try conflict.local(as: Employee.self)?.salary ?? 0)
             try await store.undoConflict(conflict.sequence)  // what was lost, as an ordinary edit
@@ -442,13 +479,14 @@ struct NamesInUse: RecordProjection {
 
     @Test func `a client is made from credentials`() async throws {
         let (savedToken, apiToken) = ("web", "api")
+        let hub = try #require(URL(string: "https://hub.example.com"))
         let keep: @Sendable (String) -> Void = { _ in }
 
         let token = WebAuthToken(savedToken) { newToken in keep(newToken) }
         var configuration = CloudKitConfiguration(
             container: "iCloud.com.example.notes",
             credentials: .user(apiToken: apiToken, webAuthToken: token))
-        configuration.url = "https://hub.example.com"  // Apple's service unless set
+        configuration.url = hub  // Apple's service unless set
         let service = try CloudKitRecordService(configuration)
 
         #expect(await service.limits.operationsPerRequest == 200)
@@ -532,13 +570,14 @@ struct NamesInUse: RecordProjection {
 
     @Test func `the README's client is made`() throws {
         let (apiToken, savedToken) = ("api", "web")
+        let hub = try #require(URL(string: "https://hub.example.com"))
         let keep: @Sendable (String) -> Void = { _ in }
 
         var configuration = CloudKitConfiguration(
             container: "iCloud.com.example.notes",
             credentials: .user(
                 apiToken: apiToken, webAuthToken: WebAuthToken(savedToken) { keep($0) }))
-        configuration.url = "https://hub.example.com"  // Apple's service if you leave it out
+        configuration.url = hub  // Apple's service if you leave it out
         let service = try CloudKitRecordService(configuration)
         #expect(service.scope == .private)
     }

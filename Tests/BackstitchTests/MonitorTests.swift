@@ -78,7 +78,7 @@ import Threading
     }
 
     @Test func `counters are text for Prometheus`() {
-        let counters = MonitorCounters()
+        let counters = MonitorEvent.Counters()
         let date = Date(timeIntervalSince1970: 10)
         counters.add(
             MonitorEvent(

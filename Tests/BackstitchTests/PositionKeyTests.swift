@@ -93,13 +93,13 @@ import Testing
     func `what is no key is refused`(text: String) {
         let places: [(String?, String?)] = [(text, nil), (nil, text)]
         for (lower, upper) in places {
-            let error = #expect(throws: PositionError.self) { try key(lower, upper) }
+            let error = #expect(throws: PositionKey.Failure.self) { try key(lower, upper) }
             #expect(error?.code == .invalidKey)
         }
     }
 
     @Test func `keys in the wrong order are refused`() {
-        let error = #expect(throws: PositionError.self) { try key("a2", "a1") }
+        let error = #expect(throws: PositionKey.Failure.self) { try key("a2", "a1") }
         #expect(error?.code == .wrongOrder)
     }
 

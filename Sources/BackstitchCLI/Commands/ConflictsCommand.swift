@@ -40,7 +40,7 @@ struct ConflictsCommand: Command {
         if arguments.text(Self.take) != nil {
             throw UsageError("--take goes with --undo.")
         }
-        var filter = ConflictFilter(
+        var filter = RecordConflict.Filter(
             entity: arguments.text(Self.entity),
             key: arguments.text(Self.record).map { RecordKey($0) },
             beforeSequence: try arguments.number(Self.before, as: UInt64.self))
@@ -69,9 +69,9 @@ struct ConflictsCommand: Command {
     private func undo(
         _ sequence: UInt64, _ arguments: Arguments, _ console: Console
     ) async throws -> ExitCode {
-        var side: ConflictSide?
+        var side: RecordConflict.Side?
         if let text = arguments.text(Self.take) {
-            side = ConflictSide(rawValue: text)
+            side = RecordConflict.Side(rawValue: text)
             if side == nil {
                 throw UsageError("--take is base, local or server, and not \(text.printable).")
             }

@@ -56,7 +56,7 @@ struct LogCommand: Command {
         guard last == nil || from == nil else {
             throw UsageError("The options --last and --from exclude each other.")
         }
-        let filter = OperationFilter(
+        let filter = LoggedOperation.Filter(
             entity: arguments.text(Self.entity),
             key: arguments.text(Self.record).map { RecordKey($0) })
         let writesJSON = arguments.has(.json)
@@ -99,7 +99,7 @@ struct LogCommand: Command {
     ///
     /// - Returns: the place behind the last operation.
     private static func writeAll(
-        of store: Store, from first: UInt64, _ filter: OperationFilter, _ output: Output,
+        of store: Store, from first: UInt64, _ filter: LoggedOperation.Filter, _ output: Output,
         _ write: ([LoggedOperation]) throws -> Void
     ) throws -> UInt64 {
         var next = first

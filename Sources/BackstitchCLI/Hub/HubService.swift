@@ -49,8 +49,8 @@ struct HubService {
         if arguments.has(HubCommand.dev) {
             console.output.line(try JSON.line(try await prepare(hub, server)))
         } else if arguments.has(.json) {
-            var document = ["url": server.url]
-            document["metricsURL"] = server.metricsURL
+            var document = ["url": server.url.absoluteString]
+            document["metricsURL"] = server.metricsURL?.absoluteString
             console.output.line(try JSON.line(document))
         } else {
             console.output.line("Listening at \(server.url)")
@@ -167,7 +167,8 @@ struct HubService {
             }
         }
         return HubDocument(
-            url: server.url, metricsURL: server.metricsURL, container: container,
+            url: server.url.absoluteString, metricsURL: server.metricsURL?.absoluteString,
+            container: container,
             environment: environment, apiToken: token, users: users)
     }
 
@@ -177,7 +178,7 @@ struct HubService {
         configuration.port = settings.listen.port
         configuration.metricsHost = settings.metricsListen?.host
         configuration.metricsPort = settings.metricsListen?.port ?? 0
-        configuration.folder = settings.data
+        configuration.folder = settings.data.map { URL(filePath: $0) }
         configuration.allowsPlainHTTP = settings.allowsPlainHTTP
         configuration.limits = settings.httpLimits
         configuration.trustedProxies = settings.trustedProxies
@@ -214,7 +215,8 @@ struct HubService {
             console.output.line(
                 try JSON.line(
                     CheckDocument(
-                        url: configuration.url, metricsURL: configuration.metricsURL,
+                        url: configuration.url.absoluteString,
+                        metricsURL: configuration.metricsURL?.absoluteString,
                         data: settings.data, holdsHub: holdsHub)))
             return .success
         }

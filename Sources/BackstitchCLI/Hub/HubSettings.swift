@@ -15,7 +15,7 @@ struct HubSettings {
     var metricsListen: Address?
     var allowsPlainHTTP = false
     var trustedProxies: [String] = []
-    var publicURL: String?
+    var publicURL: URL?
     var signInHeader: String?
     var certificate: SettingFile?
     var key: SettingFile?
@@ -90,7 +90,7 @@ struct HubSetting: Sendable {
         HubSetting("server", HubCommand.metricsListen) { $0.metricsListen = try address($1) },
         HubSetting("server", HubCommand.plain) { $0.allowsPlainHTTP = try choice($1) },
         HubSetting("server", HubCommand.proxy) { $0.trustedProxies.append($1) },
-        HubSetting("server", HubCommand.publicURL) { $0.publicURL = $1 },
+        HubSetting("server", HubCommand.publicURL) { $0.publicURL = try webAddress($1) },
         HubSetting("server", HubCommand.signInHeader) { $0.signInHeader = try headerName($1) },
         HubSetting("tls", HubCommand.certificate, .path) {
             $0.certificate = SettingFile(text: $1, option: HubCommand.certificate)
@@ -140,6 +140,17 @@ struct HubSetting: Sendable {
     private static func noAddress(_ text: String) -> BadValue {
         BadValue(
             message: "takes HOST:PORT, such as 127.0.0.1:8480, and not '\(text.printable)'.")
+    }
+
+    private static func webAddress(_ text: String) throws -> URL {
+        guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()),
+            url.host?.isEmpty == false
+        else {
+            throw BadValue(
+                message: "takes an address such as https://hub.example.com, and not "
+                    + "'\(text.printable)'.")
+        }
+        return url
     }
 
     private static func headerName(_ text: String) throws -> String {

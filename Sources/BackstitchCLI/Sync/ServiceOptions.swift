@@ -34,8 +34,13 @@ enum ServiceOptions {
             environment: arguments.text(environment) ?? "development",
             credentials: .user(
                 apiToken: apiToken, webAuthToken: try webToken(arguments, variables)))
-        configuration.url = arguments.text(url) ?? configuration.url
-        configuration.certificateFile = arguments.text(certificates)
+        if let text = arguments.text(url) {
+            guard let url = URL(string: text) else {
+                throw UsageError(CloudKitConfiguration.violation(ofAddress: text))
+            }
+            configuration.url = url
+        }
+        configuration.certificateFile = arguments.text(certificates).map { URL(filePath: $0) }
         configuration.allowsPlainHTTP = arguments.has(plain)
         if let violation = configuration.violation { throw UsageError(violation) }
         return try CloudKitRecordService(configuration)

@@ -13,7 +13,7 @@ public struct RecordID: Hashable, Sendable {
     ///   - entity: The name of its entity.
     ///   - name: Its name on the service; a UUID in upper case.
     ///   - zone: Its zone: the one that the store is synchronised with, unless given.
-    public init(entity: String, name: String, zone: RecordZone = .own) {
+    public init(entity: String, name: String, zone: RecordID.Zone = .own) {
         self.entity = entity
         key = RecordKey(RecordName(name), zone: zone.slot)
     }
@@ -27,7 +27,7 @@ public struct RecordID: Hashable, Sendable {
     public var name: String { key.name.description }
 
     /// The record's zone.
-    public var zone: RecordZone { RecordZone(slot: key.zone) }
+    public var zone: RecordID.Zone { RecordID.Zone(slot: key.zone) }
 }
 
 extension RecordID: CustomStringConvertible {
@@ -42,12 +42,14 @@ extension RecordID: Comparable {
     }
 }
 
-/// A zone that records of a store belong to.
-public struct RecordZone: Hashable, Sendable {
-    /// The zone that the store is synchronised with.
-    public static let own = RecordZone(slot: 0)
+extension RecordID {
+    /// A zone that records of a store belong to.
+    public struct Zone: Hashable, Sendable {
+        /// The zone that the store is synchronised with.
+        public static let own = RecordID.Zone(slot: 0)
 
-    package let slot: UInt8
+        package let slot: UInt8
 
-    package init(slot: UInt8) { self.slot = slot }
+        package init(slot: UInt8) { self.slot = slot }
+    }
 }

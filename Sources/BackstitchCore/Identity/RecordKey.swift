@@ -15,12 +15,12 @@ public struct RecordKey: Hashable, Sendable {
     /// The most bytes a stored key takes.
     @inlinable package static var byteCountMax: Int { 3 + RecordName.byteCountMax }
 
-    /// What a reference to a record by this name holds, in the store's own zone unless given.
-    public init(_ name: String, zone: RecordZone = .own) {
+    /// The key of the record with this name, in the store's own zone unless another is given.
+    public init(_ name: String, zone: RecordID.Zone = .own) {
         self.init(RecordName(name), zone: zone.slot)
     }
 
-    /// What a reference to the record holds.
+    /// The key of a record, as a reference to it is stored.
     public init(_ record: RecordID) { self = record.key }
 
     @inlinable

@@ -5,7 +5,7 @@ public struct ZoneID: Hashable, Sendable, Codable {
     /// The record name of the zone's owner; nil for the user's own zones.
     public var ownerName: String?
 
-    /// A zone by name, the user's own unless told otherwise.
+    /// The zone with this name; it is the user's own unless `ownerName` names another owner.
     public init(_ zoneName: String, ownerName: String? = nil) {
         self.zoneName = zoneName
         self.ownerName = ownerName

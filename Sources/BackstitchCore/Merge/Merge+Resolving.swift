@@ -124,7 +124,7 @@ extension Merge {
             }
             isLossy = true
             guard knownFields.contains(field) else { continue }
-            guard let policy = rules.fields[field] ?? FieldConflictPolicy(otherwise) else {
+            guard let policy = rules.fields[field] ?? ConflictRules.FieldPolicy(otherwise) else {
                 return decide(otherwise, sides)
             }
             let isMine =
@@ -188,7 +188,7 @@ extension Merge {
     }
 }
 
-extension FieldConflictPolicy {
+extension ConflictRules.FieldPolicy {
     /// The policy of a field if a whole record has one; nil if that decides of whole records.
     fileprivate init?(_ policy: ConflictPolicy) {
         switch policy {

@@ -1,7 +1,7 @@
 public import Foundation
 
-/// A record that was changed on both sides, with the values of each: as a resolver is asked about it,
-/// as an event tells of it, and as the conflict journal keeps it.
+/// A record that was changed both here and on the service, with the values of each side. Resolvers,
+/// events and the conflict journal use this type.
 ///
 /// Values are by attribute name, those that the schema does not know among them; nil says that the
 /// record does not exist on that side.

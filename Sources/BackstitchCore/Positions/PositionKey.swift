@@ -22,12 +22,12 @@ public enum PositionKey {
     ///   - jitter: A random number, such as `.random(in: 0 ... .max)`; two devices that choose the
     ///     same place get the same key once in some 14 million times, and records with one key are
     ///     sorted by their names.
-    /// - Throws: ``PositionError`` if one of the texts is no key, or they are in the wrong order.
+    /// - Throws: ``PositionKey/Failure`` if one of the texts is no key, or they are in the wrong order.
     public static func between(
         _ lower: String?, _ upper: String?, jitter: UInt64
-    ) throws(PositionError) -> String {
-        let low = try lower.map { text throws(PositionError) in try Parts(text) }
-        var high = try upper.map { text throws(PositionError) in try Parts(text) }
+    ) throws(PositionKey.Failure) -> String {
+        let low = try lower.map { text throws(PositionKey.Failure) in try Parts(text) }
+        var high = try upper.map { text throws(PositionKey.Failure) in try Parts(text) }
         if let lower, let upper {
             if lower.utf8.elementsEqual(upper.utf8) {
                 high = nil
@@ -72,7 +72,7 @@ public enum PositionKey {
             self.fraction = fraction
         }
 
-        init(_ text: String) throws(PositionError) {
+        init(_ text: String) throws(PositionKey.Failure) {
             let digits = text.utf8.map(Digits.value)
             guard let head = digits.first.flatMap({ $0 }), let count = Digits.count(ofHead: head),
                 digits.count > count, !digits.contains(nil)
@@ -100,38 +100,41 @@ public enum PositionKey {
     }
 }
 
-/// Why there is no key for a position.
-public struct PositionError: BackstitchError {
-    /// The kinds of failure.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The name of the code.
-        public let description: String
+extension PositionKey {
+    /// Why there is no key for a position.
+    public struct Failure: BackstitchError {
+        /// The kinds of failure.
+        public struct Code: Hashable, Sendable, CustomStringConvertible {
+            /// The name of the code.
+            public let description: String
 
-        private init(_ name: String) { description = name }
+            private init(_ name: String) { description = name }
 
-        /// A text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
-        public static let invalidKey = Code("invalidKey")
-        /// The first key sorts after the second.
-        public static let wrongOrder = Code("wrongOrder")
-    }
+            /// A text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
+            public static let invalidKey = Code("invalidKey")
+            /// The first key sorts after the second.
+            public static let wrongOrder = Code("wrongOrder")
+        }
 
-    /// What went wrong.
-    public let code: Code
-    /// What is wrong, and what to do.
-    public let message: String
-    /// Nil: nothing is behind it.
-    public var cause: (any Error)? { nil }
+        /// The kind of failure.
+        public let code: Code
+        /// What is wrong with the keys, and what to do.
+        public let message: String
+        /// Always nil.
+        public var cause: (any Error)? { nil }
 
-    static func invalid(_ text: String) -> PositionError {
-        PositionError(
-            code: .invalidKey,
-            message: "'\(text)' is no position key. Give keys that PositionKey made, or give the "
-                + "records new ones in their order.")
-    }
+        static func invalid(_ text: String) -> PositionKey.Failure {
+            PositionKey.Failure(
+                code: .invalidKey,
+                message:
+                    "'\(text)' is no position key. Give keys that PositionKey made, or give the "
+                    + "records new ones in their order.")
+        }
 
-    static func order(_ lower: String, _ upper: String) -> PositionError {
-        PositionError(
-            code: .wrongOrder,
-            message: "'\(lower)' sorts behind '\(upper)'. Give the key before the place first.")
+        static func order(_ lower: String, _ upper: String) -> PositionKey.Failure {
+            PositionKey.Failure(
+                code: .wrongOrder,
+                message: "'\(lower)' sorts behind '\(upper)'. Give the key before the place first.")
+        }
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Calculates one aggregate from one row after another.
 final class Accumulator {
-    private let function: RecordAggregate.Function
+    private let function: RecordQuery.Aggregate.Function
     private let attribute: AttributeBinding?
     /// For sums of whole numbers, what is particular to their type.
     private let integerTraits: (any IntegerTraits.Type)?
@@ -16,7 +16,7 @@ final class Accumulator {
     private var bestKey = ByteBuffer(capacity: 32)
     private var best = RecordValue.null
 
-    init(_ aggregate: RecordAggregate, in entity: EntityBinding) throws {
+    init(_ aggregate: RecordQuery.Aggregate, in entity: EntityBinding) throws {
         function = aggregate.function
         attribute = try aggregate.attribute.map { try entity.attribute(named: $0) }
         integerTraits = attribute?.type.traits as? any IntegerTraits.Type

@@ -17,4 +17,16 @@ extension AnyKeyPath {
         let text = "\(self)"
         return text.contains("<computed") ? "A computed property" : text
     }
+
+    /// What is wrong with asking an entity for the key path, which is none of its attributes.
+    package func unknown(in entityName: String) -> QueryError {
+        let isEmbedded = Self.valueType is any _EmbeddableValue.Type
+        return QueryError(
+            .unknownAttribute,
+            "\(shownName) is not a stored attribute of \(entityName). "
+                + (isEmbedded
+                    ? "An embedded struct is stored in parts: name one of them, as in "
+                        + "\\.size.width."
+                    : "Conditions and sorts take stored attributes and id."))
+    }
 }

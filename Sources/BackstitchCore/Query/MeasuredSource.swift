@@ -57,7 +57,7 @@ extension QueryPlan {
     /// The plan in words, with what a run of it reads.
     package func explanation<Source: RowSource>(
         runningOn source: Source
-    ) throws -> QueryExplanation {
+    ) throws -> RecordQuery.Explanation {
         let measured = MeasuredSource(source: source)
         var count = 0
         try QueryExecutor.run(self, on: measured) { _, _ in
@@ -65,7 +65,7 @@ extension QueryPlan {
             return true
         }
         let (entries, rows) = (measured.counts.entries, measured.counts.rows)
-        return QueryExplanation(
+        return RecordQuery.Explanation(
             steps: explanation.steps + [
                 "read \(entries) index entries and \(rows) rows for \(count) records"
             ])

@@ -37,14 +37,14 @@ public struct Query<Model: Entity>: QueryConditions {
         referrers = relationship
     }
 
-    /// The query for only those records for which a predicate holds too.
+    /// Adds a predicate: a record has to fulfil it too.
     public func `where`(_ predicate: Predicate<Model>) -> Query {
         var query = self
         query.predicates.append(predicate)
         return query
     }
 
-    /// The query for only those records for which a condition holds too.
+    /// Adds a condition: a record has to fulfil it too.
     public func `where`(_ condition: QueryCondition<Model>) -> Query {
         var query = self
         query.conditions.append(condition)
@@ -127,10 +127,7 @@ public struct Query<Model: Entity>: QueryConditions {
     package static func position(of keyPath: PartialKeyPath<Model>) throws -> Int? {
         if Model.isIdentity(keyPath) { return nil }
         guard let index = Model.attributeIndexes[keyPath] else {
-            throw QueryError(
-                .unknownAttribute,
-                "\(keyPath.shownName) is not a stored attribute of \(Model.entityName). Conditions and sorts "
-                    + "take stored attributes and id.")
+            throw keyPath.unknown(in: Model.entityName)
         }
         return index
     }

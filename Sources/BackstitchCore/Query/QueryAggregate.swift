@@ -1,15 +1,15 @@
-/// Something calculated from the records of an answer, with the type of its result.
+/// A count, sum, mean, minimum or maximum over the records that a query matches.
 ///
-/// Nil takes no part in it. A sum of integers that leaves 64 bits is an error, and so is a sum of
-/// decimals that needs more than 38 digits: no result is rounded silently, but for the mean.
-/// A minimum or maximum of lists or of ``GeoLocation`` is an error, because they have no order.
+/// Records whose attribute is nil are skipped. A sum of integers that overflows 64 bits is an error,
+/// and so is a sum of decimals that needs more than 38 digits: only the mean is rounded.
 public struct QueryAggregate<Model: Entity, Result: Sendable>: Sendable {
-    private let function: RecordAggregate.Function
+    private let function: RecordQuery.Aggregate.Function
     private let keyPath: (any PartialKeyPath<Model> & Sendable)?
     package let convert: @Sendable (RecordValue) throws -> Result
 
     private init(
-        _ function: RecordAggregate.Function, _ keyPath: (any PartialKeyPath<Model> & Sendable)?,
+        _ function: RecordQuery.Aggregate.Function,
+        _ keyPath: (any PartialKeyPath<Model> & Sendable)?,
         _ convert: @escaping @Sendable (RecordValue) throws -> Result
     ) {
         self.function = function
@@ -20,8 +20,9 @@ public struct QueryAggregate<Model: Entity, Result: Sendable>: Sendable {
     /// The same by names.
     ///
     /// - Throws: ``QueryError`` for a key path that is no stored attribute.
-    package func lowered() throws -> RecordAggregate {
-        RecordAggregate(function, try keyPath.map { try Query<Model>.storedAttribute(at: $0) })
+    package func lowered() throws -> RecordQuery.Aggregate {
+        RecordQuery.Aggregate(
+            function, try keyPath.map { try Query<Model>.storedAttribute(at: $0) })
     }
 }
 
@@ -38,45 +39,31 @@ extension QueryAggregate where Result == Int {
 }
 
 extension QueryAggregate {
-    /// The sum of an attribute; zero of no records.
+    /// The sum of an attribute, or zero if no record has a value.
     public static func sum<Number: SummableValue>(
         _ keyPath: any KeyPath<Model, Number> & Sendable
     ) -> Self where Result == Number._Sum {
         Self(.sum, keyPath) { try Result(value: $0) }
     }
 
-    /// The mean of an attribute; nil of no records.
+    /// The mean of an attribute, or nil if no record has a value.
     public static func average<Number: SummableValue>(
         _ keyPath: any KeyPath<Model, Number> & Sendable
     ) -> Self where Result == Number._Average? {
         Self(.average, keyPath) { try Result(value: $0) }
     }
 
-    /// The value of an attribute that sorts first; nil of no records.
+    /// The value of an attribute that sorts first, or nil if no record has a value.
     public static func minimum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable
-    ) -> Self where Result == Attribute? {
+    ) -> Self where Result == Attribute._Bound? {
         Self(.minimum, keyPath) { try Result(value: $0) }
     }
 
-    /// The value of an optional attribute that sorts first, or nil if no record has a value.
-    public static func minimum<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute?> & Sendable
-    ) -> Self where Result == Attribute? {
-        Self(.minimum, keyPath) { try Result(value: $0) }
-    }
-
-    /// The value of an attribute that sorts last; nil of no records.
+    /// The value of an attribute that sorts last, or nil if no record has a value.
     public static func maximum<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable
-    ) -> Self where Result == Attribute? {
-        Self(.maximum, keyPath) { try Result(value: $0) }
-    }
-
-    /// The value of an optional attribute that sorts last, or nil if no record has a value.
-    public static func maximum<Attribute: OrderedAttributeValue>(
-        _ keyPath: any KeyPath<Model, Attribute?> & Sendable
-    ) -> Self where Result == Attribute? {
+    ) -> Self where Result == Attribute._Bound? {
         Self(.maximum, keyPath) { try Result(value: $0) }
     }
 }

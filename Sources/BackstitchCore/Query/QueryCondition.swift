@@ -25,12 +25,12 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
         QueryCondition { .all([try self.lowered(), try condition.lowered()]) }
     }
 
-    /// Holds if all of the conditions do; so do none of them.
+    /// Holds if every condition does. An empty list always holds.
     public static func all(_ conditions: [QueryCondition]) -> QueryCondition {
         QueryCondition { .all(try conditions.map { try $0.lowered() }) }
     }
 
-    /// Holds if one of the conditions does; none of them never does.
+    /// Holds if at least one condition does. An empty list never holds.
     public static func any(_ conditions: [QueryCondition]) -> QueryCondition {
         QueryCondition { .any(try conditions.map { try $0.lowered() }) }
     }
@@ -41,63 +41,62 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
     }
 }
 
-/// What can be narrowed by conditions: a ``Query`` and a ``QueryCondition``.
+/// A query or a condition, which further conditions can narrow.
 ///
 /// Nil equals nil and nothing else; it is neither less nor greater than any value, and in no range. A key
 /// path that is no stored attribute, nor `id`, fails when the query is run.
 public protocol QueryConditions<Model>: Sendable {
-    /// The entity whose records are meant.
+    /// The entity whose records are tested.
     associatedtype Model: Entity
 
-    /// The same for only those records for which a condition holds too.
+    /// Adds a condition: a record has to fulfil it too.
     func `where`(_ condition: QueryCondition<Model>) -> Self
 }
 
 extension QueryConditions {
-    /// For records in which an attribute has a value, or none if the value is nil.
+    /// Keeps records whose attribute equals a value, or is nil if the value is nil.
     public func `where`<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, is value: Attribute
     ) -> Self {
         compared(keyPath, .equal, value)
     }
 
-    /// For records in which an attribute has another value or none; with nil, if it has any.
+    /// Keeps records whose attribute differs from a value, or is not nil if the value is nil.
     public func `where`<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, isNot value: Attribute
     ) -> Self {
         compared(keyPath, .notEqual, value)
     }
 
-    /// For records in which an attribute is less than a value.
+    /// Keeps records whose attribute is less than a value.
     public func `where`<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, lessThan value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .less, value)
     }
 
-    /// For records in which an attribute is a value or less.
+    /// Keeps records whose attribute is at most a value.
     public func `where`<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, atMost value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .lessOrEqual, value)
     }
 
-    /// For records in which an attribute is greater than a value.
+    /// Keeps records whose attribute is greater than a value.
     public func `where`<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, greaterThan value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .greater, value)
     }
 
-    /// For records in which an attribute is a value or greater.
+    /// Keeps records whose attribute is at least a value.
     public func `where`<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, atLeast value: Attribute._Bound
     ) -> Self {
         compared(keyPath, .greaterOrEqual, value)
     }
 
-    /// For records in which an attribute is in a range, from its first value up to and not including
-    /// its last.
+    /// Keeps records whose attribute is in a range, without its upper bound.
     public func `where`<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: Range<Attribute._Bound>
     ) -> Self {
@@ -105,7 +104,7 @@ extension QueryConditions {
             .compared(keyPath, .less, range.upperBound)
     }
 
-    /// For records in which an attribute is in a range, its first and its last value included.
+    /// Keeps records whose attribute is in a range, both bounds included.
     public func `where`<Attribute: OrderedAttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, in range: ClosedRange<Attribute._Bound>
     ) -> Self {
@@ -113,7 +112,7 @@ extension QueryConditions {
             .compared(keyPath, .lessOrEqual, range.upperBound)
     }
 
-    /// For records in which an attribute has one of several values; nil may be among them.
+    /// Keeps records whose attribute equals one of several values, which may include nil.
     public func `where`<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, in values: [Attribute]
     ) -> Self {
@@ -122,35 +121,42 @@ extension QueryConditions {
         }
     }
 
-    /// For records in which a text contains another, by characters.
+    /// Keeps records whose text contains another, compared by characters.
     public func `where`(
         _ keyPath: any KeyPath<Model, String> & Sendable, contains text: String
     ) -> Self {
         tested(keyPath) { .contains($0, .constant(.string(text))) }
     }
 
-    /// For records in which a text is there and contains another, by characters.
+    /// Keeps records whose text is not nil and contains another, compared by characters.
     public func `where`(
         _ keyPath: any KeyPath<Model, String?> & Sendable, contains text: String
     ) -> Self {
         tested(keyPath) { .contains($0, .constant(.string(text))) }
     }
 
-    /// For records in which a list contains a value.
+    /// Keeps records whose list contains a value.
     public func `where`<Element: ScalarAttributeValue>(
         _ keyPath: any KeyPath<Model, [Element]> & Sendable, contains element: Element
     ) -> Self {
         tested(keyPath) { .contains($0, .constant(element._recordValue)) }
     }
 
-    /// For records in which a text starts with another, by characters.
+    /// Keeps records whose list is not nil and contains a value.
+    public func `where`<Element: ScalarAttributeValue>(
+        _ keyPath: any KeyPath<Model, [Element]?> & Sendable, contains element: Element
+    ) -> Self {
+        tested(keyPath) { .contains($0, .constant(element._recordValue)) }
+    }
+
+    /// Keeps records whose text starts with another, compared by characters.
     public func `where`(
         _ keyPath: any KeyPath<Model, String> & Sendable, startsWith text: String
     ) -> Self {
         tested(keyPath) { .prefix($0, .constant(.string(text))) }
     }
 
-    /// For records in which a text is there and starts with another, by characters.
+    /// Keeps records whose text is not nil and starts with another, compared by characters.
     public func `where`(
         _ keyPath: any KeyPath<Model, String?> & Sendable, startsWith text: String
     ) -> Self {

@@ -7,12 +7,12 @@ extension QueryExecutor {
     /// - Throws: ``QueryError`` for unknown attributes, sums of what is no number, minima and maxima
     ///   of what has no order, and sums that leave their type.
     package static func groups<Source: RowSource & ~Copyable>(
-        of query: RecordQuery, by attributes: [String], _ aggregates: [RecordAggregate],
+        of query: RecordQuery, by attributes: [String], _ aggregates: [RecordQuery.Aggregate],
         in entity: EntityBinding, on source: borrowing Source
-    ) throws -> [RecordGroup] {
+    ) throws -> [RecordQuery.Group] {
         if attributes.isEmpty {
             if let values = try shortcut(query, aggregates, in: entity, on: source) {
-                return [RecordGroup(keys: [], values: values)]
+                return [RecordQuery.Group(keys: [], values: values)]
             }
         }
         let keys = try attributes.map { try entity.attribute(named: $0) }
@@ -49,7 +49,7 @@ extension QueryExecutor {
         }
         groups.sort { $0.key.lexicographicallyPrecedes($1.key) }
         return try groups.map { group in
-            RecordGroup(
+            RecordQuery.Group(
                 keys: group.values, values: try group.accumulators.map { try $0.result() })
         }
     }
@@ -81,7 +81,7 @@ extension QueryExecutor {
 
     /// The aggregates, if each is a number of records or one end of an index.
     private static func shortcut<Source: RowSource & ~Copyable>(
-        _ query: RecordQuery, _ aggregates: [RecordAggregate], in entity: EntityBinding,
+        _ query: RecordQuery, _ aggregates: [RecordQuery.Aggregate], in entity: EntityBinding,
         on source: borrowing Source
     ) throws -> [RecordValue]? {
         let isWhole = query.limitCount == nil && query.offsetCount == 0

@@ -54,7 +54,7 @@ public struct RecordCondition: Hashable, Sendable {
     }
 
     /// Holds for the records with these names.
-    public static func records(named names: [String], in zone: RecordZone = .own) -> Self {
+    public static func records(named names: [String], in zone: RecordID.Zone = .own) -> Self {
         records(names.map { RecordKey($0, zone: zone) })
     }
 

@@ -65,7 +65,7 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     ///   - originalName: The attribute's first name, if the property was renamed.
     ///   - serviceName: The name of its field, if that is not the attribute's first name.
     public init<Attribute: AttributeValue>(
-        _ name: String, _ type: Attribute.Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: Attribute.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Attribute? = nil,
         onDelete rule: DeleteRule = .nullify

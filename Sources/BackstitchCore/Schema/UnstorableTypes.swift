@@ -10,7 +10,7 @@ extension AttributeSchema {
     )
     @_disfavoredOverload
     public init<Unstorable>(
-        _ name: String, _ type: Unstorable.Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: Unstorable.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Unstorable? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
@@ -22,7 +22,7 @@ extension AttributeSchema {
             "an enum is stored by its raw values: conform it to EnumAttributeValue, as in 'enum Status: String, EnumAttributeValue'"
     )
     public init<Unstorable: RawRepresentable>(
-        _ name: String, _ type: Unstorable.Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: Unstorable.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Unstorable? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
@@ -34,7 +34,7 @@ extension AttributeSchema {
             "an enum is stored by its raw values: conform it to EnumAttributeValue, as in 'enum Status: String, EnumAttributeValue'"
     )
     public init<Unstorable: RawRepresentable>(
-        _ name: String, _ type: Unstorable?.Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: Unstorable?.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Unstorable?? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
@@ -46,7 +46,7 @@ extension AttributeSchema {
             "an enum is stored by its raw values: conform it to EnumAttributeValue, as in 'enum Status: String, EnumAttributeValue'"
     )
     public init<Unstorable: RawRepresentable>(
-        _ name: String, _ type: [Unstorable].Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: [Unstorable].Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: [Unstorable]? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
@@ -58,7 +58,7 @@ extension AttributeSchema {
             "a record refers to another one by its id: store the id, as in 'var owner: Person.ID?'"
     )
     public init<Unstorable: Entity>(
-        _ name: String, _ type: Unstorable.Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: Unstorable.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Unstorable? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
@@ -70,7 +70,7 @@ extension AttributeSchema {
             "a record refers to another one by its id: store the id, as in 'var owner: Person.ID?'"
     )
     public init<Unstorable: Entity>(
-        _ name: String, _ type: Unstorable?.Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: Unstorable?.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Unstorable?? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
@@ -82,14 +82,14 @@ extension AttributeSchema {
             "a record holds no other records: declare '@Relationship(inverse:) var tags: ToMany<Tag>', and the id of this record in the other entity"
     )
     public init<Unstorable: Entity>(
-        _ name: String, _ type: [Unstorable].Type, options: Set<AttributeOption> = [],
+        _ name: String, _ type: [Unstorable].Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: [Unstorable]? = nil, onDelete rule: DeleteRule = .nullify
     ) { fatalError("Does not compile.") }
 
     /// An attribute that is spelled as the id of an entity, such as `Person.ID`, and is one.
     public init<Attribute: AttributeValue & RecordReference>(
-        _ name: String, reference type: Attribute.Type, options: Set<AttributeOption> = [],
+        _ name: String, reference type: Attribute.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Attribute? = nil, onDelete rule: DeleteRule = .nullify
     ) {
@@ -106,7 +106,7 @@ extension AttributeSchema {
     )
     @_disfavoredOverload
     public init<Attribute: AttributeValue>(
-        _ name: String, reference type: Attribute.Type, options: Set<AttributeOption> = [],
+        _ name: String, reference type: Attribute.Type, options: Set<AttributeSchema.Option> = [],
         originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
         default value: Attribute? = nil, onDelete rule: DeleteRule = .nullify
     ) {
@@ -128,6 +128,81 @@ extension _FieldWriter {
     /// Never called: the schema of the type does not compile, and says why.
     @_disfavoredOverload
     public mutating func write<Unstorable>(_ value: Unstorable, at index: Int) throws {
+        fatalError("Does not compile.")
+    }
+}
+
+// MARK: Embedded structs
+
+extension AttributeSchema {
+    /// Refuses an embedded struct that is declared as a plain attribute.
+    @available(
+        *, unavailable,
+        message:
+            "an @Embeddable struct is stored in parts: write '@Attribute(.embedded)' at the property"
+    )
+    public init<Part: _EmbeddableValue>(
+        _ name: String, _ type: Part.Type, options: Set<AttributeSchema.Option> = [],
+        originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
+        default value: Part? = nil, onDelete rule: DeleteRule = .nullify
+    ) { fatalError("Does not compile.") }
+
+    /// Refuses an optional embedded struct.
+    @available(
+        *, unavailable,
+        message:
+            "an @Embeddable struct is stored in parts and can't be nil: write '@Attribute(.embedded)' at a property that is not optional, and make its parts optional"
+    )
+    public init<Part: _EmbeddableValue>(
+        _ name: String, _ type: Part?.Type, options: Set<AttributeSchema.Option> = [],
+        originalName: String? = nil, serviceName: String? = nil, hasDefault: Bool = false,
+        default value: Part?? = nil, onDelete rule: DeleteRule = .nullify
+    ) { fatalError("Does not compile.") }
+
+    /// Refuses to embed a type that is not declared for it.
+    @available(
+        *, unavailable,
+        message:
+            "only an @Embeddable struct can be embedded: write '@Embeddable' at its declaration"
+    )
+    @_disfavoredOverload
+    public static func _parts<Unstorable>(
+        _ name: String, _ type: Unstorable.Type, originalName: String? = nil,
+        serviceName: String? = nil, default value: Unstorable? = nil
+    ) -> [AttributeSchema] { fatalError("Does not compile.") }
+
+    /// Never called: the schema of the type does not compile, and says why.
+    @_disfavoredOverload
+    public static func _partCount<Unstorable>(of type: Unstorable.Type) -> Int {
+        fatalError("Does not compile.")
+    }
+
+    /// Never called: the schema of the type does not compile, and says why.
+    @_disfavoredOverload
+    public static func _partIndexes<Root, Unstorable>(
+        of property: KeyPath<Root, Unstorable>, at index: Int
+    ) -> [PartialKeyPath<Root>: Int] { fatalError("Does not compile.") }
+}
+
+extension _FieldReader {
+    /// Never called: the schema of the type does not compile, and says why.
+    @_disfavoredOverload
+    public mutating func read<Unstorable>(
+        embedded type: Unstorable.Type, at index: Int,
+        default value: @autoclosure () -> Unstorable? = nil
+    ) throws -> Unstorable { fatalError("Does not compile.") }
+
+    /// Never called: the schema of the type does not compile, and says why.
+    @_disfavoredOverload
+    public mutating func read<Unstorable>(
+        part type: Unstorable.Type, at index: Int, default value: @autoclosure () -> Unstorable?
+    ) throws -> Unstorable { fatalError("Does not compile.") }
+}
+
+extension _FieldWriter {
+    /// Never called: the schema of the type does not compile, and says why.
+    @_disfavoredOverload
+    public mutating func write<Unstorable>(embedded value: Unstorable, at index: Int) throws {
         fatalError("Does not compile.")
     }
 }

@@ -36,7 +36,7 @@ public struct ServiceError: BackstitchError {
         public static let quotaExceeded = Code(.quotaExceeded)
         /// No user is signed in, or the credentials were refused.
         public static let notAuthenticated = Code(.notAuthenticated)
-        /// The credentials are those of another user than before.
+        /// The credentials belong to another user than before.
         public static let accountChanged = Code(.accountChanged)
         /// The user may not do this (ACCESS_DENIED).
         public static let permissionDenied = Code(.permissionDenied)
@@ -71,11 +71,11 @@ public struct ServiceError: BackstitchError {
     public var code: Code
     /// The service's own words, without user data.
     public var message: String
-    /// How long the service wants not to be asked again.
+    /// How long to wait before the next request, if the service said so.
     public var retryAfter: Duration?
     /// For conflicts, the record as the service has it, if it says so.
     public var serverRecord: ServiceRecord?
-    /// What the network or the system said, if the failure comes from there.
+    /// The error of the network or the system that caused the failure, if there was one.
     public var cause: (any Error)?
 
     /// A failure by its parts.
@@ -92,7 +92,7 @@ public struct ServiceError: BackstitchError {
 }
 
 extension ServiceError {
-    /// Whether two failures say the same, whatever was behind them.
+    /// Whether two failures are equal; their causes are not compared.
     public static func == (left: ServiceError, right: ServiceError) -> Bool {
         left.code == right.code && left.message == right.message
             && left.retryAfter == right.retryAfter && left.serverRecord == right.serverRecord
@@ -119,7 +119,7 @@ extension ServiceError {
         self.retryAfterSeconds = retryAfterSeconds
     }
 
-    /// The wait in seconds, as replies have it. What is no wait, or is none that ends, is nil.
+    /// ``retryAfter`` in seconds, as replies give it. Zero, negative, infinite and NaN become nil.
     package var retryAfterSeconds: Double? {
         get { retryAfter.map { Double($0.wholeMilliseconds) / 1_000 } }
         set {

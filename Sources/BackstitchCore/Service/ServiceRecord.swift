@@ -31,7 +31,7 @@ public struct ServiceRecord: Hashable, Sendable {
 public struct ServiceDeletion: Hashable, Sendable {
     /// The name of the record that is gone.
     public var recordName: String
-    /// Its type, if the service tells.
+    /// The record's type, if the service says it.
     public var recordType: String?
 
     /// A deletion by record name.

@@ -6,7 +6,7 @@ public enum SyncTrigger: String, Hashable, Sendable, CaseIterable {
     case save
     /// A failed round is tried again.
     case retry
-    /// The service told of changes.
+    /// The service announced changes.
     case notification
     /// The network is back.
     case connectivity

@@ -21,7 +21,7 @@ public protocol AttributeConvertible: ScalarAttributeValue, OrderedAttributeValu
     /// The value to store.
     var stored: Stored { get }
 
-    /// The value for a stored one; nil if there is none.
+    /// Makes a value from a stored one; nil if the type has no such value.
     init?(stored: Stored)
 }
 

@@ -11,7 +11,8 @@ public struct GeoLocation: Hashable, Sendable, Codable {
         self.longitude = longitude
     }
 
-    /// Whether the coordinates are those of a place; others can't be saved.
+    /// Whether latitude and longitude are within their ranges. A location that is not valid can't
+    /// be saved.
     public var isValid: Bool {
         (-90...90).contains(latitude) && (-180...180).contains(longitude)
     }

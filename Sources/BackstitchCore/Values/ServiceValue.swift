@@ -20,8 +20,8 @@ public enum ServiceValue: Hashable, Sendable {
     indirect case asset(ServiceAsset)
     /// LOCATION.
     indirect case location(ServiceLocation)
-    /// Any of the list types. Elements are of one type and not lists themselves; the type is nil only
-    /// if the list is empty and nothing tells it.
+    /// A list. All elements have the same type, and none is a list. The type is nil only if the
+    /// list is empty and its type is not known.
     case list([ServiceValue], of: ServiceFieldType?)
     /// A value of a type that this version does not know, as it came.
     case unknown(UnknownValue)

@@ -1,5 +1,6 @@
 public import BackstitchHubCore
 import CloudKitWire
+public import Foundation
 import Glibc
 
 /// Brings a hub onto the network, over HTTP or HTTPS.
@@ -30,7 +31,7 @@ public final class HubServer: Sendable {
         /// The port of the second socket; 0 for one that is free.
         public var metricsPort: UInt16 = 0
         /// The folder of the hub, for the figures of its disk; nil if it has none.
-        public var folder: String?
+        public var folder: URL?
         /// Receives a line of JSON for each request, without credentials and data.
         public var accessLog: (@Sendable (_ line: String) -> Void)?
         /// Receives a line of JSON for each failed sign-in and each denied request.
@@ -40,17 +41,21 @@ public final class HubServer: Sendable {
         public init() {}
 
         /// The address that a server would listen at.
-        public var url: String {
+        public var url: URL {
             Self.url(certificatePEM == nil ? "http" : "https", host, port)
         }
 
         /// The address of the metrics, if they have a socket of their own.
-        public var metricsURL: String? {
-            metricsHost.map { Self.url("http", $0, metricsPort) + "/metrics" }
+        public var metricsURL: URL? {
+            metricsHost.map { Self.url("http", $0, metricsPort).appending(path: "metrics") }
         }
 
-        private static func url(_ scheme: String, _ host: String, _ port: UInt16) -> String {
-            "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        private static func url(_ scheme: String, _ host: String, _ port: UInt16) -> URL {
+            var parts = URLComponents()
+            parts.scheme = scheme
+            parts.host = host.contains(":") ? "[\(host)]" : host
+            parts.port = Int(port)
+            return parts.url ?? URL(filePath: "/")
         }
     }
 
@@ -72,9 +77,9 @@ public final class HubServer: Sendable {
     private let server: any HTTPServer
     private let operators: (any HTTPServer)?
     /// The address that the server listens at.
-    public let url: String
+    public let url: URL
     /// The address of the metrics, if they have a socket of their own.
-    public let metricsURL: String?
+    public let metricsURL: URL?
 
     /// Begins to serve.
     ///
@@ -109,10 +114,11 @@ public final class HubServer: Sendable {
         }
         url = configuration.url
         metricsURL = configuration.metricsURL
-        hub.setServerURL(url)
+        hub.setServerURL(url.absoluteString)
         let startMilliseconds = hub.configuration.clock.milliseconds()
         hub.setServerMetrics(
-            MetricSource { [connections = server.connections, folder = configuration.folder] in
+            MetricSource {
+                [connections = server.connections, folder = configuration.folder?.path] in
                 observer.metrics.families + connections.families
                     + (folder.map { FolderFigures.families(of: $0) } ?? [])
                     + ProcessFigures.families(startMilliseconds: startMilliseconds)

@@ -9,7 +9,7 @@ final class HubAddress: Sendable {
     init(_ configuration: HubConfiguration) { self.configuration = configuration }
 
     /// The start of the addresses in replies.
-    var baseURL: String { configuration.publicURL ?? serverURL.withLock { $0 } }
+    var baseURL: String { configuration.publicAddress ?? serverURL.withLock { $0 } }
 
     /// Notes where the hub's server listens.
     func note(serverURL url: String) { serverURL.withLock { $0 = url } }

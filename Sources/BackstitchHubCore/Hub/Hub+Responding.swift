@@ -262,7 +262,7 @@ extension Hub {
 
 extension HubRequest {
     /// The threads that answer it if it only reads; nil for all others.
-    fileprivate var readingLane: WorkPool.Lane? {
+    var readingLane: WorkPool.Lane? {
         guard let endpoint = address?.endpoint, let lane = endpoint.lane,
             endpoint.methods.contains(method)
         else { return nil }

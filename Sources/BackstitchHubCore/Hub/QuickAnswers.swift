@@ -25,7 +25,7 @@ package struct QuickAnswers: Sendable {
             }
             return hub.replies.finished(answer(), of: page.name, request)
         }
-        guard Hub.readingLane(of: request) == .page, request.bytes.count <= Self.bodyBytesMax,
+        guard request.readingLane == .page, request.bytes.count <= Self.bodyBytesMax,
             hub.storage.isCalm
         else { return nil }
         let work = RequestWork(clock: hub.configuration.clock.steadyMilliseconds)

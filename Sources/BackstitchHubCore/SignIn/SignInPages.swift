@@ -113,7 +113,7 @@ struct SignInPages: Sendable {
             request.header("Content-Type")?.lowercased().hasPrefix(
                 "application/x-www-form-urlencoded") == true
         else { return false }
-        if let url = configuration.publicURL { return origin == url.lowercased() }
+        if let url = configuration.publicAddress { return origin == url.lowercased() }
         return origin == "http://\(request.header("Host") ?? "")"
             || origin == "https://\(request.header("Host") ?? "")"
     }

@@ -16,7 +16,7 @@ struct ConflictVerdict {
         self.isLocalLater = isLocalLater
     }
 
-    func isDue(under policy: ConflictPolicy, deletes: DeletePolicy) -> Bool {
+    func isDue(under policy: ConflictPolicy, deletes: ConflictRules.DeletePolicy) -> Bool {
         if report.local == nil || report.server == nil {
             switch deletes {
             case .deleteWins: return report.outcome == nil

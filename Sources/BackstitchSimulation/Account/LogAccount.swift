@@ -81,7 +81,7 @@ package struct LogAccount {
         /// The policy of the device's engine.
         package var policy: ConflictPolicy?
         /// What the device's engine does if one side deleted a record.
-        package var deletePolicy = DeletePolicy.followPolicy
+        package var deletePolicy = ConflictRules.DeletePolicy.followPolicy
         /// Whether the device erased its records after the loss of a zone.
         package var mayErase = true
         /// Whether edits are given up on purpose, for the version that is known.

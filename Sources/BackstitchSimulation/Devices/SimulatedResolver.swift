@@ -5,7 +5,7 @@ import BackstitchTesting
 enum SimulatedResolver {
     private struct Indecision: Error {}
 
-    static func decide(_ conflict: RecordConflict) throws -> ConflictResolution {
+    static func decide(_ conflict: RecordConflict) throws -> RecordConflict.Resolution {
         var generator = SeededGenerator(seed: seed(of: conflict))
         switch generator.below(12) {
         case 0..<3: return .server

@@ -18,7 +18,8 @@ public enum SimulatedSelection: String, Hashable, Sendable, Codable, CaseIterabl
             return SyncSelection(SimulatedFolder.self, SimulatedNote.self)
         case (.someEntities, .old): return SyncSelection(OldFolder.self, OldNote.self)
         case (.someNotes, .current), (.someNotes, .keyed):
-            return try SyncSelection.all.pushing(#Predicate<SimulatedNote> { !$0.isDone })
+            return try SyncSelection.all.pushing(
+                #Predicate<SimulatedNote> { !$0.isDone })
         case (.someNotes, .old):
             return try SyncSelection.all.pushing(#Predicate<OldNote> { !$0.isDone })
         }

@@ -68,7 +68,8 @@ struct DeviceRoutine {
 
     /// Takes the application's decision about a lost zone.
     func resume(_ index: Int) async throws {
-        let decision: ZoneLossDecision = choices.generator.chance(0.7) ? .reupload : .erase
+        let decision: SyncConfiguration.ZoneLossDecision =
+            choices.generator.chance(0.7) ? .reupload : .erase
         do {
             if decision == .erase { devices[index].home.hasErased = true }
             try await devices[index].engine.resume(after: decision)

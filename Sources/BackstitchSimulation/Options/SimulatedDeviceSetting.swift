@@ -14,7 +14,7 @@ public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
     /// How its engine decides about conflicts; nil if it does as the setting says.
     var policy: ConflictPolicy?
     /// What its engine does if one side deleted a record; nil if it does as the setting says.
-    var deletePolicy: DeletePolicy?
+    var deletePolicy: ConflictRules.DeletePolicy?
 
     package init(seed: UInt32) { self.seed = seed }
 }

@@ -6,7 +6,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     /// The devices.
     package var devices: [SimulatedDeviceSetting]
     var policy: ConflictPolicy
-    var deletePolicy: DeletePolicy
+    var deletePolicy: ConflictRules.DeletePolicy
     var isAtomic: Bool
     var recordsPerPass = 10_000
     var operationsPerRequest = ServiceLimits().operationsPerRequest
@@ -48,7 +48,9 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
             return device
         }
         policy = generator.pick(ConflictPolicy.allCases)
-        deletePolicy = generator.chance(0.6) ? .followPolicy : generator.pick(DeletePolicy.allCases)
+        deletePolicy =
+            generator.chance(0.6)
+            ? .followPolicy : generator.pick(ConflictRules.DeletePolicy.allCases)
         isAtomic = generator.chance(0.25)
         if generator.chance(mix.passChance) { recordsPerPass = 1 + generator.below(4) }
         if generator.chance(mix.limitChance) { operationsPerRequest = 1 + generator.below(8) }
@@ -123,7 +125,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         for index in devices.indices {
             devices[index].policy = generator.pick(ConflictPolicy.allCases)
             if generator.chance(0.4) {
-                devices[index].deletePolicy = generator.pick(DeletePolicy.allCases)
+                devices[index].deletePolicy = generator.pick(ConflictRules.DeletePolicy.allCases)
             }
         }
         agree(on: \.policy)
@@ -143,7 +145,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     package func policy(of device: Int) -> ConflictPolicy { devices[device].policy ?? policy }
 
     /// What the engine of a device does if one side deleted a record.
-    func deletePolicy(of device: Int) -> DeletePolicy {
+    func deletePolicy(of device: Int) -> ConflictRules.DeletePolicy {
         devices[device].deletePolicy ?? deletePolicy
     }
 

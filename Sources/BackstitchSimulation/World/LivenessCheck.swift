@@ -57,7 +57,7 @@ struct LivenessCheck {
     }
 
     private func followAttempts(
-        of device: SimulatedDevice, _ events: SyncEventStream
+        of device: SimulatedDevice, _ events: SyncEngineEvent.Stream
     ) async throws {
         var attempts = 0
         for await event in events {

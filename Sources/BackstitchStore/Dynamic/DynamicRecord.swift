@@ -11,7 +11,7 @@ public struct DynamicRecord: Hashable, Sendable, Identifiable {
         case dirty
         /// The service refused the push. The record waits until it is edited or released.
         case parked
-        /// What the service delivered does not fit the attributes that the schema declares.
+        /// The service delivered values that don't fit the declared attributes.
         case unreadable
         /// It was deleted here, and the service does not know it yet.
         case deleted

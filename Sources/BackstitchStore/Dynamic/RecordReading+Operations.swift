@@ -12,7 +12,7 @@ extension RecordReading where Self: ~Copyable {
     /// - Throws: `damaged` if the first operation that was to be read is; otherwise the operations
     ///   before a damaged one are returned. `unknownEntity`, `invalidName`.
     public func operations(
-        from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
+        from first: UInt64 = 1, limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
         try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
             try reader.log.visitStored(from: first, visit)
@@ -26,7 +26,7 @@ extension RecordReading where Self: ~Copyable {
     ///   - filter: Which operations count.
     /// - Throws: as ``operations(from:limit:matching:)``, seen from the end.
     public func lastOperations(
-        limit: Int, matching filter: OperationFilter = .init()
+        limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
         try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
             try reader.log.visitStoredBackwards(visit)
@@ -42,7 +42,7 @@ extension RecordReading where Self: ~Copyable {
     public func operations(
         of record: RecordID, limit: Int = .max
     ) throws -> [LoggedOperation] {
-        let filter = OperationFilter(record: record)
+        let filter = LoggedOperation.Filter(record: record)
         var operations: [LoggedOperation] = []
         let log = OperationReader(reader: reader)
         var sequence = try log.lastContentOperation(of: record.key, entity: record.entity, filter)
@@ -65,7 +65,7 @@ extension RecordReading where Self: ~Copyable {
 extension Store {
     /// Reads operations in the order of the log; as ``RecordReading/operations(from:limit:matching:)``.
     public func operations(
-        from first: UInt64 = 1, limit: Int, matching filter: OperationFilter = .init()
+        from first: UInt64 = 1, limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
         try read { try $0.operations(from: first, limit: limit, matching: filter) }
     }

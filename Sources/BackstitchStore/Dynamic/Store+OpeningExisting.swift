@@ -23,7 +23,7 @@ extension Store {
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
     ///   if this process has the store open with other options.
     public static func open(
-        existing directory: URL, access: StoreAccess = .readOnly,
+        existing directory: URL, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false
     ) throws -> Store {
         try open(
@@ -32,7 +32,7 @@ extension Store {
     }
 
     package static func open(
-        existing directory: String, access: StoreAccess = .readOnly,
+        existing directory: String, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false
     ) throws -> Store {
         do {

@@ -3,7 +3,7 @@ import BackstitchLog
 import LMDB
 
 extension Store {
-    /// How many records of each entity no query returns; empty if queries return all.
+    /// The number of records that queries leave out, by entity; empty if there are none.
     ///
     /// Such a record is whole and stays in the store, but its values don't fit the Swift type: it
     /// came from another version of the program, or the schema changed. It appears once a schema

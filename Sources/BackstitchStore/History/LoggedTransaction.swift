@@ -71,9 +71,11 @@ extension RecordReading where Self: ~Copyable {
     ///   - author: The author of the transactions; nil for any.
     /// - Throws: `damaged` if an operation can't be read.
     /// - Complexity: O(*n*) in the operations back to the last one that is listed.
-    public func transactions(limit: Int, by author: String? = nil) throws -> [TransactionSummary] {
+    public func transactions(limit: Int, by author: String? = nil) throws -> [LoggedOperation
+        .Transaction]
+    {
         guard limit > 0 else { return [] }
-        var found: [TransactionSummary] = []
+        var found: [LoggedOperation.Transaction] = []
         var transaction: UInt64 = 0
         var count = 0
         var isLocal = false
@@ -93,7 +95,7 @@ extension RecordReading where Self: ~Copyable {
                     author.map({ $0 == operation.author }) ?? true
                 else { return }
                 found.append(
-                    TransactionSummary(
+                    LoggedOperation.Transaction(
                         id: transaction, author: operation.author, context: operation.context,
                         date: Date(milliseconds: LogicalClock.milliseconds(of: operation.clock)),
                         operationCount: count))

@@ -18,7 +18,7 @@ extension Store {
     public func read<Result>(
         at sequence: UInt64, _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        try readPast({ _ in sequence }, body)
+        try PastMoment.operation(sequence).read(self, interruption: nil, body)
     }
 
     /// Reads the store as it was at a moment: after the last operation that was made here or arrived
@@ -31,30 +31,46 @@ extension Store {
     public func read<Result>(
         at date: Date, _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        let end = date.timeIntervalSince1970 * 1000
-        let cutoff = end < Double(Int64.max / 2) ? Int64(max(0, end.rounded(.down))) + 1 : .max
-        return try readPast(
-            { reader in
-                try reader.log.lastOperation(before: cutoff, through: reader.log.head)
-            }, body)
+        try PastMoment.date(date).read(self, interruption: nil, body)
     }
+}
 
-    private func readPast<Result>(
-        _ sequence: (TableReader) throws -> UInt64,
+/// A moment of a store's past.
+enum PastMoment {
+    /// After the operation with this sequence.
+    case operation(UInt64)
+    /// By the clock of operations.
+    case date(Date)
+
+    /// Reads a store as it was then.
+    func read<Result>(
+        _ store: Store, interruption: ReadInterruption?,
         _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
         do {
-            return try environment.read { transaction in
+            return try store.environment.read(interruption: interruption) { transaction in
+                let access = transaction.access
                 let reader = TableReader(
-                    access: transaction.access, databases: databases,
-                    catalog: try shared.catalog.current(transaction.access, databases))
-                let past = try reader.at(try sequence(reader))
+                    access: access, databases: store.databases,
+                    catalog: try store.shared.catalog.current(access, store.databases))
+                let past = try reader.at(try sequence(in: reader))
                 return try withExtendedLifetime(past.past) {
-                    try body(ReadTransaction(reader: past, types: types))
+                    try body(ReadTransaction(reader: past, types: store.types))
                 }
             }
         } catch {
             throw StoreError.wrap(error)
+        }
+    }
+
+    /// The sequence of the last operation that counts.
+    private func sequence(in reader: TableReader) throws -> UInt64 {
+        switch self {
+        case .operation(let sequence): return sequence
+        case .date(let date):
+            let end = date.timeIntervalSince1970 * 1000
+            let cutoff = end < Double(Int64.max / 2) ? Int64(max(0, end.rounded(.down))) + 1 : .max
+            return try reader.log.lastOperation(before: cutoff, through: reader.log.head)
         }
     }
 }

@@ -12,7 +12,7 @@ struct TransactionUndo {
     /// The most records that a message names.
     private static let namedMax = 10
 
-    func undo(_ id: UInt64, _ policy: UndoPolicy) throws -> UndoReport {
+    func undo(_ id: UInt64, _ policy: WriteTransaction.UndoPolicy) throws -> UndoReport {
         var pending: [(place: RecordPlace, undo: RecordFold.Undo)] = []
         var skipped: [RecordPlace] = []
         for step in try LoggedTransaction(id, in: reader).steps().reversed() {

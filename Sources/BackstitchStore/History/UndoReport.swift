@@ -1,12 +1,14 @@
 public import BackstitchCore
 public import Foundation
 
-/// Decides what an undo does with records that changed since the transaction.
-public enum UndoPolicy: Hashable, Sendable, CaseIterable {
-    /// It throws and changes nothing.
-    case allOrNothing
-    /// It leaves these records as they are and undoes the rest.
-    case skippingChanged
+extension WriteTransaction {
+    /// Decides what an undo does with records that changed since the transaction.
+    public enum UndoPolicy: Hashable, Sendable, CaseIterable {
+        /// It throws and changes nothing.
+        case allOrNothing
+        /// It leaves these records as they are and undoes the rest.
+        case skippingChanged
+    }
 }
 
 /// The result of an undo.
@@ -21,16 +23,18 @@ public struct UndoReport: Hashable, Sendable {
     public let skipped: [RecordID]
 }
 
-/// A transaction of the log in short.
-public struct TransactionSummary: Hashable, Sendable, Identifiable {
-    /// The sequence of its first operation.
-    public let id: UInt64
-    /// The author of the write; empty if it named none.
-    public let author: String
-    /// The context of the write; empty if it gave none.
-    public let context: String
-    /// The time of its first operation.
-    public let date: Date
-    /// The number of its operations.
-    public let operationCount: Int
+extension LoggedOperation {
+    /// A transaction of the log in short.
+    public struct Transaction: Hashable, Sendable, Identifiable {
+        /// The sequence of its first operation.
+        public let id: UInt64
+        /// The author of the write; empty if it named none.
+        public let author: String
+        /// The context of the write; empty if it gave none.
+        public let context: String
+        /// The time of its first operation.
+        public let date: Date
+        /// The number of its operations.
+        public let operationCount: Int
+    }
 }

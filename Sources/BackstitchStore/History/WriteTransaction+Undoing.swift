@@ -15,7 +15,7 @@ extension WriteTransaction {
     ///   `deleteDenied`, `invalidName` if another record has the name by now.
     @discardableResult
     public func undo(
-        transaction id: UInt64, _ policy: UndoPolicy = .allOrNothing
+        transaction id: UInt64, _ policy: WriteTransaction.UndoPolicy = .allOrNothing
     ) throws -> UndoReport {
         try TransactionUndo(log).undo(id, policy)
     }
@@ -29,7 +29,8 @@ extension Store {
     ///   - context: As for a write.
     @discardableResult
     public func undo(
-        transaction id: UInt64, _ policy: UndoPolicy = .allOrNothing, author: String? = nil,
+        transaction id: UInt64, _ policy: WriteTransaction.UndoPolicy = .allOrNothing,
+        author: String? = nil,
         context: String = ""
     ) async throws -> UndoReport {
         try await withLogWriter(author: author, context: context) {
@@ -44,7 +45,8 @@ extension Store {
     /// - Throws: as ``WriteTransaction/undo(transaction:_:)``.
     @discardableResult
     public func redo(
-        _ undo: UndoReport, _ policy: UndoPolicy = .allOrNothing, author: String? = nil,
+        _ undo: UndoReport, _ policy: WriteTransaction.UndoPolicy = .allOrNothing,
+        author: String? = nil,
         context: String = ""
     ) async throws -> UndoReport {
         guard let transaction = undo.transaction else {

@@ -78,7 +78,9 @@ extension EnvironmentOptions {
     /// How the files of a store are opened.
     ///
     /// - Parameter durability: Nil takes the one of the configuration.
-    package init(of configuration: StoreConfiguration, durability: StoreDurability? = nil) {
+    package init(
+        of configuration: StoreConfiguration, durability: StoreConfiguration.Durability? = nil
+    ) {
         self.init(databases: Databases.names)
         addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed

@@ -15,7 +15,7 @@ extension RecordReading where Self: ~Copyable {
     public func aggregate<Model: Entity, each Result: Sendable>(
         _ query: Query<Model>, _ aggregates: repeat QueryAggregate<Model, each Result>
     ) throws -> (repeat each Result) {
-        var names: [RecordAggregate] = []
+        var names: [RecordQuery.Aggregate] = []
         for aggregate in repeat each aggregates { names.append(try aggregate.lowered()) }
         let groups = try reader.groups(
             of: query.lowered(), by: [], names, types.binding(of: Model.self).number)
@@ -38,7 +38,7 @@ extension RecordReading where Self: ~Copyable {
         _ query: Query<Model>, by keys: GroupKeys<Model, repeat each Key>,
         _ aggregates: repeat QueryAggregate<Model, each Result>
     ) throws -> [(key: (repeat each Key), values: (repeat each Result))] {
-        var names: [RecordAggregate] = []
+        var names: [RecordQuery.Aggregate] = []
         for aggregate in repeat each aggregates { names.append(try aggregate.lowered()) }
         let groups = try reader.groups(
             of: query.lowered(), by: keys.names(), names, types.binding(of: Model.self).number)
@@ -59,8 +59,8 @@ extension RecordReading where Self: ~Copyable {
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered or a sum leaves
     ///   its type.
     public func groups(
-        _ query: RecordQuery, by attributes: [String] = [], _ aggregates: [RecordAggregate]
-    ) throws -> [RecordGroup] {
+        _ query: RecordQuery, by attributes: [String] = [], _ aggregates: [RecordQuery.Aggregate]
+    ) throws -> [RecordQuery.Group] {
         try reader.groups(
             of: query, by: attributes, aggregates, reader.table(named: query.entity).number)
     }
@@ -96,9 +96,9 @@ extension RecordReading where Self: ~Copyable {
 
 extension TableReader {
     func groups(
-        of query: RecordQuery, by attributes: [String], _ aggregates: [RecordAggregate],
+        of query: RecordQuery, by attributes: [String], _ aggregates: [RecordQuery.Aggregate],
         _ number: EntityNumber
-    ) throws -> [RecordGroup] {
+    ) throws -> [RecordQuery.Group] {
         try QueryExecutor.groups(
             of: query, by: attributes, aggregates, in: entityBinding(number), on: self)
     }

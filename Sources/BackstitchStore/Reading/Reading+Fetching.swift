@@ -60,7 +60,7 @@ extension RecordReading where Self: ~Copyable {
     /// - Parameter running: Whether to run the query, to tell what it reads.
     public func explain<Model: Entity>(
         _ query: Query<Model>, running: Bool = false
-    ) throws -> QueryExplanation {
+    ) throws -> RecordQuery.Explanation {
         let plan = try reader.plan(query, types.binding(of: Model.self))
         return try running ? plan.explanation(runningOn: reader) : plan.explanation
     }
@@ -68,7 +68,9 @@ extension RecordReading where Self: ~Copyable {
     /// How a query by names would be answered.
     ///
     /// - Parameter running: Whether to run the query, to tell what it reads.
-    public func explain(_ query: RecordQuery, running: Bool = false) throws -> QueryExplanation {
+    public func explain(_ query: RecordQuery, running: Bool = false) throws
+        -> RecordQuery.Explanation
+    {
         let plan = try QueryPlan(
             query, in: reader.table(named: query.entity).binding, on: reader)
         return try running ? plan.explanation(runningOn: reader) : plan.explanation

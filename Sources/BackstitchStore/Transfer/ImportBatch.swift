@@ -9,7 +9,7 @@ struct ImportBatch: Sendable {
     static let bytesMax = 4 << 20
 
     private(set) var records: [(line: Int, record: RecordLine)] = []
-    private(set) var problems: [ImportProblem] = []
+    private(set) var problems: [ImportReport.Problem] = []
     private(set) var bytes = 0
 
     var isFull: Bool { records.count >= Self.linesMax || bytes >= Self.bytesMax }
@@ -18,7 +18,8 @@ struct ImportBatch: Sendable {
         guard case .whole(let text) = line else {
             let bytesMax = Store.importLineBytesMax
             problems.append(
-                ImportProblem(line: number, reason: "The line has more than \(bytesMax) bytes."))
+                ImportReport.Problem(
+                    line: number, reason: "The line has more than \(bytesMax) bytes."))
             return
         }
         if text.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
@@ -26,19 +27,19 @@ struct ImportBatch: Sendable {
         do throws(RecordLine.Failure) {
             records.append((number, try RecordLine(text)))
         } catch {
-            problems.append(ImportProblem(line: number, reason: error.reason))
+            problems.append(ImportReport.Problem(line: number, reason: error.reason))
         }
     }
 
     /// What saving the records did, by itself: a transaction may run more than once.
     struct Outcome: Sendable {
         var report = ImportReport()
-        var problems: [ImportProblem] = []
+        var problems: [ImportReport.Problem] = []
     }
 
     /// Saves the records; those that can't be saved are problems.
     func save(
-        _ transaction: borrowing WriteTransaction, _ options: ImportOptions
+        _ transaction: borrowing WriteTransaction, _ options: ImportReport.Options
     ) throws -> Outcome {
         var outcome = Outcome()
         for (line, record) in records {
@@ -48,7 +49,7 @@ struct ImportBatch: Sendable {
                         record.values, as: record.key, of: record.entity,
                         addsAttributes: options.addsAttributes))
             } catch let error as StoreError where error.isAboutRecord {
-                let problem = ImportProblem(line: line, reason: error.message)
+                let problem = ImportReport.Problem(line: line, reason: error.message)
                 if options.isStrict { throw ImportStopped(problem: problem) }
                 outcome.problems.append(problem)
             }
@@ -59,7 +60,7 @@ struct ImportBatch: Sendable {
 
 /// Says that a strict import met a bad line.
 struct ImportStopped: Error {
-    let problem: ImportProblem
+    let problem: ImportReport.Problem
 }
 
 extension StoreError {

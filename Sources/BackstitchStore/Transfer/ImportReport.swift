@@ -1,23 +1,27 @@
-/// Options of an import.
-public struct ImportOptions: Hashable, Sendable {
-    /// Whether the first bad line ends the import, and nothing of its transaction is kept.
-    public var isStrict: Bool
-    /// Whether attributes that the store doesn't know are added to it; otherwise their lines are bad.
-    public var addsAttributes: Bool
+extension ImportReport {
+    /// Options of an import.
+    public struct Options: Hashable, Sendable {
+        /// Whether the first bad line ends the import, and nothing of its transaction is kept.
+        public var isStrict: Bool
+        /// Whether attributes that the store doesn't know are added to it; otherwise their lines are bad.
+        public var addsAttributes: Bool
 
-    /// Options; the default skips bad lines and refuses unknown attributes.
-    public init(isStrict: Bool = false, addsAttributes: Bool = false) {
-        self.isStrict = isStrict
-        self.addsAttributes = addsAttributes
+        /// Options; the default skips bad lines and refuses unknown attributes.
+        public init(isStrict: Bool = false, addsAttributes: Bool = false) {
+            self.isStrict = isStrict
+            self.addsAttributes = addsAttributes
+        }
     }
 }
 
-/// A line that was not imported.
-public struct ImportProblem: Hashable, Sendable {
-    /// The number of the line, from 1 on.
-    public let line: Int
-    /// Why the line was refused.
-    public let reason: String
+extension ImportReport {
+    /// A line that was not imported.
+    public struct Problem: Hashable, Sendable {
+        /// The number of the line, from 1 on.
+        public let line: Int
+        /// Why the line was refused.
+        public let reason: String
+    }
 }
 
 /// The result of an import so far.
@@ -37,7 +41,7 @@ public struct ImportReport: Hashable, Sendable {
     /// Whether the import ended at a bad line.
     public internal(set) var isStopped = false
 
-    mutating func note(_ outcome: SaveOutcome) {
+    mutating func note(_ outcome: WriteTransaction.SaveOutcome) {
         switch outcome {
         case .inserted: inserted += 1
         case .updated: updated += 1

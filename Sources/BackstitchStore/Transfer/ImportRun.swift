@@ -3,11 +3,11 @@ import BackstitchCore
 /// An import of records, some thousand lines in each transaction.
 struct ImportRun {
     let store: Store
-    let options: ImportOptions
+    let options: ImportReport.Options
     private var report = ImportReport()
     private var batch = ImportBatch()
 
-    init(store: Store, options: ImportOptions) {
+    init(store: Store, options: ImportReport.Options) {
         self.store = store
         self.options = options
     }
@@ -18,7 +18,7 @@ struct ImportRun {
     ///   - tell: Called with each line that is not imported.
     ///   - progress: Called after each transaction.
     mutating func take(
-        all next: () throws -> [UInt8]?, _ tell: (ImportProblem) -> Void,
+        all next: () throws -> [UInt8]?, _ tell: (ImportReport.Problem) -> Void,
         _ progress: (ImportReport) -> Void
     ) async throws -> ImportReport {
         var splitter = LineSplitter(bytesMax: Store.importLineBytesMax)
@@ -49,7 +49,7 @@ struct ImportRun {
     }
 
     /// Writes the batch and empties it.
-    private mutating func keep(_ tell: (ImportProblem) -> Void) async throws {
+    private mutating func keep(_ tell: (ImportReport.Problem) -> Void) async throws {
         let lines = batch
         batch = ImportBatch()
         if options.isStrict, let problem = lines.problems.first { return stop(at: problem, tell) }
@@ -67,7 +67,9 @@ struct ImportRun {
         }
     }
 
-    private mutating func stop(at problem: ImportProblem, _ tell: (ImportProblem) -> Void) {
+    private mutating func stop(
+        at problem: ImportReport.Problem, _ tell: (ImportReport.Problem) -> Void
+    ) {
         report.failed += 1
         report.isStopped = true
         tell(problem)

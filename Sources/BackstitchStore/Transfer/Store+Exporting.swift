@@ -35,7 +35,8 @@ extension Store {
 }
 
 extension RecordID {
-    /// The record in a line of an export, without the line's end; nil if the line is invalid.
+    /// Reads the record's identity from a line of an export, without the line break; nil if the
+    /// line is invalid.
     ///
     /// The last whole line of an interrupted export tells where to continue.
     public init?(exportLine line: [UInt8]) {

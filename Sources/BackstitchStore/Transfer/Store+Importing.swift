@@ -21,8 +21,8 @@ extension Store {
     ///   `next` throws.
     @discardableResult
     public func importRecords(
-        options: ImportOptions = .init(), from next: () throws -> [UInt8]?,
-        problem tell: (ImportProblem) -> Void = { _ in },
+        options: ImportReport.Options = .init(), from next: () throws -> [UInt8]?,
+        problem tell: (ImportReport.Problem) -> Void = { _ in },
         progress: (ImportReport) -> Void = { _ in }
     ) async throws -> ImportReport {
         var run = ImportRun(store: self, options: options)

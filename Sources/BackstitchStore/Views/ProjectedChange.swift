@@ -7,7 +7,7 @@ public import Foundation
 /// Local saves, what the service delivered, merges, undos, imports: every operation that changes a
 /// record is one change. A transaction that has several operations on a record gives several.
 public struct ProjectedChange: ~Copyable {
-    /// What became of the record.
+    /// How the record changed.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// It begins: there is no record before.
         case insert

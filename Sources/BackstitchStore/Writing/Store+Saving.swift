@@ -2,7 +2,7 @@ public import BackstitchCore
 
 /// The result of a write of one record, and its place in the log.
 public struct WriteResult<Value: Sendable>: Sendable {
-    /// What the write returned, such as the ``SaveOutcome`` of a save.
+    /// The result of the write, such as the ``WriteTransaction/SaveOutcome`` of a save.
     public let value: Value
     /// The transaction, to undo it by; nil if nothing changed.
     public let transaction: UInt64?
@@ -37,7 +37,7 @@ extension Store {
     @discardableResult
     public func save<Model: Entity>(
         _ model: Model, author: String? = nil, context: String = ""
-    ) async throws -> WriteResult<SaveOutcome> {
+    ) async throws -> WriteResult<WriteTransaction.SaveOutcome> {
         try await write(author: author, context: context) { transaction in
             transaction.result(try transaction.save(model))
         }
@@ -48,7 +48,7 @@ extension Store {
     @discardableResult
     public func save<Model: Entity>(
         _ model: Model, author: String? = nil, context: String = ""
-    ) throws -> WriteResult<SaveOutcome> {
+    ) throws -> WriteResult<WriteTransaction.SaveOutcome> {
         try write(author: author, context: context) { transaction in
             transaction.result(try transaction.save(model))
         }

@@ -1,14 +1,16 @@
 public import BackstitchCore
 import BackstitchLog
 
-/// The effect of a save.
-public enum SaveOutcome: Hashable, Sendable {
-    /// The record is new.
-    case inserted
-    /// Attributes changed.
-    case updated
-    /// The record was the same already, and nothing was appended.
-    case unchanged
+extension WriteTransaction {
+    /// The effect of a save.
+    public enum SaveOutcome: Hashable, Sendable {
+        /// The record is new.
+        case inserted
+        /// Attributes changed.
+        case updated
+        /// The record was the same already, and nothing was appended.
+        case unchanged
+    }
 }
 
 extension WriteTransaction {
@@ -20,7 +22,7 @@ extension WriteTransaction {
     ///   write as a whole throws `notUnique` at its end if another record has the same value of
     ///   a unique attribute.
     @discardableResult
-    public func save<Model: Entity>(_ model: Model) throws -> SaveOutcome {
+    public func save<Model: Entity>(_ model: Model) throws -> WriteTransaction.SaveOutcome {
         try write(model, mayInsert: true, mayUpdate: true)
     }
 
@@ -43,7 +45,7 @@ extension WriteTransaction {
     @discardableResult
     private func write<Model: Entity>(
         _ model: Model, mayInsert: Bool, mayUpdate: Bool
-    ) throws -> SaveOutcome {
+    ) throws -> WriteTransaction.SaveOutcome {
         let binding = try types.binding(of: Model.self)
         let key = model.id.key
         log.fields.writer.reset(layout: binding.layout)

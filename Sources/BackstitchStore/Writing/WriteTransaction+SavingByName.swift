@@ -21,7 +21,7 @@ extension WriteTransaction {
     public func save(
         _ values: [String: RecordValue], as key: RecordKey, of entity: String,
         addsAttributes: Bool = false
-    ) throws -> SaveOutcome {
+    ) throws -> WriteTransaction.SaveOutcome {
         let table = try reader.table(named: entity)
         let fields = try fields(values, of: table, addsAttributes: addsAttributes)
         log.fields.writer.reset()

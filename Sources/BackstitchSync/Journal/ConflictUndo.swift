@@ -12,7 +12,7 @@ struct ConflictUndo {
     ///
     /// - Parameter side: Nil for the side that lost.
     /// - Returns: whether that changed anything.
-    func undo(_ sequence: UInt64, taking side: ConflictSide?) throws -> Bool {
+    func undo(_ sequence: UInt64, taking side: RecordConflict.Side?) throws -> Bool {
         guard let entry = try ConflictJournal(reader: log.reader).entry(sequence),
             let table = log.catalog.table(entry.entity)
         else {
@@ -43,7 +43,7 @@ struct ConflictUndo {
 }
 
 extension ConflictReport {
-    fileprivate func fields(of side: ConflictSide) -> Fields? {
+    fileprivate func fields(of side: RecordConflict.Side) -> Fields? {
         switch side {
         case .base: base
         case .local: local
@@ -52,5 +52,5 @@ extension ConflictReport {
     }
 
     /// The side that is not what came of it.
-    fileprivate var losingSide: ConflictSide { local == outcome ? .server : .local }
+    fileprivate var losingSide: RecordConflict.Side { local == outcome ? .server : .local }
 }

@@ -10,7 +10,7 @@ extension RecordReading where Self: ~Copyable {
     ///   - limit: The most conflicts to read.
     /// - Throws: `damaged` if an entry can't be read.
     public func conflicts(
-        matching filter: ConflictFilter = ConflictFilter(), limit: Int = .max
+        matching filter: RecordConflict.Filter = RecordConflict.Filter(), limit: Int = .max
     ) throws -> [RecordConflict] {
         guard limit > 0 else { return [] }
         var conflicts: [RecordConflict] = []

@@ -1,14 +1,17 @@
+public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 
-/// A side of a conflict.
-public enum ConflictSide: String, Hashable, Sendable, CaseIterable, Codable {
-    /// The version that both sides started from.
-    case base
-    /// The local version.
-    case local
-    /// The service's version.
-    case server
+extension RecordConflict {
+    /// A side of a conflict.
+    public enum Side: String, Hashable, Sendable, CaseIterable, Codable {
+        /// The version that both sides started from.
+        case base
+        /// The local version.
+        case local
+        /// The service's version.
+        case server
+    }
 }
 
 extension WriteTransaction {
@@ -27,7 +30,9 @@ extension WriteTransaction {
     /// - Throws: `notFound` if the journal has no such conflict; `deleteDenied`; `invalidName`
     ///   if another record has the name by now.
     @discardableResult
-    public func undoConflict(_ sequence: UInt64, taking side: ConflictSide? = nil) throws -> Bool {
+    public func undoConflict(
+        _ sequence: UInt64, taking side: RecordConflict.Side? = nil
+    ) throws -> Bool {
         try ConflictUndo(log).undo(sequence, taking: side)
     }
 }
@@ -41,7 +46,7 @@ extension Store {
     ///   - context: As for a write.
     @discardableResult
     public func undoConflict(
-        _ sequence: UInt64, taking side: ConflictSide? = nil, author: String? = nil,
+        _ sequence: UInt64, taking side: RecordConflict.Side? = nil, author: String? = nil,
         context: String = ""
     ) async throws -> Bool {
         try await withLogWriter(author: author, context: context) {

@@ -5,7 +5,7 @@ package import BackstitchLog
 public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
     /// The service does not have it yet.
     case pending
-    /// It can't be pushed as it is; ``SyncEngine/parked()`` tells why.
+    /// It was refused; ``SyncEngine/parked()`` has the reason.
     case parked
     /// The service has it, or a later one of the same record that covers it; or a conflict policy
     /// decided against it, and the conflict journal has its values; or it never leaves this device.

@@ -24,7 +24,7 @@ extension Store {
 
 extension StoreInfo {
     fileprivate init(
-        _ reader: TableReader, _ space: Space, durability: StoreDurability
+        _ reader: TableReader, _ space: Space, durability: StoreConfiguration.Durability
     ) throws {
         let catalog = reader.catalog.catalog
         let scan = RecordScan(reader)

@@ -96,5 +96,5 @@ public struct StoreInfo: Hashable, Sendable {
     /// The disk space of the store.
     public let space: Space
     /// When this process's commits are on disk.
-    public let durability: StoreDurability
+    public let durability: StoreConfiguration.Durability
 }

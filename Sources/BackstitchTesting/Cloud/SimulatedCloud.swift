@@ -16,11 +16,12 @@ import BackstitchSync
 public final class SimulatedCloud: Sendable {
     /// Choices that a server makes, and that clients must be able to live with.
     public struct Options: Hashable, Sendable {
-        /// Whether a conflict tells the record as the server has it; CloudKit's web services don't.
+        /// Whether the error of a conflict carries the server's record. CloudKit Web Services send
+        /// none.
         public var conflictsCarryServerRecord = true
-        /// Whether `alreadyExists` tells the record as the server has it.
+        /// Whether `alreadyExists` carries the server's record.
         public var existsCarriesServerRecord = true
-        /// Whether a deletion in the feed tells the type of the record.
+        /// Whether a deletion in the feed says the record's type.
         public var deletionsCarryType = true
         /// Whether a request over the limits fails in every record of it, and not as a whole.
         public var wrapsLimitExceeded = false

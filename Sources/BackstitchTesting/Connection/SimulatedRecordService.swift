@@ -5,7 +5,7 @@ public import BackstitchSync
 /// The connection of one device to a ``SimulatedCloud``.
 ///
 /// It has an account that can be switched, faults of its own, hooks that run while a request is in
-/// flight, and pokes. Calls never wait for anything but the hooks.
+/// flight, and pokes. Only hooks make a call wait.
 public final class SimulatedRecordService: RecordService {
     /// Runs while a request is in flight; what it throws is the answer to the request.
     public typealias Hook = @Sendable (RequestInfo) async throws(ServiceError) -> Void

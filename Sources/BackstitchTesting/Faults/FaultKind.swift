@@ -45,7 +45,7 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
     case limitExceededWrapped
     /// Another user is signed in for this and some of the following requests.
     case accountSwitch
-    /// No client is told of the write.
+    /// No client is notified of the write.
     case droppedPoke
     /// `rateLimited` with the seconds to wait.
     case rateLimitedRetryAfter

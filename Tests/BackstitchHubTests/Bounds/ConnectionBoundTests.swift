@@ -19,7 +19,7 @@ struct ConnectionBoundTests {
     private static func run<R: Sendable>(
         _ server: HubServer, _ body: @escaping @Sendable (_ url: String) throws -> R
     ) async throws -> R {
-        let url = server.url
+        let url = server.address
         let result = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(returning: Result { try body(url) })

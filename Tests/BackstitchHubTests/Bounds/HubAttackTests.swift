@@ -458,7 +458,7 @@ struct HubAttackTests {
     private static func exchange(
         _ server: HubServer, _ body: @escaping @Sendable (String) throws -> String
     ) async throws -> String {
-        let url = server.url
+        let url = server.address
         return try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(with: Result { try body(url) }) }
         }

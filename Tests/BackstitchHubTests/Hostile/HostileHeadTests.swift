@@ -99,13 +99,13 @@ struct HostileHeadTests {
         configuration.limits.headSeconds = 1
         let server = try HubServer(fixture.hub, configuration: configuration)
         let rests = try await Self.onThread {
-            let silent = try RawConnection(url: server.url)
-            let half = try RawConnection(url: server.url)
+            let silent = try RawConnection(url: server.address)
+            let half = try RawConnection(url: server.address)
             half.send(Array("GET /healthz HTTP/1.1\r\nHo".utf8))
-            let gone = try RawConnection(url: server.url)
+            let gone = try RawConnection(url: server.address)
             gone.send(Array("GET /heal".utf8))
             gone.finish()
-            let healthy = try RawConnection(url: server.url)
+            let healthy = try RawConnection(url: server.address)
             healthy.send(Self.health)
             return [healthy, silent, half, gone].map { $0.rest() }
         }
@@ -122,8 +122,8 @@ struct HostileHeadTests {
         configuration.limits.connectionsPerAddress = 3
         let server = try HubServer(fixture.hub, configuration: configuration)
         let rests = try await Self.onThread {
-            let waiting = try (0..<3).map { _ in try RawConnection(url: server.url) }
-            let extra = try RawConnection(url: server.url).rest()
+            let waiting = try (0..<3).map { _ in try RawConnection(url: server.address) }
+            let extra = try RawConnection(url: server.address).rest()
             waiting[0].send(Self.health)
             return [extra, waiting[0].rest()]
         }
@@ -150,7 +150,7 @@ struct HostileHeadTests {
         _ server: HubServer, _ bytes: [UInt8], pieces: Int
     ) async throws -> [UInt8] {
         try await onThread {
-            let connection = try RawConnection(url: server.url)
+            let connection = try RawConnection(url: server.address)
             let size = max(1, (bytes.count + pieces - 1) / pieces)
             for start in stride(from: 0, to: bytes.count, by: size) {
                 connection.send(Array(bytes[start..<min(start + size, bytes.count)]))

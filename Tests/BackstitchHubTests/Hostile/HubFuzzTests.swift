@@ -187,7 +187,7 @@ struct HubFuzzTests {
                 continuation.resume(
                     with: Result {
                         var run = start
-                        try run.run(count: Self.count, url: server.url)
+                        try run.run(count: Self.count, url: server.address)
                         return run
                     })
             }
@@ -216,7 +216,7 @@ struct HubFuzzTests {
             DispatchQueue.global().async {
                 continuation.resume(
                     with: Result {
-                        let connection = try RawConnection(url: server.url)
+                        let connection = try RawConnection(url: server.address)
                         connection.send(Array(start.utf8))
                         while !connection.hasNews(milliseconds: 20) {
                             connection.send([UInt8(ascii: "a")])

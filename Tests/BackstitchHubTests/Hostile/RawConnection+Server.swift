@@ -14,7 +14,7 @@ extension RawConnection {
             DispatchQueue.global().async {
                 continuation.resume(
                     with: Result {
-                        let connection = try RawConnection(url: server.url)
+                        let connection = try RawConnection(url: server.address)
                         connection.send(bytes)
                         return goesAway ? "" : String(decoding: connection.rest(), as: UTF8.self)
                     })

@@ -46,7 +46,7 @@ final class PastHub: Sendable {
     ) throws -> CloudKitRecordService {
         try CloudKitRecordService(
             CloudKitConfiguration(
-                url: "http://127.0.0.1", container: Self.container,
+                url: URL(address: "http://127.0.0.1"), container: Self.container,
                 environment: Self.environment,
                 credentials: .user(apiToken: apiToken, webAuthToken: WebAuthToken(webAuthToken))),
             client: DirectClient(hub))

@@ -118,9 +118,10 @@ private final class HubUnderTest {
 
     /// A device's connection, with a courier of its own.
     func service() throws -> CloudKitRecordService {
-        try CloudKitRecordService(
+        guard let url = URL(string: document.url) else { throw URLError(.badURL) }
+        return try CloudKitRecordService(
             CloudKitConfiguration(
-                url: document.url, container: document.container,
+                url: url, container: document.container,
                 credentials: .user(
                     apiToken: document.apiToken,
                     webAuthToken: WebAuthToken(document.users[0].webAuthToken))))

@@ -86,7 +86,7 @@ extension EngineBenchmark {
     }
 
     /// Reads change sets up to an operation and returns the time when it came.
-    private static func read(_ stream: ChangeStream, through last: UInt64) async -> Int64 {
+    private static func read(_ stream: ChangeSet.Stream, through last: UInt64) async -> Int64 {
         for await changes in stream where changes.sequences.upperBound > last { break }
         return peer_nanoseconds()
     }

@@ -67,7 +67,7 @@ struct EngineBenchmark {
 
     /// Runs with a new store, which is deleted afterwards.
     func withStore<Result>(
-        _ durability: StoreDurability = .full, _ body: (Store) throws -> Result
+        _ durability: StoreConfiguration.Durability = .full, _ body: (Store) throws -> Result
     ) throws -> Result {
         let store = try open(durability)
         defer { remove(store) }
@@ -75,7 +75,7 @@ struct EngineBenchmark {
     }
 
     func withStore<Result>(
-        _ durability: StoreDurability = .full, _ body: (Store) async throws -> Result
+        _ durability: StoreConfiguration.Durability = .full, _ body: (Store) async throws -> Result
     ) async throws -> Result {
         let store = try open(durability)
         defer { remove(store) }
@@ -83,7 +83,7 @@ struct EngineBenchmark {
     }
 
     func open(
-        _ durability: StoreDurability, _ projections: [any RecordProjection] = [],
+        _ durability: StoreConfiguration.Durability, _ projections: [any RecordProjection] = [],
         named name: String = "store"
     ) throws -> Store {
         try FileManager.default.createDirectory(

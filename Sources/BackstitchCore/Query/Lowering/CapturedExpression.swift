@@ -29,10 +29,13 @@ extension PredicateExpressions.KeyPath: CapturedExpression, LowerableExpression 
             case .some(.none) = context.variables[variable.key]
         {
             guard let operand = context.attribute(keyPath) else {
-                throw QueryError(
-                    .unknownAttribute,
-                    "\(keyPath.shownName) is not a stored attribute of \(context.entityName). Conditions and "
-                        + "sorts take stored attributes and id.")
+                throw (keyPath as AnyKeyPath).unknown(in: context.entityName)
+            }
+            return operand
+        }
+        if Root.Output.self is any _EmbeddableValue.Type, let path = modelPath(in: context) {
+            guard let operand = context.attribute(path) else {
+                throw path.unknown(in: context.entityName)
             }
             return operand
         }
@@ -45,6 +48,24 @@ extension PredicateExpressions.KeyPath: CapturedExpression, LowerableExpression 
         default:
             throw context.unsupported(self)
         }
+    }
+}
+
+/// A property of the record, or of a struct that is embedded in it.
+protocol ModelPathExpression {
+    /// The key path that begins with the record; nil if the expression begins with anything else.
+    func modelPath(in context: LoweringContext) -> AnyKeyPath?
+}
+
+extension PredicateExpressions.KeyPath: ModelPathExpression {
+    func modelPath(in context: LoweringContext) -> AnyKeyPath? {
+        if let variable = root as? PredicateExpressions.Variable<Root.Output>,
+            case .some(.none) = context.variables[variable.key]
+        {
+            return keyPath
+        }
+        let base = (root as? any ModelPathExpression)?.modelPath(in: context)
+        return base?.appending(path: keyPath)
     }
 }
 

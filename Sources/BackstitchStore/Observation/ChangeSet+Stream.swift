@@ -3,29 +3,31 @@ public import BackstitchLog
 import LMDB
 import Threading
 
-/// The changes of a store, in commit order.
-///
-/// Each commit is one element while the reader keeps up. If a reader falls more than ``pendingMax``
-/// commits behind, later commits are joined into one element, so that memory stays bounded and no
-/// writer waits. The sequence ends when the store is closed.
-public struct ChangeStream: AsyncSequence, Sendable {
-    /// A change set for each commit.
-    public typealias Element = ChangeSet
+extension ChangeSet {
+    /// The changes of a store, in commit order.
+    ///
+    /// Each commit is one element while the reader keeps up. If a reader falls more than ``pendingMax``
+    /// commits behind, later commits are joined into one element, so that memory stays bounded and no
+    /// writer waits. The sequence ends when the store is closed.
+    public struct Stream: AsyncSequence, Sendable {
+        /// A change set for each commit.
+        public typealias Element = ChangeSet
 
-    /// The most commits that wait for a reader before they are joined.
-    public static let pendingMax = 64
+        /// The most commits that wait for a reader before they are joined.
+        public static let pendingMax = 64
 
-    let mailbox: ChangeMailbox
-
-    /// Starts reading; a stream is read by one reader.
-    public func makeAsyncIterator() -> Iterator { Iterator(mailbox: mailbox) }
-
-    /// Reads a change stream.
-    public struct Iterator: AsyncIteratorProtocol {
         let mailbox: ChangeMailbox
 
-        /// The changes of the next commit, or nil when the store was closed or the task cancelled.
-        public mutating func next() async -> ChangeSet? { await mailbox.next() }
+        /// Starts reading; a stream is read by one reader.
+        public func makeAsyncIterator() -> Iterator { Iterator(mailbox: mailbox) }
+
+        /// Reads a change stream.
+        public struct Iterator: AsyncIteratorProtocol {
+            let mailbox: ChangeMailbox
+
+            /// The changes of the next commit, or nil when the store was closed or the task cancelled.
+            public mutating func next() async -> ChangeSet? { await mailbox.next() }
+        }
     }
 }
 
@@ -99,7 +101,7 @@ struct MailboxContents {
 
     /// Adds the changes of a commit; joins them with the last ones if too many wait.
     mutating func add(_ changes: ChangeSet) {
-        if pending.count >= ChangeStream.pendingMax {
+        if pending.count >= ChangeSet.Stream.pendingMax {
             pending[pending.count - 1].join(changes)
         } else {
             pending.append(changes)
@@ -115,7 +117,7 @@ struct MailboxContents {
 
     /// What is wrong with the contents; nil if nothing is.
     var violation: String? {
-        if pending.count > ChangeStream.pendingMax { return "\(pending.count) changes wait." }
+        if pending.count > ChangeSet.Stream.pendingMax { return "\(pending.count) changes wait." }
         if hasReader, !pending.isEmpty { return "A reader waits beside changes." }
         if hasReader, isClosed { return "A reader waits for a mailbox that was closed." }
         for (earlier, later) in zip(pending, pending.dropFirst())

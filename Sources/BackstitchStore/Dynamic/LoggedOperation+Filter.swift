@@ -1,24 +1,26 @@
 public import BackstitchCore
 import BackstitchLog
 
-/// Selects operations to read; by default all.
-public struct OperationFilter: Hashable, Sendable {
-    let entity: String?
-    let key: RecordKey?
+extension LoggedOperation {
+    /// Selects operations to read; by default all.
+    public struct Filter: Hashable, Sendable {
+        let entity: String?
+        let key: RecordKey?
 
-    /// The operations of an entity, or all.
-    public init(entity: String? = nil) {
-        self.init(entity: entity, key: nil)
-    }
+        /// The operations of an entity, or all.
+        public init(entity: String? = nil) {
+            self.init(entity: entity, key: nil)
+        }
 
-    /// The operations of a record.
-    public init(record: RecordID) {
-        self.init(entity: record.entity, key: record.key)
-    }
+        /// The operations of a record.
+        public init(record: RecordID) {
+            self.init(entity: record.entity, key: record.key)
+        }
 
-    package init(entity: String?, key: RecordKey?) {
-        self.entity = entity
-        self.key = key
+        package init(entity: String?, key: RecordKey?) {
+            self.entity = entity
+            self.key = key
+        }
     }
 }
 
@@ -28,14 +30,14 @@ struct StoredOperationFilter {
     private let key: [UInt8]?
     private let isForAll: Bool
 
-    init(_ filter: OperationFilter, _ reader: TableReader) throws {
+    init(_ filter: LoggedOperation.Filter, _ reader: TableReader) throws {
         entity = try filter.entity.map { try reader.table(named: $0).number }
         // A name that no record can have: the stored form of a key has no room for it.
         if let name = filter.key?.name, let violation = name.violation {
             throw StoreError(.invalidName, violation)
         }
         key = filter.key?.bytes
-        isForAll = filter == OperationFilter()
+        isForAll = filter == LoggedOperation.Filter()
     }
 
     func matches(_ operation: OperationView) -> Bool {

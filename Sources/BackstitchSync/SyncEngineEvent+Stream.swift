@@ -48,22 +48,24 @@ public struct SyncReport: Sendable {
     public internal(set) var parkedRecords = 0
 }
 
-/// Events in the order in which they happened.
-///
-/// A reader that falls more than ``pendingMax`` events behind loses progress events first, then the
-/// oldest other events; ``SyncEngine/status`` and the store are always current.
-public struct SyncEventStream: AsyncSequence, Sendable {
-    /// An event of the engine.
-    public typealias Element = SyncEngineEvent
+extension SyncEngineEvent {
+    /// Events in the order in which they happened.
+    ///
+    /// A reader that falls more than ``pendingMax`` events behind loses progress events first, then the
+    /// oldest other events; ``SyncEngine/status`` and the store are always current.
+    public struct Stream: AsyncSequence, Sendable {
+        /// An event of the engine.
+        public typealias Element = SyncEngineEvent
 
-    /// The most events that wait for a reader.
-    public static let pendingMax = 1_024
+        /// The most events that wait for a reader.
+        public static let pendingMax = 1_024
 
-    let stream: AsyncStream<SyncEngineEvent>
+        let stream: AsyncStream<SyncEngineEvent>
 
-    /// Starts reading.
-    public func makeAsyncIterator() -> AsyncStream<SyncEngineEvent>.Iterator {
-        stream.makeAsyncIterator()
+        /// Starts reading.
+        public func makeAsyncIterator() -> AsyncStream<SyncEngineEvent>.Iterator {
+            stream.makeAsyncIterator()
+        }
     }
 }
 
@@ -85,9 +87,10 @@ final class EventHub: Sendable {
         self.clock = clock
     }
 
-    func stream() -> SyncEventStream {
+    func stream() -> SyncEngineEvent.Stream {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: SyncEngineEvent.self, bufferingPolicy: .bufferingNewest(SyncEventStream.pendingMax))
+            of: SyncEngineEvent.self,
+            bufferingPolicy: .bufferingNewest(SyncEngineEvent.Stream.pendingMax))
         let number = state.withLock { state -> Int? in
             guard !state.isFinished else { return nil }
             state.next += 1
@@ -96,12 +99,12 @@ final class EventHub: Sendable {
         }
         guard let number else {
             continuation.finish()
-            return SyncEventStream(stream: stream)
+            return SyncEngineEvent.Stream(stream: stream)
         }
         continuation.onTermination = { [state] _ in
             state.withLock { $0.readers[number] = nil }
         }
-        return SyncEventStream(stream: stream)
+        return SyncEngineEvent.Stream(stream: stream)
     }
 
     func send(_ event: SyncEngineEvent) {

@@ -1,21 +1,23 @@
 import Foundation
 
-/// How a store answers a query, in words: what it reads, what it leaves out, how it sorts.
-public struct QueryExplanation: Hashable, Sendable, CustomStringConvertible {
-    /// The steps in order, each in one line such as "index age ≥ 30 and < 40".
-    public let steps: [String]
+extension RecordQuery {
+    /// How a store answers a query, in words: what it reads, what it leaves out, how it sorts.
+    public struct Explanation: Hashable, Sendable, CustomStringConvertible {
+        /// The steps in order, each in one line such as "index age ≥ 30 and < 40".
+        public let steps: [String]
 
-    package init(steps: [String]) {
-        self.steps = steps
+        package init(steps: [String]) {
+            self.steps = steps
+        }
+
+        /// The steps, one a line.
+        public var description: String { steps.joined(separator: "\n") }
     }
-
-    /// The steps, one a line.
-    public var description: String { steps.joined(separator: "\n") }
 }
 
 extension QueryPlan {
     /// The plan in words.
-    package var explanation: QueryExplanation {
+    package var explanation: RecordQuery.Explanation {
         var lines = [accessLine + (estimate.map { ", about \($0) entries" } ?? "")]
         if case .all(let parts) = filter {
             lines.append("filter \(parts.count) conditions")
@@ -36,7 +38,7 @@ extension QueryPlan {
         }
         if offset > 0 { lines.append("skip \(offset)") }
         if let limit { lines.append("stop after \(limit)") }
-        return QueryExplanation(steps: lines)
+        return RecordQuery.Explanation(steps: lines)
     }
 
     private var stepNames: [String] {
