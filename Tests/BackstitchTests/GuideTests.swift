@@ -464,10 +464,9 @@ struct NamesInUse: RecordProjection {
         try await store.write { _ = try $0.save(ada) }
 
         let typed = "countess OR love"
+        let wellPaid = Query<Employee>().where(\.salary, atLeast: 1000)
         let hits = try store.read { tx in
-            try tx.view(of: search).hits(
-                TextQuery(typed), where: Query<Employee>().where(\.salary, atLeast: 1000), limit: 20
-            )
+            try tx.view(of: search).hits(TextQuery(typed), where: wellPaid, limit: 20)
         }
         for hit in hits {
             let snippet = hit.snippet()

@@ -12,7 +12,8 @@ private struct Revert {
     /// Nil if there is nothing to revert.
     init?(of row: RowView, _ place: RecordPlace, _ reader: TableReader) throws {
         // A record that the service lost and that was not edited since has no edits to give up.
-        guard row.isDirty, !row.flags.contains(.isForgotten), try !reader.history(of: row).endsErased
+        guard row.isDirty, !row.flags.contains(.isForgotten),
+            try !reader.history(of: row).endsErased
         else { return nil }
         self.place = place
         ends = try UnsyncedEnds(reader, of: row)
