@@ -161,7 +161,7 @@ import Testing
             return try await group.reduce(into: [:]) { $0.merge($1) { $1 } }
         }
         for _ in 0..<2 {
-            for device in devices { _ = try await device.engine.sync() }
+            for device in devices { try await device.syncWhenThere() }
         }
         for device in devices {
             #expect(try device.counts() == saved)
@@ -219,6 +219,20 @@ private final class CountingDevice: Sendable {
             }
         }
         return saved
+    }
+
+    /// Exchanges everything, once what was killed last is there again: until then a device is told that
+    /// the service is unreachable, and keeps what it has.
+    func syncWhenThere() async throws {
+        for _ in 0..<100 {
+            do {
+                _ = try await engine.sync()
+                return
+            } catch let error as SyncError where error.code == .unreachable {
+                try await Task.sleep(for: .milliseconds(100))
+            }
+        }
+        _ = try await engine.sync()
     }
 
     func save(_ counts: [String: Int]) async throws {
