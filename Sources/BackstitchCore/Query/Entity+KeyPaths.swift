@@ -18,7 +18,7 @@ extension AnyKeyPath {
         return text.contains("<computed") ? "A computed property" : text
     }
 
-    /// What is wrong with asking an entity for the key path, which is none of its attributes.
+    /// The error of a query that names the key path, if it is no attribute of the entity.
     package func unknown(in entityName: String) -> QueryError {
         let isEmbedded = Self.valueType is any _EmbeddableValue.Type
         return QueryError(

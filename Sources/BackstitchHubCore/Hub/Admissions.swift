@@ -22,7 +22,7 @@ package struct Admissions: Sendable {
         (self.uploadedFiles, self.replies) = (uploadedFiles, replies)
     }
 
-    /// Reads the target of a request, so that nobody has to do it again.
+    /// Parses the target of a request and keeps the result in the request, so that it is parsed once.
     package func readAddress(of request: inout HubRequest) {
         if request.knownAddress == nil { request.knownAddress = addresses.address(request.target) }
     }

@@ -13,7 +13,7 @@ package struct QuickAnswers: Sendable {
     /// the same thread wait for it.
     private static let costMax = 32
 
-    /// Answers a request on the calling thread, if that takes some microseconds and nobody's turn.
+    /// Answers a request on the calling thread, if that takes only some microseconds and needs no queue.
     ///
     /// - Returns: nil if it would take longer, or has to wait: then it is to be submitted.
     package func answer(_ request: HubRequest) -> HubResponse? {

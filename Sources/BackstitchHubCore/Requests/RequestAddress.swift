@@ -5,7 +5,7 @@ final class RequestAddress: Sendable {
     let target: RequestTarget
     /// The path of the call that it names; nil for pages of the hub, and for what the hub does not have.
     let path: WirePath?
-    /// The credentials in the query of a call; nil of what is none.
+    /// The credentials in the query of a call; nil if the target names no call.
     let credentials: QueryCredentials?
     /// What it leads to, if who read it found that out.
     let route: (any RequestRoute)?

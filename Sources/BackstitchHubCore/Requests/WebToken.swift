@@ -12,13 +12,13 @@ import WireCrypto
 /// them, and requests that are under way with different ones are those of the same session. The hub signs
 /// the time and stores nothing when it issues one.
 struct WebToken: Hashable, Sendable {
-    /// What nobody guesses.
+    /// The random part, by which the hub finds the session.
     let secret: String
-    /// In seconds since 1970; nil of the first token of a session.
+    /// In seconds since 1970; nil for the first token of a session.
     let issued: Int64?
     private let mac: String
 
-    /// Reads a token. What is none of a hub is a secret that no session has.
+    /// Reads a token. A text in another form counts as a secret as a whole, which no session has.
     init(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         if parts.count == 3, let issued = Int64(parts[1]), issued > 0 {
