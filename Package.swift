@@ -248,7 +248,7 @@ let package = Package(
             name: "BackstitchCLITests",
             dependencies: [
                 "BackstitchCLI", "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
-                "BackstitchHubCore", "BackstitchSimulation", "BackstitchStudio", "BackstitchTesting",
+                "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
                 "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
                 "PostgreSQLCluster", "RawConnection", "SmallDisk", "Terminal", "Threading",
             ]),

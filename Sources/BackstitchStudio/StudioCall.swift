@@ -41,6 +41,8 @@ package struct StudioCall: Sendable {
 
     /// The parameters in the address of a request.
     static func parameters(ofTarget target: String) -> [String: String] {
+        // Pages write a space as a plus, and a plus by its number.
+        let target = target.replacing("+", with: "%20")
         let items = URLComponents(string: target)?.queryItems ?? []
         return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
     }
@@ -67,7 +69,9 @@ package struct StudioError: Error, Sendable {
     /// What to do.
     package let message: String
 
-    package init(_ status: Int, _ message: String) { (self.status, self.message) = (status, message) }
+    package init(_ status: Int, _ message: String) {
+        (self.status, self.message) = (status, message)
+    }
 }
 
 /// What Studio shows: it answers the calls of the page.

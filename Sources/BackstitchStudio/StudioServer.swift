@@ -42,7 +42,8 @@ package final class StudioServer: Sendable {
     ) throws {
         guard LocalServer.isLoopback(host) else {
             throw StudioError(
-                400, "'\(host)' is reached from other machines. Listen at 127.0.0.1, and use ssh -L.")
+                400,
+                "'\(host)' is reached from other machines. Listen at 127.0.0.1, and use ssh -L.")
         }
         let token = Self.secret()
         let desk = StudioDesk(
@@ -69,8 +70,10 @@ package final class StudioServer: Sendable {
     package func stop() async { await server.stop() }
 
     private static func secret() -> String {
-        SecretBytes.random(secretBytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-            .joined()
+        SecretBytes.random(secretBytes).map {
+            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+        }
+        .joined()
     }
 
     private static func complete(_ response: HubResponse) -> HubResponse {
@@ -110,7 +113,9 @@ private struct StudioDesk: Sendable {
             switch verdict {
             case .refuse(let status, let why): return .problem(status, why)
             case .file(let name):
-                guard let file = page.file(name) else { return .problem(404, "There is no such file.") }
+                guard let file = page.file(name) else {
+                    return .problem(404, "There is no such file.")
+                }
                 return HubResponse(
                     status: 200, headers: [HubRequest.Header("Content-Type", file.type)],
                     body: .bytes(file.bytes))
@@ -120,11 +125,13 @@ private struct StudioDesk: Sendable {
                 return .json(
                     try await source.answer(
                         StudioCall(
-                            name: name, parameters: StudioCall.parameters(ofTarget: request.target))))
+                            name: name, parameters: StudioCall.parameters(ofTarget: request.target))
+                    ))
             case .act(let name):
                 return .json(
                     try await source.answer(
-                        StudioCall(name: name, isAction: true, parameters: try members(of: request))))
+                        StudioCall(name: name, isAction: true, parameters: try members(of: request))
+                    ))
             }
         } catch let error as StudioError {
             return .problem(error.status, error.message)
@@ -149,13 +156,15 @@ private struct StudioDesk: Sendable {
         }
         guard counts else {
             throw StudioError(
-                401, "This address was used already, or is wrong. Start studio again for a new one.")
+                401, "This address was used already, or is wrong. Start studio again for a new one."
+            )
         }
         var response = try session()
         response.headers.append(
             HubRequest.Header(
                 "Set-Cookie",
-                "\(StudioGate.cookieName(port: port))=\(cookie); HttpOnly; SameSite=Strict; Path=/"))
+                "\(StudioGate.cookieName(port: port))=\(cookie); HttpOnly; SameSite=Strict; Path=/")
+        )
         return response
     }
 

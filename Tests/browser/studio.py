@@ -18,6 +18,7 @@ import time
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import TimeoutException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -123,7 +124,11 @@ class Page:
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": name}]})
 
     def wait(self, condition):
-        return WebDriverWait(self.browser, PATIENCE, poll_frequency=0.02).until(condition)
+        try:
+            return WebDriverWait(self.browser, PATIENCE, poll_frequency=0.02).until(condition)
+        except TimeoutException:
+            print(self.browser.current_url, self.text()[:2000], self.complaints(), sep="\n")
+            raise
 
     def go(self, address):
         page = address.split("/")[0].split("?")[0]

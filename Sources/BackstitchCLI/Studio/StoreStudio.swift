@@ -82,7 +82,8 @@ final class StoreStudio: StudioSource {
     /// Refuses what may not be done, or was not confirmed by the store's name.
     private func requireWrites(_ call: StudioCall) throws(StudioError) {
         guard allowsWrites else {
-            throw StudioError(403, "Studio only reads. Start it with --allow-writes to change things.")
+            throw StudioError(
+                403, "Studio only reads. Start it with --allow-writes to change things.")
         }
         guard call.text("confirm") == name else {
             throw StudioError(409, "Confirm with the name of the store: \(name.printable)")

@@ -54,7 +54,8 @@ final class StudioJobs: Sendable {
             var name = Array("\(folder)/backstitch-studio-XXXXXX".utf8CString)
             let descriptor = mkstemp(&name)
             guard descriptor >= 0 else {
-                throw Refusal("There is no room for the output: \(String(cString: strerror(errno))).")
+                throw Refusal(
+                    "There is no room for the output: \(String(cString: strerror(errno))).")
             }
             unlink(name)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
