@@ -15,7 +15,8 @@ struct Program {
         InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
         VerifyCommand(),
         RebuildCommand(), DoctorCommand(), CompactCommand(), EraseCommand(), BackupCommand(),
-        ExportCommand(), ImportCommand(), SyncCommand(), StudioCommand(), HubCommand(),
+        ExportCommand(), ImportCommand(), SyncCommand(), StudioCommand(version: version),
+        HubCommand(),
         SimulateCommand(), DemoCommand(),
     ]
 

@@ -48,7 +48,7 @@ import Testing
             let connection = try RawConnection(url: origin)
             connection.send(
                 Array("\(method) \(target) HTTP/1.1\r\n\(lines.joined())\r\n\(body)".utf8))
-            return try #require(try connection.reply())
+            return try #require(connection.reply())
         }
 
         /// What the page sends with every request.
@@ -270,7 +270,7 @@ import Testing
         let store = try fixture.open()
         try store.save("more", "More")
         store.close()
-        let reply = try #require(try connection.reply())
+        let reply = try #require(connection.reply())
         #expect(String(decoding: reply.body, as: UTF8.self) == #"{"lastSequence":3}"#)
     }
 

@@ -113,7 +113,7 @@ class Page:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         options.binary_location = "/usr/bin/chromium"
         self.browser = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
-        self.size(1280, 860)
+        self.size(1160, 720)
 
     def size(self, width, height):
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
@@ -196,7 +196,10 @@ def run(program, *words):
 def reading(program, store, page):
     studio = Studio(program, store)
     conflicts = [json.loads(line) for line in run(program, "conflicts", store, "--json").splitlines()]
-    first = conflicts[0]
+    # The newest conflict of a record that was on both sides, and that has a history to go through.
+    first = next(
+        conflict for conflict in conflicts if conflict.get("server") and conflict.get("outcome")
+        and len(run(program, "history", store, conflict["entity"], conflict["record"], "--json").splitlines()) > 2)
     entities = [entity["name"] for entity in json.loads(run(program, "inspect", store, "--json"))["entities"]]
 
     print("-- the first page")
@@ -283,6 +286,9 @@ def reading(program, store, page):
     page.go("log")
     page.wait(lambda b: page.all("#timeline > li"))
     expect("seq" in page.text("#timeline"), "the log is a timeline by transaction")
+    page.go(f"log?entity={first['entity']}&record={first['record']}")
+    page.wait(lambda b: page.all("#timeline > li") and first["entity"] == Select(page.one("[name=entity]")).first_selected_option.text)
+    expect(all(first["record"] in item.text for item in page.all("#timeline > li")), "and can be of one record alone")
     page.picture("log", keeps=True)
     page.go("conflicts")
     page.wait(lambda b: page.all("#conflicts section"))
@@ -321,7 +327,7 @@ def reading(program, store, page):
         page.go(title.lower())
         time.sleep(0.1)
         expect(page.browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), f"{title} fits a telephone")
-    page.size(1280, 860)
+    page.size(1160, 720)
 
     print("-- the session")
     page.browser.refresh()

@@ -17,11 +17,13 @@ final class StoreStudio: StudioSource {
     let store: Store
     let path: String
     private let allowsWrites: Bool
+    private let version: String
     private let jobs: StudioJobs
     private let isStopping = Locked(false)
 
-    init(store: Store, path: String, allowsWrites: Bool) {
+    init(store: Store, path: String, allowsWrites: Bool, version: String) {
         (self.store, self.path, self.allowsWrites) = (store, path, allowsWrites)
+        self.version = version
         jobs = StudioJobs(path: path)
     }
 
@@ -31,7 +33,7 @@ final class StoreStudio: StudioSource {
     func session() throws -> String {
         try JSON.line(
             StudioDocument.Session(
-                name: name, path: path, writable: allowsWrites, version: Program.version))
+                name: name, path: path, writable: allowsWrites, version: version))
     }
 
     func message(of error: any Error) -> String {

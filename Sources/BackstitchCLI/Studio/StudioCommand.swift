@@ -16,6 +16,8 @@ struct StudioCommand: Command {
     /// For work on the page: its files are served from this folder.
     private static let pageVariable = "BACKSTITCH_STUDIO_PAGE"
 
+    /// The version of the program, which the page shows.
+    let version: String
     let name = "studio"
     let summary = "Shows a store in the browser: records, history, conflicts, outbox, health."
     let syntax = Syntax(
@@ -37,7 +39,8 @@ struct StudioCommand: Command {
         let store = try Store.open(
             existing: path, access: allowsWrites ? .readWrite : .readOnly, checksPages: true)
         defer { store.close() }
-        let source = StoreStudio(store: store, path: path, allowsWrites: allowsWrites)
+        let source = StoreStudio(
+            store: store, path: path, allowsWrites: allowsWrites, version: version)
         let interruption = Interruption()
         let server: StudioServer
         do {

@@ -62,12 +62,11 @@ final class StudioJobs: Sendable {
             return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         }
 
+        /// What is in a file. It is opened anew, because the process writes at the handle's place.
         static func text(_ handle: FileHandle) -> String {
-            var bytes = [UInt8](repeating: 0, count: outputBytesMax)
-            let count = bytes.withUnsafeMutableBytes {
-                pread(handle.fileDescriptor, $0.baseAddress, $0.count, 0)
-            }
-            return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+            let path = "/proc/self/fd/\(handle.fileDescriptor)"
+            let content = FileManager.default.contents(atPath: path) ?? Data()
+            return String(decoding: content.suffix(outputBytesMax), as: UTF8.self)
         }
     }
 
