@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchHub
 import BackstitchStudio
 import Foundation
 import Terminal
@@ -36,6 +37,10 @@ struct StudioCommand: Command {
         let path = arguments.operands[0]
         let allowsWrites = arguments.has(Self.writes)
         let (host, port) = try Self.place(arguments.text(Self.listen) ?? "127.0.0.1:0")
+        guard !Hub.isHub(at: path) else {
+            throw UsageError(
+                "'\(path.printable)' holds a hub. Studio shows stores; see 'backstitch hub --help'.")
+        }
         let store = try Store.open(
             existing: path, access: allowsWrites ? .readWrite : .readOnly, checksPages: true)
         defer { store.close() }

@@ -86,7 +86,7 @@ async function find(words) {
   const texts = entity?.attributes.filter((attribute) => attribute.type === "string") ?? [];
   if (!texts.length) return note("There is no record of this name.");
   const quoted = `'${words.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
-  const where = texts.map((attribute) => `\`${attribute.name}\` contains ${quoted}`).join(" or ");
+  const where = texts.map((attribute) => `\`${attribute.field}\` contains ${quoted}`).join(" or ");
   location.hash = `#/records/${encodeURIComponent(name)}?where=${encodeURIComponent(where)}`;
 }
 

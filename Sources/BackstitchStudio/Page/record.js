@@ -1,6 +1,6 @@
 import { h, show, table, number, plural, empty, problem, command, confirmByName, note } from "./dom.js";
 import { read, act } from "./api.js";
-import { cell, text, same, address, quoted, named, operationLine } from "./values.js";
+import { cell, same, valueOf, address, quoted, named, operationLine } from "./values.js";
 
 const relationsMax = 20;
 
@@ -62,9 +62,9 @@ export async function record(view, route, context) {
     const values = step.values ?? {};
     label.textContent = `${isNow ? "Now" : "As it was"} at seq ${step.sequence}, ${step.date} (${index + 1} of ${steps.length})`;
     for (const item of list.children) item.dataset.sequence === String(step.sequence) ? item.setAttribute("aria-current", "step") : item.removeAttribute("aria-current");
-    show(fields, step.values ? table(["Field", "Value", "Type", "On the service"], entity.attributes.filter((a) => a.declared || a.name in values).map((attribute) =>
+    show(fields, step.values ? table(["Field", "Value", "Type", "On the service"], entity.attributes.filter((a) => a.declared || valueOf(values, a)).map((attribute) =>
       h("tr", { "data-field": attribute.name }, h("th", { scope: "row" }, attribute.name),
-        h("td", { class: same(values[attribute.name], now[attribute.name]) ? null : "changed" }, cell(values[attribute.name], attribute)),
+        h("td", { class: same(valueOf(values, attribute), valueOf(now, attribute)) ? null : "changed" }, cell(valueOf(values, attribute), attribute)),
         h("td", {}, attribute.type ?? "unknown", attribute.optional ? ", optional" : ""),
         h("td", {}, attribute.localOnly ? "stays here" : attribute.field)))) : empty("The record did not exist after this operation."));
     const names = [...new Set([...Object.keys(before), ...Object.keys(values)])].filter((field) => !same(before[field], values[field])).sort();
@@ -74,12 +74,12 @@ export async function record(view, route, context) {
 
   async function relate() {
     const values = steps.at(-1).values ?? {};
-    const out = entity.attributes.filter((attribute) => attribute.target && values[attribute.name]?.reference);
+    const out = entity.attributes.filter((attribute) => attribute.target && valueOf(values, attribute)?.reference);
     const into = context.entities.flatMap((other) => other.attributes.filter((a) => a.declared && a.target === entityName).map((attribute) => ({ other, attribute })));
     if (!out.length && !into.length) return show(relations, h("p", { class: "quiet" }, "The entity has no relations."));
-    show(relations, h("ul", {}, out.map((attribute) => h("li", {}, `${attribute.name} → `, cell(values[attribute.name], attribute))),
+    show(relations, h("ul", {}, out.map((attribute) => h("li", {}, `${attribute.name} → `, cell(valueOf(values, attribute), attribute))),
       into.slice(0, relationsMax).map(({ other, attribute }) => {
-        const where = `${named(attribute.name)} = ${quoted(name)}`;
+        const where = `${named(attribute.field)} = ${quoted(name)}`;
         const count = h("span", { class: "quiet" }, "…");
         read("count", { entity: other.name, where }).then((answer) => { count.textContent = (answer.atLeast ? "more than " : "") + number(answer.count); }, (error) => { count.textContent = error.message; });
         return h("li", {}, "← ", h("a", { href: `#/records/${encodeURIComponent(other.name)}?where=${encodeURIComponent(where)}` }, `${other.name}.${attribute.name}`), " ", count);

@@ -1,6 +1,6 @@
 import { h, show, table, number, plural, empty, problem, command, download, note } from "./dom.js";
 import { read } from "./api.js";
-import { cell, address, csvCell } from "./values.js";
+import { cell, address, csvCell, valueOf } from "./values.js";
 
 const pageSize = 100;
 const rowsMax = 100000;
@@ -33,7 +33,7 @@ export async function records(view, route, context) {
 
   const row = (record) => h("tr", { "data-href": address(name, record.record) },
     h("td", {}, h("a", { href: address(name, record.record), class: "mono" }, record.record)),
-    columns.map((attribute) => h("td", {}, cell(record.values[attribute.name], attribute))));
+    columns.map((attribute) => h("td", {}, cell(valueOf(record.values, attribute), attribute))));
   const fetchPage = (cursor, size = pageSize) => read("records", { entity: name, where, sort, after: cursor, limit: size });
 
   async function load(anew) {
@@ -72,11 +72,11 @@ export async function records(view, route, context) {
     return parts;
   }
   const csv = async () => download(`${name}.csv`, "text/csv", [["record", ...columns.map((c) => c.name)].map((t) => csvCell({ string: t })).join(",") + "\n",
-    ...await all((record) => [csvCell({ string: record.record }), ...columns.map((c) => csvCell(record.values[c.name]))].join(",") + "\n")]);
+    ...await all((record) => [csvCell({ string: record.record }), ...columns.map((c) => csvCell(valueOf(record.values, c)))].join(",") + "\n")]);
   const lines = async () => download(`${name}.jsonl`, "application/x-ndjson", await all((record) => JSON.stringify(record) + "\n"));
   const sortBy = (attribute) => go({ sort: sort === attribute ? `-${attribute}` : sort === `-${attribute}` ? "" : attribute });
-  const title = (attribute) => h("th", { scope: "col", "aria-sort": sort === attribute.name ? "ascending" : sort === `-${attribute.name}` ? "descending" : null },
-    h("button", { class: "plain", type: "button", onclick: () => sortBy(attribute.name) }, attribute.name + (attribute.target ? " →" : "") + (sort === attribute.name ? " ▲" : sort === `-${attribute.name}` ? " ▼" : "")));
+  const title = (attribute) => h("th", { scope: "col", "aria-sort": sort === attribute.field ? "ascending" : sort === `-${attribute.field}` ? "descending" : null },
+    h("button", { class: "plain", type: "button", onclick: () => sortBy(attribute.field) }, attribute.name + (attribute.target ? " →" : "") + (sort === attribute.field ? " ▲" : sort === `-${attribute.field}` ? " ▼" : "")));
 
   show(view, h("h1", {}, `Records: ${name}`),
     h("form", { class: "tools", onsubmit: (event) => { event.preventDefault(); const text = input.value.trim(); if (text) localStorage.setItem(key, JSON.stringify([text, ...remembered().filter((other) => other !== text)].slice(0, 20))); go({ where: text }); } },

@@ -19,6 +19,8 @@ export function text(value) {
 }
 
 export const plain = (value) => (value ? Object.values(value)[0] : null);
+// What a record has of an attribute: an attribute that was renamed has its first name as the name of its field.
+export const valueOf = (values, attribute) => values?.[attribute.field] ?? values?.[attribute.name];
 export const same = (left, right) => JSON.stringify(left ?? null) === JSON.stringify(right ?? null);
 export const address = (entity, record) => `#/record/${encodeURIComponent(entity)}/${encodeURIComponent(record)}`;
 
