@@ -6,7 +6,7 @@ import Terminal
 
 extension StoreStudio {
     /// The most operations that are looked at for one page of the log.
-    private static let examinedMax: UInt64 = 1 << 16
+    private static let examinedMax: UInt64 = 1 << 14
 
     func entities() throws -> [StudioDocument.Entity] {
         let counts = try store.info().entities
@@ -32,17 +32,16 @@ extension StoreStudio {
             records: page.rows.map { QueryCommand.document($0, columns) }, next: page.next)
     }
 
-    /// Counts up to a limit, so that a page never waits for all of a large store.
+    /// Counts up to a limit, so that a page never waits for all of a large store; without a condition
+    /// it is the number that the commits keep.
     func count(_ call: StudioCall) throws -> StudioDocument.Count {
-        let query = try query(call).query
-        let count =
-            if call.text("where") == nil {
-                try store.read { try $0.count(query) }
-            } else {
-                try store.read { try $0.count(query.limit(Self.countMax)) }
-            }
-        return StudioDocument.Count(
-            count: count, atLeast: call.text("where") != nil && count == Self.countMax)
+        let (query, entity) = try query(call)
+        guard call.text("where") != nil else {
+            let count = try store.info().entities.first { $0.name == entity.name }?.records ?? 0
+            return StudioDocument.Count(count: count, atLeast: false)
+        }
+        let count = try store.read { try $0.count(query.limit(Self.countMax)) }
+        return StudioDocument.Count(count: count, atLeast: count == Self.countMax)
     }
 
     func explain(_ call: StudioCall) throws -> StudioDocument.Explanation {

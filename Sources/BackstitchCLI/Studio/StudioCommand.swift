@@ -39,7 +39,8 @@ struct StudioCommand: Command {
         let (host, port) = try Self.place(arguments.text(Self.listen) ?? "127.0.0.1:0")
         guard !Hub.isHub(at: path) else {
             throw UsageError(
-                "'\(path.printable)' holds a hub. Studio shows stores; see 'backstitch hub --help'.")
+                "'\(path.printable)' holds a hub. Studio shows stores; see 'backstitch hub --help'."
+            )
         }
         let store = try Store.open(
             existing: path, access: allowsWrites ? .readWrite : .readOnly, checksPages: true)
