@@ -7,7 +7,7 @@ import Testing
 
 @Entity("Task") struct StudioTask {
     var id = ID()
-    var note: StoredNote.ID?
+    @Relationship(onDelete: .deny) var note: StoredNote.ID?
 }
 
 /// Asks the server of Studio what its page asks.
@@ -161,5 +161,20 @@ import Testing
         #expect(status["exitCode"] as? Int == 0)
         #expect((status["result"] as? String)?.contains(#""consistent":true"#) == true)
         #expect(try server.act("jobs/stop", "{}").status == 200)
+    }
+
+    @Test func `work that is stopped ends`() throws {
+        try fixture.fill(2_000)
+        let server = try StudioProcess(fixture)
+        try server.signIn()
+        #expect(try server.act("jobs", #"{"kind":"verify"}"#).status == 200)
+        #expect(try server.act("jobs", #"{"kind":"doctor"}"#).status == 409, "one at a time")
+        #expect(try server.act("jobs/stop", "{}").status == 200)
+        var status: [String: Any] = ["running": true]
+        while status["running"] as? Bool == true {
+            status = try #require(try server.read("jobs").body as? [String: Any])
+        }
+        #expect(status["stopped"] as? Bool == true)
+        #expect((status["result"] as? String)?.isEmpty == true)
     }
 }

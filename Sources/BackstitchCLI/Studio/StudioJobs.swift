@@ -45,7 +45,17 @@ final class StudioJobs: Sendable {
             process.standardInput = FileHandle.nullDevice
             process.standardOutput = output
             process.standardError = complaint
-            try process.run()
+            try Self.withAllSignals { try process.run() }
+        }
+
+        /// Lets the calling thread get every signal meanwhile. A process inherits what the thread that
+        /// starts it holds back, as those of the runtime do, and then nothing ends it but a kill.
+        private static func withAllSignals(_ body: () throws -> Void) rethrows {
+            var (none, before) = (sigset_t(), sigset_t())
+            sigemptyset(&none)
+            sigprocmask(SIG_SETMASK, &none, &before)
+            defer { sigprocmask(SIG_SETMASK, &before, nil) }
+            try body()
         }
 
         /// A file without a name, which is gone when it is closed.
