@@ -40,6 +40,13 @@ let syntaxLinking: [LinkerSetting] = [
         ["-L", host, "-Xlinker", "-rpath", "-Xlinker", host] + syntaxLibraries.map { "-l\($0)" })
 ]
 
+/// The files of Studio's page, which become part of the program.
+let studioPage = [
+    "index.html", "style.css", "favicon.svg", "app.js", "dom.js", "api.js", "values.js",
+    "overview.js", "records.js", "record.js", "log.js", "outbox.js", "conflicts.js", "sync.js",
+    "queries.js", "health.js",
+]
+
 let package = Package(
     name: "backstitch",
     products: [
@@ -143,13 +150,17 @@ let package = Package(
                 "BackstitchTesting", "CloudKitRecordService", "Terminal", "Threading",
             ],
             resources: [.embedInCode("countries.txt"), .embedInCode("subdivisions.txt")]),
+        .target(
+            name: "BackstitchStudio",
+            dependencies: ["BackstitchHub", "BackstitchHubCore", "Threading", "WireCrypto"],
+            resources: studioPage.map { .embedInCode("Page/" + $0) }),
         .executableTarget(
             name: "BackstitchCLI",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubPostgreSQL", "BackstitchLog",
-                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore", "BackstitchSync",
-                "BackstitchTesting", "CMalloc",
+                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore", "BackstitchStudio",
+                "BackstitchSync", "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
         .testTarget(name: "TidyTests"),

@@ -15,8 +15,9 @@ struct Program {
         InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
         VerifyCommand(),
         RebuildCommand(), DoctorCommand(), CompactCommand(), EraseCommand(), BackupCommand(),
-        ExportCommand(), ImportCommand(), SyncCommand(), HubCommand(), SimulateCommand(),
-        DemoCommand(),
+        ExportCommand(), ImportCommand(), SyncCommand(), StudioCommand(version: version),
+        HubCommand(),
+        SimulateCommand(), DemoCommand(),
     ]
 
     /// What only this program calls, and no help lists.

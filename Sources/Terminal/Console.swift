@@ -30,8 +30,12 @@ package struct Console: Sendable {
         complaints.flush()
     }
 
+    /// The variable by which whoever starts the program asks for bars though it is no terminal.
+    package static let progressVariable = "BACKSTITCH_PROGRESS"
+
     /// A bar on standard error for work that takes long.
     package func progress(_ title: String) -> Progress {
-        Progress(title, output: complaints, isShown: isTerminal)
+        let isAsked = unsafe getenv(Self.progressVariable) != nil
+        return Progress(title, output: complaints, isShown: isTerminal || isAsked)
     }
 }

@@ -141,6 +141,11 @@ def stores(runner, folder):
             file.write(b"damage" * 100)
     runner.collect("doctor", damaged, codes=(1,))
     runner.collect("doctor", damaged, "--repair", kept="doctor --repair")
+    studio = subprocess.Popen(
+        [runner.program, "studio", store, "--json"], stdout=subprocess.PIPE, text=True)
+    runner.note("studio", studio.stdout.readline())
+    studio.terminate()
+    studio.wait()
     runner.collect("simulate", "--seeds", "1..20")
     return f"{folder}/new"
 

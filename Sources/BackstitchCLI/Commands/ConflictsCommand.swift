@@ -125,7 +125,7 @@ struct ConflictsCommand: Command {
 }
 
 /// The JSON of a conflict.
-private struct ConflictDocument: Encodable {
+struct ConflictDocument: Encodable {
     private enum Key: String, CodingKey { case sequence, date, entity, record }
 
     private let conflict: RecordConflict

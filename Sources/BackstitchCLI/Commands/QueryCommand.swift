@@ -5,7 +5,7 @@ import Terminal
 
 /// Answers a question to a store.
 struct QueryCommand: Command {
-    private struct Document: Encodable {
+    struct Document: Encodable {
         let record: String
         let zone: UInt8?
         let values: [String: RecordValue]
@@ -85,7 +85,7 @@ struct QueryCommand: Command {
         return .success
     }
 
-    private static func query(
+    static func query(
         _ arguments: Arguments, _ entity: CatalogEntity
     ) throws -> RecordQuery {
         var query = RecordQuery(entity: entity.name)
@@ -146,7 +146,7 @@ struct QueryCommand: Command {
         record.values[attribute.name] ?? attribute.schema?.defaultValue
     }
 
-    private static func document(
+    static func document(
         _ record: DynamicRecord, _ columns: [CatalogAttribute]
     ) -> Document {
         var values: [String: RecordValue] = [:]

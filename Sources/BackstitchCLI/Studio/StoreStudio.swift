@@ -1,0 +1,107 @@
+import Backstitch
+import BackstitchStudio
+import Foundation
+import Terminal
+import Threading
+
+/// Answers the calls of Studio's page from a store, with the documents of the commands.
+final class StoreStudio: StudioSource {
+    /// The most records, operations or conflicts of an answer.
+    static let rowsMax = 200
+    /// Counting ends here: a page says "more than".
+    static let countMax = 10_000
+    /// How long a call waits for a change, in looks of ``lookInterval``.
+    private static let looksMax = 500
+    private static let lookInterval = Duration.milliseconds(40)
+
+    let store: Store
+    let path: String
+    private let allowsWrites: Bool
+    private let version: String
+    private let jobs: StudioJobs
+    private let isStopping = Locked(false)
+
+    init(store: Store, path: String, allowsWrites: Bool, version: String) {
+        (self.store, self.path, self.allowsWrites) = (store, path, allowsWrites)
+        self.version = version
+        jobs = StudioJobs(path: path)
+    }
+
+    /// The name that destructive actions have to repeat.
+    var name: String { URL(filePath: path).lastPathComponent }
+
+    func session() throws -> String {
+        try JSON.line(
+            StudioDocument.Session(
+                name: name, path: path, writable: allowsWrites, version: version))
+    }
+
+    func message(of error: any Error) -> String {
+        (error as? UsageError)?.message ?? Failure.describe(error)
+    }
+
+    func stop() {
+        isStopping.withLock { $0 = true }
+        jobs.stop()
+    }
+
+    func answer(_ call: StudioCall) async throws -> String {
+        guard !call.isAction else { return try await act(call) }
+        switch call.name {
+        case "entities": return try JSON.line(try entities())
+        case "inspect": return try JSON.line(InspectDocument(try store.info(), path: path))
+        case "records": return try JSON.line(try records(call))
+        case "count": return try JSON.line(try count(call))
+        case "explain": return try JSON.line(try explain(call))
+        case "history": return try JSON.line(try history(call))
+        case "log": return try JSON.line(try log(call))
+        case "outbox": return try JSON.line(try outbox())
+        case "conflicts": return try JSON.line(try conflicts(call))
+        case "changes": return try JSON.line(try await changes(call))
+        case "jobs": return try jobs.status()
+        default: throw StudioError(404, "There is no call '\(call.name.printable)'.")
+        }
+    }
+
+    private func act(_ call: StudioCall) async throws -> String {
+        switch call.name {
+        case "jobs":
+            let kind = try call.required("kind")
+            if StudioJobs.writing.contains(kind) { try requireWrites(call) }
+            return try jobs.start(kind, target: call.text("target"))
+        case "jobs/stop":
+            jobs.stop()
+            return try jobs.status()
+        default:
+            try requireWrites(call)
+            guard let isChanged = try await change(call) else {
+                throw StudioError(404, "There is no action '\(call.name.printable)'.")
+            }
+            return try JSON.line(StudioDocument.Changed(changed: isChanged))
+        }
+    }
+
+    /// Refuses what may not be done, or was not confirmed by the store's name.
+    private func requireWrites(_ call: StudioCall) throws(StudioError) {
+        guard allowsWrites else {
+            throw StudioError(
+                403, "Studio only reads. Start it with --allow-writes to change things.")
+        }
+        guard call.text("confirm") == name else {
+            throw StudioError(409, "Confirm with the name of the store: \(name.printable)")
+        }
+    }
+
+    /// Waits until the log is longer than the page knows, a while at most.
+    private func changes(_ call: StudioCall) async throws -> StudioDocument.Moment {
+        let known = try call.number("after", as: UInt64.self) ?? 0
+        var last = try store.read { try $0.lastSequence }
+        var looks = 0
+        while last == known, looks < Self.looksMax, !isStopping.withLock({ $0 }) {
+            try await SystemClock().sleep(for: Self.lookInterval)
+            last = try store.read { try $0.lastSequence }
+            looks += 1
+        }
+        return StudioDocument.Moment(lastSequence: last)
+    }
+}

@@ -1,0 +1,115 @@
+import Backstitch
+import BackstitchCore
+
+/// What Studio's page gets beside the documents of the other commands.
+enum StudioDocument {
+    struct Session: Encodable {
+        let name: String
+        let path: String
+        let writable: Bool
+        let version: String
+    }
+
+    struct Attribute: Encodable {
+        let name: String
+        let field: String
+        let type: String?
+        let declared: Bool
+        let optional: Bool
+        let indexed: Bool
+        let unique: Bool
+        let localOnly: Bool
+        let target: String?
+
+        init(_ attribute: CatalogAttribute) {
+            let schema = attribute.schema
+            name = attribute.attributeName
+            field = attribute.name
+            type = schema.map { "\($0.type)" }
+            declared = attribute.isDeclared
+            optional = schema?.isOptional ?? true
+            indexed = schema?.isIndexed ?? false
+            unique = schema?.isUnique ?? false
+            localOnly = schema?.isLocalOnly ?? false
+            target = schema?.reference?.target
+        }
+    }
+
+    struct Entity: Encodable {
+        let name: String
+        let declared: Bool
+        let records: Int
+        let tombstones: Int
+        let unreadable: Int
+        let attributes: [Attribute]
+    }
+
+    struct Records: Encodable {
+        let records: [QueryCommand.Document]
+        let next: QueryCursor?
+    }
+
+    struct Count: Encodable {
+        let count: Int
+        /// Whether there may be more: counting ends at a limit.
+        let atLeast: Bool
+    }
+
+    struct Log: Encodable {
+        let operations: [LogDocument]
+        let lastSequence: UInt64
+        /// What to ask for as `before` to go on; nil at the beginning of the log.
+        let before: UInt64?
+    }
+
+    struct Pending: Encodable {
+        let entity: String
+        let record: String
+        let change: String
+        let lastSequence: UInt64
+
+        init(_ pending: PendingRecord) {
+            entity = pending.record.entity
+            record = pending.record.key.description
+            change = pending.change.rawValue
+            lastSequence = pending.lastSequence
+        }
+    }
+
+    struct Parked: Encodable {
+        let entity: String
+        let record: String
+        let sequence: UInt64
+        let reason: String
+        let code: String?
+        let message: String
+
+        init(_ parked: ParkedRecord) {
+            entity = parked.record.entity
+            record = parked.record.key.description
+            sequence = parked.sequence
+            reason = parked.reason
+            code = parked.code.map { "\($0)" }
+            message = parked.message
+        }
+    }
+
+    struct Outbox: Encodable {
+        let pending: [Pending]
+        let parked: [Parked]
+        /// Whether a list was cut at the limit.
+        let cut: Bool
+    }
+
+    struct Explanation: Encodable {
+        let steps: [String]
+    }
+
+    struct Moment: Encodable {
+        let lastSequence: UInt64
+    }
+
+    struct Changed: Encodable {
+        let changed: Bool
+    }
+}

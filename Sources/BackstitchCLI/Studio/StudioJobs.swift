@@ -1,0 +1,153 @@
+import BackstitchStudio
+import Foundation
+import Glibc
+import Terminal
+import Threading
+
+/// Long work that Studio's page starts, one at a time: commands of this program in a process of their
+/// own, so that they can be stopped, and a damaged store ends only them.
+final class StudioJobs: Sendable {
+    /// The commands that may be started.
+    private static let kinds: Set = ["verify", "doctor", "compact", "backup"]
+    /// Those of them that change something.
+    static let writing: Set = ["compact", "backup"]
+    /// The most bytes of a process's output that are read.
+    private static let outputBytesMax = 1 << 20
+
+    private struct Status: Encodable {
+        let kind: String?
+        let running: Bool
+        let progress: String?
+        let exitCode: Int32?
+        let stopped: Bool
+        /// The JSON that the command wrote, as text.
+        let result: String?
+        let complaint: String?
+    }
+
+    /// One run of a command.
+    private final class Run {
+        let kind: String
+        let process = Process()
+        let output: FileHandle
+        let complaint: FileHandle
+        var isStopped = false
+
+        init(_ kind: String, _ words: [String]) throws {
+            self.kind = kind
+            output = try Self.file()
+            complaint = try Self.file()
+            process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+            process.arguments = words
+            process.environment = ProcessInfo.processInfo.environment.merging(
+                [Console.progressVariable: "always"]
+            ) { $1 }
+            process.standardInput = FileHandle.nullDevice
+            process.standardOutput = output
+            process.standardError = complaint
+            try Self.withAllSignals { try process.run() }
+        }
+
+        /// Lets the calling thread get every signal meanwhile. A process inherits what the thread that
+        /// starts it holds back, as those of the runtime do, and then nothing ends it but a kill.
+        private static func withAllSignals(_ body: () throws -> Void) rethrows {
+            var (none, before) = (sigset_t(), sigset_t())
+            sigemptyset(&none)
+            sigprocmask(SIG_SETMASK, &none, &before)
+            defer { sigprocmask(SIG_SETMASK, &before, nil) }
+            try body()
+        }
+
+        /// A file without a name, which is gone when it is closed.
+        private static func file() throws -> FileHandle {
+            let folder = FileManager.default.temporaryDirectory.path
+            var name = Array("\(folder)/backstitch-studio-XXXXXX".utf8CString)
+            let descriptor = mkstemp(&name)
+            guard descriptor >= 0 else {
+                throw Refusal(
+                    "There is no room for the output: \(String(cString: strerror(errno))).")
+            }
+            unlink(name)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        }
+
+        /// What is in a file. It is opened anew, because the process writes at the handle's place.
+        static func text(_ handle: FileHandle) -> String {
+            let path = "/proc/self/fd/\(handle.fileDescriptor)"
+            let content = FileManager.default.contents(atPath: path) ?? Data()
+            return String(decoding: content.suffix(outputBytesMax), as: UTF8.self)
+        }
+    }
+
+    /// The last run, if there was one.
+    private struct State {
+        var run: Run?
+    }
+
+    private let path: String
+    private let state = Locked(State())
+
+    init(path: String) { self.path = path }
+
+    /// Starts a command; see ``status()`` for what becomes of it.
+    ///
+    /// - Throws: ``StudioError`` if one runs already, or for a command that is not among them.
+    func start(_ kind: String, target: String?) throws -> String {
+        guard Self.kinds.contains(kind) else {
+            throw StudioError(400, "There is no work '\(kind.printable)'.")
+        }
+        var words = [kind, "--json", "--", path]
+        if kind == "backup" {
+            guard let target else { throw StudioError(400, "Say where the copy goes.") }
+            words.append(target)
+        }
+        try state.withLock { state in
+            guard state.run?.process.isRunning != true else {
+                throw StudioError(409, "Something runs already. Wait for it, or stop it.")
+            }
+            state.run = try Run(kind, words)
+        }
+        return try status()
+    }
+
+    /// Ends what runs, if something does.
+    func stop() {
+        state.withLock { state in
+            guard let run = state.run, run.process.isRunning else { return }
+            run.isStopped = true
+            run.process.terminate()
+        }
+    }
+
+    /// What runs or ran last, as JSON.
+    func status() throws -> String {
+        let status = state.withLock { state -> Status in
+            guard let run = state.run else {
+                return Status(
+                    kind: nil, running: false, progress: nil, exitCode: nil, stopped: false,
+                    result: nil, complaint: nil)
+            }
+            let isRunning = run.process.isRunning
+            let said = Run.text(run.complaint)
+            return Status(
+                kind: run.kind, running: isRunning, progress: isRunning ? Self.progress(said) : nil,
+                exitCode: isRunning ? nil : run.process.terminationStatus, stopped: run.isStopped,
+                result: isRunning ? nil : Run.text(run.output),
+                complaint: isRunning ? nil : Self.words(said))
+        }
+        return try JSON.line(status)
+    }
+
+    /// The last state of a bar that was drawn over and over; nil if none was.
+    static func progress(_ text: String) -> String? {
+        guard let last = text.split(separator: "\r").last else { return nil }
+        let line = String(last).replacing("\u{1B}[K", with: "")
+        return line.isEmpty ? nil : line
+    }
+
+    /// What is said beside the bar.
+    static func words(_ text: String) -> String {
+        text.split(separator: "\n").compactMap { progress(String($0)) }.joined(separator: "\n")
+    }
+}

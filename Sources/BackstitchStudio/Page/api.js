@@ -1,0 +1,55 @@
+// The calls of the server. Reading is by GET, and what may change something by POST.
+
+let secret = "";
+const header = "X-Backstitch-Studio";
+
+async function reply(response) {
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) {
+    const error = new Error(body.error ?? `The server answered ${response.status}.`);
+    error.status = response.status;
+    throw error;
+  }
+  secret = response.headers.get(header) ?? secret;
+  return body;
+}
+
+const send = (name, members, headers = {}) => fetch(`/api/1/${name}`, {
+  method: "POST", body: JSON.stringify(members), credentials: "same-origin",
+  headers: { "Content-Type": "application/json", ...headers },
+}).then(reply);
+
+export function read(name, parameters = {}, signal) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const query = new URLSearchParams(given).toString();
+  return fetch(`/api/1/${name}${query ? "?" + query : ""}`, { credentials: "same-origin", signal }).then(reply);
+}
+
+export const act = (name, members = {}) => send(name, members, { [header]: secret });
+
+// Signs in with the token of the address, or goes on with a session that there is.
+export async function begin() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return read("session");
+  history.replaceState(null, "", "/#/overview");
+  return send("session", { token });
+}
+
+// Calls back whenever the log gets longer, until the page is left.
+export async function follow(last, changed, failed) {
+  for (;;) {
+    try {
+      const moment = await read("changes", { after: last });
+      if (moment.lastSequence !== last) {
+        const before = last;
+        last = moment.lastSequence;
+        changed(last, before);
+      }
+      failed(null);
+    } catch (error) {
+      failed(error);
+      if (error.status === 401) return;
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
+  }
+}

@@ -1,0 +1,162 @@
+// The shell: signing in, the address, the keyboard, and news of changes.
+
+import { h, show, problem, number, note } from "./dom.js";
+import * as api from "./api.js";
+import { address } from "./values.js";
+import { overview } from "./overview.js";
+import { records } from "./records.js";
+import { record } from "./record.js";
+import { log } from "./log.js";
+import { outbox } from "./outbox.js";
+import { conflicts } from "./conflicts.js";
+import { sync } from "./sync.js";
+import { queries } from "./queries.js";
+import { health } from "./health.js";
+
+const pages = { overview, records, log, outbox, conflicts, sync, queries, health };
+const titles = ["Overview", "Records", "Log", "Outbox", "Conflicts", "Sync", "Queries", "Health"];
+const main = document.getElementById("main");
+const context = { session: null, lastSequence: 0, entities: [] };
+let current = null;
+let turn = 0;
+
+function route() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const parts = path.split("/").map(decodeURIComponent);
+  return { page: parts[0] || "overview", parts: parts.slice(1), query: new URLSearchParams(query ?? "") };
+}
+
+async function open(focuses) {
+  const mine = ++turn;
+  const where = route();
+  const page = where.page === "record" ? record : pages[where.page];
+  const nav = where.page === "record" ? "records" : where.page;
+  for (const link of document.querySelectorAll("#pages a")) {
+    if (link.dataset.page === nav) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  current?.leave?.();
+  current = null;
+  const view = h("div", { "data-page": where.page });
+  try {
+    if (!page) throw new Error("There is no such page. Choose one above.");
+    const opened = await page(view, where, context);
+    if (mine !== turn) return opened?.leave?.();
+    current = opened;
+  } catch (error) {
+    if (mine !== turn) return;
+    show(view, h("h1", {}, "That did not work"), problem(error));
+  }
+  show(main, view);
+  document.title = `${view.querySelector("h1")?.textContent ?? "Studio"} – ${context.session.name}`;
+  if (focuses) { main.focus({ preventScroll: true }); window.scrollTo(0, 0); }
+}
+
+async function head() {
+  const info = await api.read("inspect");
+  context.lastSequence = Math.max(context.lastSequence, info.log.lastSequence);
+  context.info = info;
+  const search = h("input", { id: "search", name: "search", type: "search", placeholder: "id or text ( / )", "aria-label": "Search records by id or text" });
+  const facts = h("span", { class: "fact", id: "facts" });
+  show(document.getElementById("head"),
+    h("strong", {}, "backstitch studio"), h("span", {}, context.session.name), facts,
+    h("span", { class: "tag", id: "mode" }, context.session.writable ? "may write" : "read-only"),
+    h("form", { role: "search", onsubmit: (event) => { event.preventDefault(); find(search.value.trim()); } }, search));
+  headFacts();
+}
+
+function headFacts(trouble) {
+  const info = context.info;
+  const facts = document.getElementById("facts");
+  facts.textContent = trouble ? `not connected: ${trouble.message}`
+    : `${number(info.outbox.records)} pending · ${number(info.parkedCount)} parked · ${number(info.conflicts)} conflicts · seq ${number(context.lastSequence)}`;
+  facts.classList.toggle("bad", Boolean(trouble));
+}
+
+// A record's name leads to it; other text is looked for in the texts of the entity in view.
+async function find(words) {
+  if (!words) return;
+  for (const entity of context.entities) {
+    const found = await api.read("history", { entity: entity.name, record: words, limit: 1 });
+    if (found.length) { location.hash = address(entity.name, words); return; }
+  }
+  const here = route();
+  const name = here.parts[0] ?? context.entities.find((entity) => entity.records)?.name;
+  const entity = context.entities.find((other) => other.name === name);
+  const texts = entity?.attributes.filter((attribute) => attribute.type === "string") ?? [];
+  if (!texts.length) return note("There is no record of this name.");
+  const quoted = `'${words.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+  const where = texts.map((attribute) => `\`${attribute.field}\` contains ${quoted}`).join(" or ");
+  location.hash = `#/records/${encodeURIComponent(name)}?where=${encodeURIComponent(where)}`;
+}
+
+const keys = [["/", "search"], ["j  k", "the next and the previous row"], ["Enter", "open the row"], ["g then a letter", "a page: Overview, Records, Log, oUtbox, Conflicts, Sync, Queries, Health"], ["?", "this list"]];
+let isGoing = false;
+
+function help() {
+  const dialog = document.getElementById("dialog");
+  show(dialog, h("h2", { id: "dialog-title" }, "Keys"),
+    h("dl", {}, keys.map(([key, what]) => [h("dt", {}, h("code", {}, key)), h("dd", {}, what)])),
+    h("button", { type: "button", onclick: () => dialog.close() }, "Close"));
+  dialog.showModal();
+}
+
+function move(step) {
+  const rows = [...main.querySelectorAll("tbody tr[data-href], li[data-href]")];
+  if (!rows.length) return;
+  const now = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
+  const next = Math.min(rows.length - 1, Math.max(0, now + step));
+  rows[now]?.removeAttribute("aria-selected");
+  rows[next].setAttribute("aria-selected", "true");
+  rows[next].scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.getElementById("dialog").open) return;
+  if (/^(INPUT|TEXTAREA|SELECT|BUTTON|A)$/.test(event.target.tagName) && event.key !== "?" && event.key !== "/") return;
+  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  if (isGoing) {
+    isGoing = false;
+    const page = { o: "overview", r: "records", l: "log", u: "outbox", c: "conflicts", s: "sync", q: "queries", h: "health" }[event.key];
+    if (page) location.hash = `#/${page}`;
+    return;
+  }
+  switch (event.key) {
+    case "/": event.preventDefault(); document.getElementById("search").focus(); break;
+    case "j": move(1); break;
+    case "k": move(-1); break;
+    case "g": isGoing = true; break;
+    case "?": help(); break;
+    case "Enter": {
+      const row = main.querySelector("[data-href][aria-selected=true]");
+      if (row) location.hash = row.dataset.href;
+      break;
+    }
+  }
+});
+
+async function begin() {
+  show(document.getElementById("pages"), titles.map((title) =>
+    h("a", { href: `#/${title.toLowerCase()}`, "data-page": title.toLowerCase() }, title)));
+  try {
+    context.session = await api.begin();
+  } catch (error) {
+    show(main, h("h1", {}, "Not signed in"), problem(error),
+      h("p", {}, "Start ", h("code", {}, "backstitch studio"), " again, and open the address that it prints."));
+    return;
+  }
+  context.entities = await api.read("entities");
+  await head();
+  await open(false);
+  window.addEventListener("hashchange", () => open(true));
+  api.follow(context.lastSequence, async (last, before) => {
+    context.lastSequence = last;
+    headFacts();
+    current?.changed?.(last, before);
+    [context.info, context.entities] = await Promise.all([api.read("inspect"), api.read("entities")]);
+    headFacts();
+    current?.refreshed?.();
+  }, (trouble) => headFacts(trouble));
+}
+
+begin().catch((error) => show(main, h("h1", {}, "That did not work"), problem(error)));

@@ -1,0 +1,190 @@
+import BackstitchHub
+import BackstitchHubCore
+import Foundation
+import Threading
+import WireCrypto
+
+/// Serves Studio's page and its calls to one person on this machine.
+package final class StudioServer: Sendable {
+    /// What is sent with every answer: nothing from elsewhere is loaded, run, framed or told where the
+    /// page is.
+    private static let headers = [
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                + "img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+        ),
+        ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-store"),
+    ].map { HubRequest.Header($0.0, $0.1) }
+    private static let secretBytes = 32
+
+    private let server: LocalServer
+    private let host: String
+    private let token: String
+
+    /// The address to open. It signs in once: the token in it counts until it is used.
+    package var url: String {
+        "http://\(host.contains(":") ? "[\(host)]" : host):\(server.port)/#token=\(token)"
+    }
+
+    /// Begins to serve.
+    ///
+    /// - Parameters:
+    ///   - host: A loopback address.
+    ///   - port: 0 for one that is free.
+    ///   - pageFolder: A folder with the files of the page, for work on them.
+    /// - Throws: ``StudioError`` for an address that other machines reach; `HubError` if it can't
+    ///   listen.
+    package init(
+        host: String, port: UInt16, source: any StudioSource, pageFolder: String? = nil
+    ) throws {
+        guard LocalServer.isLoopback(host) else {
+            throw StudioError(
+                400,
+                "'\(host)' is reached from other machines. Listen at 127.0.0.1, and use ssh -L.")
+        }
+        let token = Self.secret()
+        let desk = StudioDesk(
+            source: source, page: StudioPage(folder: pageFolder), token: token,
+            cookie: Self.secret(), requestSecret: Self.secret())
+        let place = Locked<UInt16>(0)
+        server = try LocalServer(
+            host: host, port: port,
+            refuse: { head in
+                guard case .refuse(let status, let why) = desk.verdict(on: head, place) else {
+                    return nil
+                }
+                return Self.complete(.problem(status, why))
+            },
+            respond: { request in
+                let verdict = desk.verdict(on: request, place)
+                return Self.complete(await desk.answer(request, verdict, place.withLock { $0 }))
+            }, willStop: { source.stop() })
+        place.withLock { [server] in $0 = server.port }
+        (self.host, self.token) = (host, token)
+    }
+
+    /// Answers what is under way, and ends.
+    package func stop() async { await server.stop() }
+
+    private static func secret() -> String {
+        SecretBytes.random(secretBytes).map {
+            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+        }
+        .joined()
+    }
+
+    private static func complete(_ response: HubResponse) -> HubResponse {
+        var response = response
+        response.headers += headers
+        return response
+    }
+}
+
+/// Answers requests that the gate let in.
+private struct StudioDesk: Sendable {
+    let source: any StudioSource
+    let page: StudioPage
+    let cookie: String
+    let requestSecret: String
+    /// Nil once it was used.
+    private let token: Locked<String?>
+
+    init(
+        source: any StudioSource, page: StudioPage, token: String, cookie: String,
+        requestSecret: String
+    ) {
+        (self.source, self.page) = (source, page)
+        (self.cookie, self.requestSecret) = (cookie, requestSecret)
+        self.token = Locked(token)
+    }
+
+    func verdict(on head: HubRequest, _ port: borrowing Locked<UInt16>) -> StudioGate.Verdict {
+        StudioGate(port: port.withLock { $0 }, cookie: cookie, requestSecret: requestSecret)
+            .verdict(on: head)
+    }
+
+    func answer(
+        _ request: HubRequest, _ verdict: StudioGate.Verdict, _ port: UInt16
+    ) async -> HubResponse {
+        do {
+            switch verdict {
+            case .refuse(let status, let why): return .problem(status, why)
+            case .file(let name):
+                guard let file = page.file(name) else {
+                    return .problem(404, "There is no such file.")
+                }
+                return HubResponse(
+                    status: 200, headers: [HubRequest.Header("Content-Type", file.type)],
+                    body: .bytes(file.bytes))
+            case .signIn: return try signIn(request, port)
+            case .session: return try session()
+            case .read(let name):
+                return .json(
+                    try await source.answer(
+                        StudioCall(
+                            name: name, parameters: StudioCall.parameters(ofTarget: request.target))
+                    ))
+            case .act(let name):
+                return .json(
+                    try await source.answer(
+                        StudioCall(name: name, isAction: true, parameters: try members(of: request))
+                    ))
+            }
+        } catch let error as StudioError {
+            return .problem(error.status, error.message)
+        } catch {
+            return .problem(400, source.message(of: error))
+        }
+    }
+
+    private func members(of request: HubRequest) throws(StudioError) -> [String: String] {
+        guard case .bytes(let bytes) = request.body,
+            let members = StudioCall.parameters(ofBody: bytes)
+        else { throw StudioError(400, "The body is no JSON object.") }
+        return members
+    }
+
+    private func signIn(_ request: HubRequest, _ port: UInt16) throws -> HubResponse {
+        let given = try members(of: request)["token"] ?? ""
+        let counts = token.withLock { token in
+            guard let known = token, StudioGate.isEqual(known, given) else { return false }
+            token = nil
+            return true
+        }
+        guard counts else {
+            throw StudioError(
+                401, "This address was used already, or is wrong. Start studio again for a new one."
+            )
+        }
+        var response = try session()
+        response.headers.append(
+            HubRequest.Header(
+                "Set-Cookie",
+                "\(StudioGate.cookieName(port: port))=\(cookie); HttpOnly; SameSite=Strict; Path=/")
+        )
+        return response
+    }
+
+    private func session() throws -> HubResponse {
+        var response = HubResponse.json(try source.session())
+        response.headers.append(HubRequest.Header(StudioGate.requestHeader, requestSecret))
+        return response
+    }
+}
+
+extension HubResponse {
+    fileprivate static func json(_ text: String, status: Int = 200) -> HubResponse {
+        HubResponse(
+            status: status, headers: [HubRequest.Header("Content-Type", "application/json")],
+            body: .bytes(Array(text.utf8)))
+    }
+
+    fileprivate static func problem(_ status: Int, _ message: String) -> HubResponse {
+        let object = try? JSONSerialization.data(
+            withJSONObject: ["error": message], options: [.withoutEscapingSlashes])
+        return .json(String(decoding: object ?? Data(), as: UTF8.self), status: status)
+    }
+}
