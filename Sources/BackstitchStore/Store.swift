@@ -25,6 +25,8 @@ public final class Store: Sendable {
     /// The projections of the configuration, and what goes on for them in the background.
     let registered: RegisteredProjections
     let projectionWork = Locked<Task<Void, Never>?>(nil)
+    /// Who observes reads of this store.
+    let observers = Observers()
     private let number: Int
 
     init(
@@ -78,11 +80,12 @@ public final class Store: Sendable {
     public func read<Result>(
         _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        try read(interruption: nil, body)
+        try read(interruption: nil, footprint: nil, body)
     }
 
     func read<Result>(
-        interruption: ReadInterruption?, _ body: (borrowing ReadTransaction) throws -> Result
+        interruption: ReadInterruption? = nil, footprint: ReadFootprint? = nil,
+        _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
         if environment.writer.isCurrent {
             throw StoreError(
@@ -94,8 +97,11 @@ public final class Store: Sendable {
             return try environment.read(interruption: interruption) { transaction in
                 let reader = TableReader(
                     access: transaction.access, databases: databases,
-                    catalog: try shared.catalog.current(transaction.access, databases))
-                return try body(ReadTransaction(reader: reader, types: types))
+                    catalog: try shared.catalog.current(transaction.access, databases),
+                    footprint: footprint)
+                return try withExtendedLifetime(footprint) {
+                    try body(ReadTransaction(reader: reader, types: types))
+                }
             }
         } catch {
             throw StoreError.wrap(error)
@@ -214,6 +220,9 @@ public final class Store: Sendable {
     /// Writes of other `Store` objects on the same files are among them, those of other processes
     /// too: they arrive some milliseconds after their commit.
     public func changes() -> ChangeSet.Stream {
-        ChangeSet.Stream(mailbox: shared.feed.open(for: number))
+        ChangeSet.Stream(mailbox: openMailbox())
     }
+
+    /// A mailbox that gets the changes of every commit from now on.
+    func openMailbox() -> ChangeMailbox { shared.feed.open(for: number) }
 }
