@@ -25,8 +25,7 @@ public final class Store: Sendable {
     /// The projections of the configuration, and what goes on for them in the background.
     let registered: RegisteredProjections
     let projectionWork = Locked<Task<Void, Never>?>(nil)
-    /// Who observes reads of this store.
-    let observers = Observers()
+    let observers: Observers
     private let number: Int
 
     init(
@@ -43,6 +42,7 @@ public final class Store: Sendable {
             environment: environment, databases: databases, configuration: configuration,
             shared: shared, registered: registered)
         number = shared.feed.addStore(environment)
+        observers = Observers(shared.feed, number, environment)
     }
 
     deinit { close() }
@@ -87,21 +87,14 @@ public final class Store: Sendable {
         interruption: ReadInterruption? = nil, footprint: ReadFootprint? = nil,
         _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        if environment.writer.isCurrent {
-            throw StoreError(
-                .nestedWrite,
-                "A read inside a write would see the store as it was before. Use the transaction "
-                    + "you have.")
-        }
+        try writer.checkReadable()
         do {
             return try environment.read(interruption: interruption) { transaction in
                 let reader = TableReader(
                     access: transaction.access, databases: databases,
                     catalog: try shared.catalog.current(transaction.access, databases),
                     footprint: footprint)
-                return try withExtendedLifetime(footprint) {
-                    try body(ReadTransaction(reader: reader, types: types))
-                }
+                return try body(ReadTransaction(reader: reader, types: types))
             }
         } catch {
             throw StoreError.wrap(error)
@@ -158,28 +151,9 @@ public final class Store: Sendable {
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        if environment.writer.isCurrent {
-            throw StoreError(
-                .nestedWrite,
-                "A write can't begin inside another write. Use the transaction you have.")
-        }
-        if environment.isReading {
-            throw StoreError(
-                .nestedWrite,
-                "A read can't wait for a write. End the read, then write.")
-        }
-        try WriteJob.check(author, context)
         let types = types
-        return try withoutActuallyEscaping(body) { body in
-            let call = BlockingCall { (context: WriteContext) in
-                try body(WriteTransaction(context: context, types: types))
-            }
-            let job = WriteJob(
-                author: author, context: context, isLocalOnly: isLocalOnly,
-                run: { try call.perform($0) },
-                finish: { error in call.end(error.map { .failure($0) } ?? .success(())) })
-            writer.submit(job, waits: true)
-            return try call.wait()
+        return try writer.runAndWait(author, context, isLocalOnly: isLocalOnly) {
+            try body(WriteTransaction(context: $0, types: types))
         }
     }
 
@@ -220,9 +194,6 @@ public final class Store: Sendable {
     /// Writes of other `Store` objects on the same files are among them, those of other processes
     /// too: they arrive some milliseconds after their commit.
     public func changes() -> ChangeSet.Stream {
-        ChangeSet.Stream(mailbox: openMailbox())
+        ChangeSet.Stream(mailbox: shared.feed.open(for: number))
     }
-
-    /// A mailbox that gets the changes of every commit from now on.
-    func openMailbox() -> ChangeMailbox { shared.feed.open(for: number) }
 }

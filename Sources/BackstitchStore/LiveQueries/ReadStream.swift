@@ -1,10 +1,28 @@
 public import BackstitchCore
 
-/// The results of a read: the present one, and again when what it read changed.
+/// The results of a read: the present one, and again when what it read can have changed.
+///
+/// ```swift
+/// for try await (open, urgent) in store.observe({ transaction in
+///     (try transaction.count(Task.open), try transaction.fetch(Task.urgent))
+/// }) { … }
+/// ```
+///
+/// The closure may read anything from its transaction: records of several entities, counts, aggregates,
+/// views. It must depend on nothing else. What it reads is noted while it runs, and it runs again only
+/// after a commit, of any process,
+/// - of a record that it was given or looked for, or that fulfils the conditions of one of its queries
+///   since;
+/// - that changed an entity of which it read all records, or a view that it read;
+/// - of any kind, if it read the log.
 ///
 /// Each result shows one moment; results come in commit order. A slow reader skips outdated results, and
 /// always gets the newest. The sequence ends when the store is closed or the task cancelled, and throws
 /// what the read throws.
+///
+/// What is noted is bounded: some 16 bytes for each record up to 65,536 of an entity, and 64 conditions;
+/// beyond, each change of the entity runs the read again. A commit costs its writer the same however many
+/// observe.
 public struct ReadStream<Value: Sendable>: AsyncSequence, Sendable {
     /// What the read returns.
     public typealias Element = Value
@@ -53,22 +71,6 @@ public struct ReadStream<Value: Sendable>: AsyncSequence, Sendable {
 
 extension Store {
     /// Observes a read: its result now, and again when what it read can have changed.
-    ///
-    /// ```swift
-    /// for try await (open, urgent) in store.observe({ transaction in
-    ///     (try transaction.count(Task.all), try transaction.fetch(Task.urgent))
-    /// }) { … }
-    /// ```
-    ///
-    /// The closure may read anything from its transaction: records of several entities, counts,
-    /// aggregates, views. What it reads is noted while it runs, so that it runs again only after a
-    /// commit, of any process, that changed a record which it was given or looked for, or one that
-    /// fulfils the conditions of its queries now; that changed a view which it read; or, if it reads the
-    /// log or all records of an entity, any record there. It must depend on nothing else.
-    ///
-    /// What is noted is bounded: some 16 bytes for each record up to 65,536 of an entity, and 64
-    /// conditions; beyond, each change of the entity runs it again. A commit costs its writer the same
-    /// however many observe.
     public func observe<Value: Sendable>(
         _ read: @escaping @Sendable (borrowing ReadTransaction) throws -> Value
     ) -> ReadStream<Value> {
@@ -76,8 +78,6 @@ extension Store {
     }
 
     /// Observes a read, and leaves out a result that equals the one before.
-    ///
-    /// Everything else is as for results that can't be compared.
     public func observe<Value: Sendable & Equatable>(
         _ read: @escaping @Sendable (borrowing ReadTransaction) throws -> Value
     ) -> ReadStream<Value> {

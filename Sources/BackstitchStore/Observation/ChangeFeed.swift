@@ -154,7 +154,8 @@ final class ChangeFeed: Sendable {
         }
     }
 
-    private func read<Result>(
+    /// Reads a snapshot of one of the stores.
+    func read<Result>(
         _ environment: Environment, _ body: (TableReader) throws -> Result
     ) throws -> Result {
         try environment.read { transaction in

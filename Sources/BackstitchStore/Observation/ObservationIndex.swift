@@ -39,6 +39,16 @@ struct ObservationIndex: Sendable {
     /// Of those reads that looked at something besides records.
     private var rest: [Int: Rest] = [:]
 
+    init() {}
+
+    /// What one read looked at.
+    ///
+    /// - Parameter reader: The snapshot that it read.
+    init(_ footprint: ReadFootprint, of observation: Int, _ reader: TableReader) throws {
+        let reader = reader.unnoted
+        try insert(footprint, of: observation, at: reader.log.head, reader)
+    }
+
     var isEmpty: Bool { sequences.isEmpty }
 
     /// Whether commits without operations can concern a read.
@@ -59,10 +69,9 @@ struct ObservationIndex: Sendable {
     /// - Parameters:
     ///   - sequence: The last operation that the read saw.
     ///   - reader: The snapshot that it read.
-    mutating func insert(
+    private mutating func insert(
         _ footprint: ReadFootprint, of observation: Int, at sequence: UInt64, _ reader: TableReader
     ) {
-        remove(observation)
         sequences[observation] = sequence
         if footprint.isEverything || footprint.hasSyncState || !footprint.views.isEmpty {
             rest[observation] = Rest(

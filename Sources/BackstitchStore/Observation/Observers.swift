@@ -27,7 +27,17 @@ final class Observers: Sendable {
         var work = ObservationIndex.Work()
     }
 
+    private let feed: ChangeFeed
+    /// The store's number in the feed, and its handle.
+    private let store: Int
+    private let environment: Environment
     private let state = Locked(State())
+
+    init(_ feed: ChangeFeed, _ store: Int, _ environment: Environment) {
+        self.feed = feed
+        self.store = store
+        self.environment = environment
+    }
 
     /// What was done until now.
     var work: ObservationIndex.Work { state.withLock { $0.work } }
@@ -35,9 +45,9 @@ final class Observers: Sendable {
     // MARK: Coming and going
 
     /// Adds an observer, which is due at once, and returns its number.
-    func open(in store: Store) -> Int {
+    func open() -> Int {
         // Opened before it reads, so that no later commit is missed.
-        let mailbox = store.openMailbox()
+        let mailbox = feed.open(for: store)
         mailbox.setTakesAllCommits(true)
         let (number, isFirst) = state.withLock { state in
             state.number += 1
@@ -48,7 +58,7 @@ final class Observers: Sendable {
         }
         if isFirst {
             Task { [self] in
-                while let change = await mailbox.next() { take(change, in: store) }
+                while let change = await mailbox.next() { take(change) }
                 end(mailbox)
             }
         }
@@ -112,42 +122,30 @@ final class Observers: Sendable {
         if case .current(let waiting?) = phase { waiting.resume(returning: false) }
     }
 
-    /// Runs the read of an observer, and notes what it looks at.
-    ///
-    /// If it throws, the observer stays due.
-    func read<Value>(
-        _ number: Int, in store: Store, interruption: ReadInterruption? = nil,
-        _ body: (borrowing ReadTransaction) throws -> Value
-    ) throws -> Value {
+    /// Begins to read for an observer.
+    func begin(_ number: Int) {
         state.withLock { state in
             state.work.runs += 1
             if case .due = state.phases[number] { state.phases[number] = .reading(.init()) }
         }
-        let footprint = ReadFootprint()
-        do {
-            let (value, index) = try store.read(
-                interruption: interruption, footprint: footprint
-            ) { transaction in
-                let value = try body(transaction)
-                let reader = transaction.reader.unnoted
-                var index = ObservationIndex()
-                index.insert(footprint, of: number, at: try reader.log.head, reader)
-                return (value, index)
-            }
-            while !finish(number, index, in: store) {}
-            return value
-        } catch {
-            state.withLock { state in
-                if case .reading = state.phases[number] { state.phases[number] = .due }
-            }
-            throw error
+    }
+
+    /// Ends a read that failed: the observer stays due.
+    func fail(_ number: Int) {
+        state.withLock { state in
+            if case .reading = state.phases[number] { state.phases[number] = .due }
         }
     }
 
+    /// Ends a read.
+    ///
+    /// - Parameter read: What it looked at.
+    func end(_ number: Int, _ read: ObservationIndex) {
+        while !finish(number, read) {}
+    }
+
     /// Ends a read, unless something was committed meanwhile that has to be looked at first.
-    private func finish(
-        _ number: Int, _ read: ObservationIndex, in store: Store
-    ) -> Bool {
+    private func finish(_ number: Int, _ read: ObservationIndex) -> Bool {
         let missed = state.withLock { state -> [ChangeSet] in
             guard case .reading(let missed) = state.phases[number] else { return [] }
             if missed.pending.isEmpty {
@@ -159,7 +157,7 @@ final class Observers: Sendable {
             return missed.pending
         }
         for change in missed {
-            guard touched(by: change, read, in: store).isEmpty else {
+            guard touched(by: change, read).isEmpty else {
                 state.withLock { state in
                     if case .reading = state.phases[number] { state.phases[number] = .due }
                 }
@@ -172,7 +170,7 @@ final class Observers: Sendable {
     // MARK: Changes
 
     /// Makes the observers due that a change concerns.
-    private func take(_ change: ChangeSet, in store: Store) {
+    private func take(_ change: ChangeSet) {
         let index = state.withLock { state -> ObservationIndex in
             for (number, phase) in state.phases {
                 guard case .reading(var missed) = phase else { continue }
@@ -182,7 +180,7 @@ final class Observers: Sendable {
             return state.index
         }
         guard !index.isEmpty, !change.sequences.isEmpty || index.needsAllCommits else { return }
-        let numbers = touched(by: change, index, in: store)
+        let numbers = touched(by: change, index)
         guard !numbers.isEmpty else { return }
         let waiting = state.withLock { state in
             numbers.compactMap { number -> CheckedContinuation<Bool, Never>? in
@@ -199,7 +197,7 @@ final class Observers: Sendable {
     }
 
     private func touched(
-        by change: ChangeSet, _ index: ObservationIndex, in store: Store
+        by change: ChangeSet, _ index: ObservationIndex
     ) -> Set<Int> {
         var work = ObservationIndex.Work()
         defer {
@@ -209,8 +207,8 @@ final class Observers: Sendable {
             }
         }
         do {
-            return try store.read {
-                try index.touched(by: change, in: $0.reader, &work)
+            return try feed.read(environment) {
+                try index.touched(by: change, in: $0, &work)
             }
         } catch {
             // Who reads again is told what is wrong.
