@@ -25,6 +25,7 @@ public final class Store: Sendable {
     /// The projections of the configuration, and what goes on for them in the background.
     let registered: RegisteredProjections
     let projectionWork = Locked<Task<Void, Never>?>(nil)
+    let observers: Observers
     private let number: Int
 
     init(
@@ -41,6 +42,7 @@ public final class Store: Sendable {
             environment: environment, databases: databases, configuration: configuration,
             shared: shared, registered: registered)
         number = shared.feed.addStore(environment)
+        observers = Observers(shared.feed, number, environment)
     }
 
     deinit { close() }
@@ -78,23 +80,20 @@ public final class Store: Sendable {
     public func read<Result>(
         _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        try read(interruption: nil, body)
+        try read(interruption: nil, footprint: nil, body)
     }
 
     func read<Result>(
-        interruption: ReadInterruption?, _ body: (borrowing ReadTransaction) throws -> Result
+        interruption: ReadInterruption? = nil, footprint: ReadFootprint? = nil,
+        _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        if environment.writer.isCurrent {
-            throw StoreError(
-                .nestedWrite,
-                "A read inside a write would see the store as it was before. Use the transaction "
-                    + "you have.")
-        }
+        try writer.checkReadable()
         do {
             return try environment.read(interruption: interruption) { transaction in
                 let reader = TableReader(
                     access: transaction.access, databases: databases,
-                    catalog: try shared.catalog.current(transaction.access, databases))
+                    catalog: try shared.catalog.current(transaction.access, databases),
+                    footprint: footprint)
                 return try body(ReadTransaction(reader: reader, types: types))
             }
         } catch {
@@ -152,28 +151,9 @@ public final class Store: Sendable {
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        if environment.writer.isCurrent {
-            throw StoreError(
-                .nestedWrite,
-                "A write can't begin inside another write. Use the transaction you have.")
-        }
-        if environment.isReading {
-            throw StoreError(
-                .nestedWrite,
-                "A read can't wait for a write. End the read, then write.")
-        }
-        try WriteJob.check(author, context)
         let types = types
-        return try withoutActuallyEscaping(body) { body in
-            let call = BlockingCall { (context: WriteContext) in
-                try body(WriteTransaction(context: context, types: types))
-            }
-            let job = WriteJob(
-                author: author, context: context, isLocalOnly: isLocalOnly,
-                run: { try call.perform($0) },
-                finish: { error in call.end(error.map { .failure($0) } ?? .success(())) })
-            writer.submit(job, waits: true)
-            return try call.wait()
+        return try writer.runAndWait(author, context, isLocalOnly: isLocalOnly) {
+            try body(WriteTransaction(context: $0, types: types))
         }
     }
 

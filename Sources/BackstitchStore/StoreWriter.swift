@@ -6,7 +6,7 @@ import Threading
 /// Runs the writes of a store on its writer thread: those that wait share a commit, and each gets its
 /// own result.
 final class StoreWriter: Sendable {
-    private let environment: Environment
+    let environment: Environment
     private let databases: Databases
     private let configuration: StoreConfiguration
     private let shared: SharedState

@@ -21,14 +21,11 @@ import Testing
         _ query: Query<Employee> = adults,
         _ body: @Sendable @escaping (borrowing WriteTransaction) throws -> Void
     ) async throws -> Bool {
-        let results = try store.read { transaction in
-            let binding = try transaction.types.binding(of: Employee.self)
-            return QueryResults(try transaction.reader.versions(query, binding))
-        }
+        let index = try store.footprint { _ = try $0.fetch(query) }
         var changes = store.changes().makeAsyncIterator()
         try await store.write { try body($0) }
         let change = try #require(await changes.next())
-        return try results.areTouched(by: change, query, in: store)
+        return try store.touches(index, change)
     }
 
     @Test func `only records among the results or within the conditions touch a query`()
@@ -50,6 +47,10 @@ import Testing
     }
 
     @Test func `what an offset skips, many changes and lost ones touch every query`() async throws {
+        try await store.write { transaction in
+            try transaction.save(Employee(id: "a", name: "", email: "adult"))
+            try transaction.save(Employee(id: "b", name: "", email: "adult"))
+        }
         #expect(
             try await touches(Self.adults.offset(1)) {
                 try $0.save(Employee(id: "a", name: "", email: "child"))
@@ -60,9 +61,11 @@ import Testing
                     try transaction.save(Employee(id: .init("\(number)"), name: "", email: "child"))
                 }
             })
-        let none = QueryResults([])
-        #expect(try none.areTouched(by: ChangeSet(lost: 1..<2), Self.adults, in: store))
-        #expect(try !none.areTouched(by: ChangeSet(), Self.adults, in: store))
+        let index = try store.footprint { _ = try $0.fetch(Self.adults) }
+        let head = try store.head
+        #expect(try store.touches(index, ChangeSet(lost: head + 1..<head + 2)))
+        #expect(try !store.touches(index, ChangeSet(lost: head..<head + 1)))
+        #expect(try !store.touches(index, ChangeSet()))
     }
 
     /// A row that the type can't read is in no results, whatever its conditions say.

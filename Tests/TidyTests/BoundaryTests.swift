@@ -99,7 +99,7 @@ import Testing
         "BackstitchLog", "BackstitchLog/Compaction", "BackstitchLog/Counts",
         "BackstitchLog/Reading", "BackstitchLog/Tables", "BackstitchLog/Writing",
         "BackstitchRepair", "BackstitchSimulation/Entities", "BackstitchStore",
-        "BackstitchStore/Dynamic", "BackstitchStore/LiveQueries", "BackstitchStore/Opening",
+        "BackstitchStore/Dynamic", "BackstitchStore/Observation", "BackstitchStore/Opening",
         "BackstitchStore/Projections", "BackstitchStore/Reading", "BackstitchStore/Transfer",
         "BackstitchStore/Verification", "BackstitchStore/Views", "BackstitchStore/Writing",
         "BackstitchSync/Journal", "BackstitchSync/Outbox", "BackstitchViews/Text",

@@ -7,6 +7,7 @@ struct MeasuredSource<Source: RowSource>: RowSource {
 
     let source: Source
     let counts = Counts()
+    var footprint: ReadFootprint? { source.footprint }
 
     func visitRows(
         of entity: EntityNumber, within range: KeyRange, reversed: Bool,

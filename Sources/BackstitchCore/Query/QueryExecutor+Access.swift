@@ -11,6 +11,23 @@ extension QueryExecutor {
             UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
         ) throws -> Bool
     ) throws {
+        guard let footprint = source.footprint else {
+            return try unnotedMatches(plan, on: source, needsBody: needsBody, visit)
+        }
+        try footprint.query(plan.condition, of: plan.entity.number) { note in
+            try unnotedMatches(plan, on: source, needsBody: needsBody) { value, key, body in
+                note(key)
+                return try visit(value, key, body)
+            }
+        }
+    }
+
+    private static func unnotedMatches<Source: RowSource & ~Copyable>(
+        _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,
+        _ visit: (
+            UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
+        ) throws -> Bool
+    ) throws {
         guard let test = plan.test else {
             return try matches(plan, nil, on: source, needsBody: needsBody, visit)
         }

@@ -11,6 +11,13 @@ package struct QueryFilter: Sendable {
             ? nil : try BoundCondition(.all(query.conditions), in: entity)
     }
 
+    /// A condition of an entity.
+    ///
+    /// - Throws: as for a query.
+    package init(_ condition: Condition, in entity: EntityBinding) throws {
+        test = try BoundCondition(condition, in: entity)
+    }
+
     /// Whether a record fits.
     ///
     /// - Parameters:

@@ -36,6 +36,8 @@ package struct QueryPlan: Sendable {
     }
 
     package let entity: EntityBinding
+    /// What is asked of the records of the answer.
+    package let condition: Condition
     package let access: Access
     /// What is asked of each row, or nil if every row that is read matches.
     package let filter: Condition?
@@ -69,7 +71,13 @@ package struct QueryPlan: Sendable {
     ) throws {
         try self.init(query, in: entity, needsRows: needsRows, costs: costs) { planner in
             try planner.choice(by: { access, bound in
-                try access.entryCount(upTo: bound, of: entity.number, on: source)
+                // How a plan is found does not change what it answers.
+                guard let footprint = source.footprint else {
+                    return try access.entryCount(upTo: bound, of: entity.number, on: source)
+                }
+                return try footprint.inside {
+                    try access.entryCount(upTo: bound, of: entity.number, on: source)
+                }
             })
         }
     }
@@ -86,9 +94,10 @@ package struct QueryPlan: Sendable {
         try Self.check(query.limitCount, "limit", of: entity)
         try Self.check(query.offsetCount, "offset", of: entity)
         let steps = try Self.steps(query.sortSteps, in: entity)
-        let condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
+        condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
+            .simplified()
         let planner = QueryPlanner(
-            entity: entity, condition: condition.simplified(), steps: steps,
+            entity: entity, condition: condition, steps: steps,
             limit: query.limitCount, needsRows: needsRows, costs: costs)
         let choice = try choose(planner)
         self.entity = entity
@@ -108,9 +117,11 @@ package struct QueryPlan: Sendable {
         test = try filter.map { try BoundCondition($0, in: entity) }
     }
 
-    /// A plan whose access alone gives the answer.
+    /// A plan whose access alone gives the answer. Its condition is not told, so that any record
+    /// may belong to it.
     init(entity: EntityBinding, access: Access, limit: Int?, offset: Int) {
         self.entity = entity
+        condition = .constant(true)
         self.access = access
         self.limit = limit
         self.offset = offset

@@ -3,6 +3,9 @@
 /// Bytes that a closure gets are valid only inside it. A closure returns whether to go on; an error
 /// that it throws ends the visit and is passed on. A visit may call the source again.
 package protocol RowSource: ~Copyable {
+    /// What notes the reads; nil if nobody wants to know.
+    var footprint: ReadFootprint? { get }
+
     /// Visits the rows of an entity whose stored record keys are within a range, in their order.
     ///
     /// - Parameter visit: Gets the stored record key and the packed fields of the row.
@@ -44,4 +47,8 @@ package protocol RowSource: ~Copyable {
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result?
+}
+
+extension RowSource where Self: ~Copyable {
+    package var footprint: ReadFootprint? { nil }
 }

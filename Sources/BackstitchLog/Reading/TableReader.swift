@@ -11,16 +11,29 @@ package struct TableReader {
     package let past: PastRows?
     /// Whether the checksums of rows are compared: if what they say is written again.
     package let checksRows: Bool
+    /// What notes the reads; nil if nothing does. Whoever reads keeps it.
+    private let noting: Unmanaged<ReadFootprint>?
 
     package init(
         access: Access, databases: Databases, catalog: CatalogSnapshot, past: PastRows? = nil,
-        checksRows: Bool = false
+        checksRows: Bool = false, footprint: ReadFootprint? = nil
     ) {
         self.checksRows = checksRows
+        noting = footprint.map { Unmanaged.passUnretained($0) }
         self.access = access
         self.databases = databases
         self.catalog = catalog
         self.past = past
+    }
+
+    /// What notes the reads; nil if nobody wants to know.
+    package var footprint: ReadFootprint? { noting?.takeUnretainedValue() }
+
+    /// The same reader for what is noted already, or can't change.
+    package var unnoted: TableReader {
+        TableReader(
+            access: access, databases: databases, catalog: catalog, past: past,
+            checksRows: checksRows)
     }
 
     var storedEntries: StoredEntries {
@@ -35,11 +48,13 @@ package struct TableReader {
 
     /// The row of a record, tombstones included.
     package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
-        try TableKey.withRow(entity, key) { try row(at: $0) }
+        if noting != nil { key.bytes.withUnsafeBytes { footprint?.note($0, of: entity) } }
+        return try TableKey.withRow(entity, key) { try row(at: $0) }
     }
 
     package func row(_ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer) throws -> RowView? {
-        try TableKey.withRow(entity, keyBytes: keyBytes) { try row(at: $0) }
+        footprint?.note(keyBytes, of: entity)
+        return try TableKey.withRow(entity, keyBytes: keyBytes) { try row(at: $0) }
     }
 
     private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
@@ -58,6 +73,7 @@ package struct TableReader {
         prefix: UnsafeRawBufferPointer, from start: UnsafeRawBufferPointer? = nil,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
+        footprint?.noteEverything()
         if let pastEntries {
             return try pastEntries.visit(
                 prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
@@ -84,7 +100,8 @@ package struct TableReader {
         var from = ByteBuffer()
         from.append(prefix.bytes)
         if let start { from.append(start) }
-        try self.visit(prefix: prefix.bytes, from: from.bytes) { key, value in
+        footprint?.noteAll(of: entity)
+        try unnoted.visit(prefix: prefix.bytes, from: from.bytes) { key, value in
             guard let row = RowView(value), row.isIntact(at: key) else { throw Self.damagedRow }
             let keyBytes = key.part(TableKey.rowPrefixByteCount..<key.count)
             return try visit(keyBytes, row)
@@ -95,10 +112,15 @@ package struct TableReader {
 
     /// The log, as far as it had come at the moment that is read.
     package var log: LogReader {
-        LogReader(access: access, database: databases.log, lastVisible: past?.sequence ?? .max)
+        footprint?.noteEverything()
+        return LogReader(
+            access: access, database: databases.log, lastVisible: past?.sequence ?? .max)
     }
 
-    package var meta: MetaReader { MetaReader(access: access, database: databases.meta) }
+    package var meta: MetaReader {
+        footprint?.noteEverything()
+        return MetaReader(access: access, database: databases.meta)
+    }
 
     // MARK: The past
 

@@ -36,6 +36,8 @@ public struct ChangeSet: Hashable, Sendable {
     /// another process compacted operations before this one had read them.
     public internal(set) var isComplete = true
 
+    /// Whether operations tell how far records are synchronised, and change nothing else.
+    package private(set) var changesSyncState = false
     /// The changed records by number, until the names are filled in.
     package var numbered: [EntityNumber: Records] = [:]
     private var recordCount = 0
@@ -52,6 +54,13 @@ public struct ChangeSet: Hashable, Sendable {
         context = ""
         self.sequences = sequences
         isComplete = false
+    }
+
+    /// Stands for a commit without operations, behind those of the log so far.
+    package init(commitBefore sequence: UInt64) {
+        author = ""
+        context = ""
+        sequences = sequence..<sequence
     }
 
     /// Whether records were deleted, and none is new.
@@ -127,7 +136,10 @@ public struct ChangeSet: Hashable, Sendable {
             sequences = sequences.lowerBound..<(sequence + 1)
         }
         origins.insert(origin)
-        guard kind.changesContent else { return }
+        guard kind.changesContent else {
+            changesSyncState = true
+            return
+        }
         guard recordCount < Self.recordsMax else {
             isComplete = false
             return
@@ -152,6 +164,7 @@ public struct ChangeSet: Hashable, Sendable {
             ? part.sequences : sequences.lowerBound..<part.sequences.upperBound
         origins.formUnion(part.origins)
         isComplete = isComplete && part.isComplete
+        changesSyncState = changesSyncState || part.changesSyncState
         guard recordCount + part.recordCount <= Self.recordsMax else {
             isComplete = false
             return
@@ -169,6 +182,7 @@ public struct ChangeSet: Hashable, Sendable {
 
     /// Adds the changes of a later commit.
     package mutating func join(_ later: ChangeSet) {
+        guard !later.sequences.isEmpty else { return }
         sequences =
             sequences.isEmpty
             ? later.sequences : sequences.lowerBound..<later.sequences.upperBound
@@ -176,6 +190,7 @@ public struct ChangeSet: Hashable, Sendable {
         context = later.context
         origins.formUnion(later.origins)
         isComplete = isComplete && later.isComplete
+        changesSyncState = changesSyncState || later.changesSyncState
         for (name, changed) in later.records {
             guard recordCount + changed.count <= Self.recordsMax else {
                 isComplete = false

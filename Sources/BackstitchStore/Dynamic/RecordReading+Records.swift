@@ -11,6 +11,7 @@ extension RecordReading where Self: ~Copyable {
         _ id: RecordID, includesDeleted: Bool = false
     ) throws -> DynamicRecord? {
         let table = try reader.table(named: id.entity)
+        reader.footprint?.noteSyncState()
         guard let row = try reader.row(table.number, id.key), includesDeleted || !row.isDeleted
         else { return nil }
         return try DynamicRecord(row, key: id.key, table: table)
@@ -47,6 +48,7 @@ extension RecordReading where Self: ~Copyable {
         let table = try reader.table(named: entity)
         var left = limit
         guard left > 0 else { return }
+        reader.footprint?.noteSyncState()
         try reader.visitStoredRows(of: table.number, from: start) { bytes, row in
             if row.isDeleted, !includesDeleted { return true }
             guard let key = RecordKey(reading: bytes) else {

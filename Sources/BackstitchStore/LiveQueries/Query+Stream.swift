@@ -8,9 +8,8 @@ extension Query {
     /// what fetching throws.
     ///
     /// The query is run again only after a commit that can change its results: one that touched a record
-    /// among them, or one that fits its conditions. A commit that does not costs some microseconds for
-    /// each record of the entity that it changed. The ids of the results are kept in memory, some 100
-    /// bytes each.
+    /// among them, or one that fits its conditions. What is kept to tell is bounded as for
+    /// ``Store/observe(_:)-(_)``.
     public struct Stream: AsyncSequence, Sendable {
         /// The records that the query matches.
         public typealias Element = [Model]
@@ -20,29 +19,24 @@ extension Query {
 
         /// Starts observing.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(store: store, query: query, changes: store.changes().makeAsyncIterator())
+            Iterator(query: query, observation: Observation(store))
         }
 
         /// Reads the results of a query.
         public struct Iterator: AsyncIteratorProtocol {
-            let store: Store
-            let query: Query<Model>
-            var changes: ChangeSet.Stream.Iterator
-            private var known: QueryResults?
+            private let query: Query<Model>
+            private let observation: Observation
+            /// The last operations of the records of the last results, in their order.
+            private var versions: [UInt64]?
 
-            init(store: Store, query: Query<Model>, changes: ChangeSet.Stream.Iterator) {
-                self.store = store
+            init(query: Query<Model>, observation: Observation) {
                 self.query = query
-                self.changes = changes
+                self.observation = observation
             }
 
             /// The results now, then the next that differ; nil when the store was closed.
             public mutating func next() async throws -> [Model]? {
-                guard known != nil else { return try fetch() }
-                while let change = await changes.next() {
-                    guard try known?.areTouched(by: change, query, in: store) == true else {
-                        continue
-                    }
+                while await observation.isDue() {
                     if let results = try fetch() { return results }
                 }
                 return nil
@@ -50,14 +44,17 @@ extension Query {
 
             /// Fetches from one snapshot; nil if the same records have the same versions as before.
             private mutating func fetch() throws -> [Model]? {
-                let (query, versions) = (query, known?.versions)
-                let (found, results) = try store.read { transaction -> (QueryResults, [Model]?) in
+                let (query, known) = (query, versions)
+                let (found, results) = try observation.read {
+                    transaction -> ([UInt64], [Model]?) in
                     let binding = try transaction.types.binding(of: Model.self)
-                    let found = QueryResults(try transaction.reader.versions(query, binding))
-                    guard found.versions != versions else { return (found, nil) }
-                    return (found, try transaction.fetch(query))
+                    let found = try transaction.reader.versions(query, binding)
+                    guard found != known else { return (found, nil) }
+                    // What is asked and found was noted already.
+                    let unnoted = transaction.reader.unnoted
+                    return (found, try unnoted.fetch(query, binding))
                 }
-                known = found
+                versions = found
                 return results
             }
         }

@@ -85,6 +85,13 @@ final class ChangeFeed: Sendable {
             if first > delivered + 1 { deliverLogged(before: first) }
             deliver(change)
         }
+        if changes.allSatisfy(\.sequences.isEmpty) { deliverCommit() }
+    }
+
+    /// Tells those who want to know of a commit that may have changed no record.
+    private func deliverCommit() {
+        guard let delivered = state.withLock({ $0.delivered }) else { return }
+        mailboxes.deliver(ChangeSet(commitBefore: delivered + 1))
     }
 
     private func deliver(_ change: ChangeSet) {
@@ -109,6 +116,7 @@ final class ChangeFeed: Sendable {
             order.lock()
             defer { order.unlock() }
             deliverLogged()
+            deliverCommit()
         }
         state.withLock { $0.watch = watch }
     }
@@ -146,7 +154,8 @@ final class ChangeFeed: Sendable {
         }
     }
 
-    private func read<Result>(
+    /// Reads a snapshot of one of the stores.
+    func read<Result>(
         _ environment: Environment, _ body: (TableReader) throws -> Result
     ) throws -> Result {
         try environment.read { transaction in

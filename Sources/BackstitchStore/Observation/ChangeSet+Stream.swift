@@ -52,7 +52,7 @@ final class ChangeMailbox: Sendable {
     /// Hands over the changes of a commit; never waits.
     func deliver(_ changes: ChangeSet) {
         let waiting = state.withLock { state -> CheckedContinuation<ChangeSet?, Never>? in
-            guard !state.contents.isClosed else { return nil }
+            guard state.contents.wants(changes) else { return nil }
             if let waiting = state.waiting {
                 state.waiting = nil
                 return waiting
@@ -61,6 +61,11 @@ final class ChangeMailbox: Sendable {
             return nil
         }
         waiting?.resume(returning: changes)
+    }
+
+    /// Sets whether commits without operations are delivered too.
+    func setTakesAllCommits(_ takesAll: Bool) {
+        state.withLock { $0.contents.takesAllCommits = takesAll }
     }
 
     func close() {
@@ -96,8 +101,15 @@ struct MailboxContents {
     /// In commit order.
     var pending: [ChangeSet] = []
     var isClosed = false
+    /// Whether commits without operations are wanted.
+    var takesAllCommits = false
     /// Whether a reader waits for the next changes.
     var hasReader = false
+
+    /// Whether the changes of a commit are to be delivered.
+    func wants(_ changes: ChangeSet) -> Bool {
+        !isClosed && (takesAllCommits || !changes.sequences.isEmpty)
+    }
 
     /// Adds the changes of a commit; joins them with the last ones if too many wait.
     mutating func add(_ changes: ChangeSet) {

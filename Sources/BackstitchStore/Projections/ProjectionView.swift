@@ -43,7 +43,7 @@ extension ReadTransaction {
         of projection: Source, allowsBehind: Bool = false
     ) throws -> ProjectionView<Source> {
         try ViewReader(reader: reader, types: types).view(
-            of: projection, StoredProjections(reader).state(projection.name),
+            of: projection, StoredProjections(reader.unnoted).state(projection.name),
             allowsBehind: allowsBehind)
     }
 }

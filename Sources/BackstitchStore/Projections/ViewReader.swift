@@ -15,18 +15,20 @@ struct ViewReader {
                 .invalidQuery, "A past state has no views. Read the view in a read of the present.")
         }
         let name = projection.name
+        let unnoted = reader.unnoted
         guard let state = stored else { throw StoreError.unknown(name) }
         guard Int(state.version) == projection.version else { throw StoreError.otherVersion(name) }
         if let failure = state.failure, !(allowsBehind && state.isComplete) {
             throw StoreError.failed(name, failure)
         }
-        let head = try reader.log.head
+        note(projection, state, allowsBehind: allowsBehind)
+        let head = try unnoted.log.head
         let isCurrent = projection.mode == .catchingUp || allowsBehind || state.checkpoint == head
         var entries: ViewEntries?
         if state.isComplete {
             entries =
                 try isCurrent
-                ? reader.entries(of: state) : caughtUpEntries(of: projection, state)
+                ? unnoted.entries(of: state) : caughtUpEntries(of: projection, state)
         }
         guard let entries else {
             throw StoreError(
@@ -40,6 +42,19 @@ struct ViewReader {
             reader: reader)
     }
 
+    /// Tells who notes the reads which changes change the view.
+    private func note(
+        _ projection: some RecordProjection, _ state: ProjectionState, allowsBehind: Bool
+    ) {
+        guard let footprint = reader.footprint else { return }
+        let isInline = projection.mode == .inline && !allowsBehind
+        footprint.note(
+            ReadFootprint.View(
+                entities: projection.entities.names, isInline: isInline,
+                state: state.observedBytes(isInline: isInline)),
+            named: projection.name)
+    }
+
     /// The entries of a view with the operations that it lacks, which are taken in here and now, and in
     /// memory: nobody is waited for, and the view is of the same moment as the records.
     ///
@@ -49,6 +64,7 @@ struct ViewReader {
         of projection: some RecordProjection, _ state: ProjectionState
     ) throws -> ViewEntries? {
         var left = CatchUpBudget.ofRead
+        let reader = reader.unnoted
         let registered = RegisteredProjection(projection)
         guard try reader.log.head <= state.checkpoint + UInt64(left.operations),
             try StoredProjections(reader).holds(state)

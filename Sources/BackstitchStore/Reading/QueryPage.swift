@@ -70,6 +70,7 @@ extension TableReader {
     }
 
     func dynamicRecord(_ key: RecordKey, in table: EntityTable) throws -> DynamicRecord {
+        footprint?.noteSyncState()
         guard let row = try row(table.number, key) else {
             throw StoreError(.damaged, "An index entry has no row. Run rebuild.")
         }

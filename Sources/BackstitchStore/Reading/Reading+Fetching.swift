@@ -92,7 +92,8 @@ extension TableReader {
     func quickPlan<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding, needsRows: Bool = true
     ) throws -> QueryPlan {
-        if let lookup = binding.forms.withLock({ query.pointLookup(&$0) }),
+        // A plan of a lookup does not tell what it asks for.
+        if footprint == nil, let lookup = binding.forms.withLock({ query.pointLookup(&$0) }),
             let plan = QueryPlan(
                 lookup, of: binding.layout.fields[lookup.position], limit: query.limitCount,
                 offset: query.offsetCount, in: try entityBinding(binding.number))
@@ -132,14 +133,13 @@ extension TableReader {
         try QueryExecutor.count(quickPlan(query, binding, needsRows: false), on: self)
     }
 
-    /// The keys that a query asks for, in its order, each with its record's last operation.
+    /// The last operations of the records that a query asks for, in its order.
     func versions<Model: Entity>(
         _ query: Query<Model>, _ binding: TypeBinding
-    ) throws -> [(key: RecordKey, version: UInt64)] {
-        var versions: [(key: RecordKey, version: UInt64)] = []
+    ) throws -> [UInt64] {
+        var versions: [UInt64] = []
         try QueryExecutor.visitKeys(quickPlan(query, binding), on: self) { keyBytes in
-            let sequence = try row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0
-            versions.append((try RecordKey.stored(keyBytes), sequence))
+            versions.append(try unnoted.row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0)
             return true
         }
         return versions

@@ -60,6 +60,22 @@ package struct ProjectionState: Equatable {
                 decoding: bytes[(Self.fixedByteCount + 8)...], as: UTF8.self))
     }
 
+    /// What tells an observer that the view is another one; for a view that follows in the commits
+    /// themselves without its place, which each of them changes.
+    func observedBytes(isInline: Bool) -> [UInt8] {
+        guard isInline else { return bytes }
+        var state = self
+        (state.checkpoint, state.clock) = (0, 0)
+        return state.bytes
+    }
+
+    /// The stored form.
+    var bytes: [UInt8] {
+        var buffer = ByteBuffer(capacity: 128)
+        append(to: &buffer)
+        return Array(buffer.bytes)
+    }
+
     /// Appends the stored form.
     func append(to output: inout ByteBuffer) {
         output.append(Self.formatVersion)
@@ -82,8 +98,6 @@ extension MetaName {
 
 extension LogWriter {
     func put(_ state: ProjectionState, of name: String) throws {
-        var buffer = ByteBuffer(capacity: 128)
-        state.append(to: &buffer)
-        try setMeta(MetaName.projection(name), Array(buffer.bytes))
+        try setMeta(MetaName.projection(name), state.bytes)
     }
 }

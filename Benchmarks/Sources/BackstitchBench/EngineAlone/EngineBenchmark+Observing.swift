@@ -38,6 +38,72 @@ extension EngineBenchmark {
         note("live-delivery-p99", delivered.percentile(0.99))
     }
 
+    /// A save while nobody observes, and while 200 live queries or 200 observed reads do, of which it
+    /// concerns one.
+    ///
+    /// The three take turns, so that what the machine does meanwhile falls on all.
+    mutating func observed() async throws {
+        var times: [String: [Double]] = [:]
+        try await withStore(.relaxed) { store in
+            try save(0..<1_000, in: store)
+            for _ in 0..<Self.observedRounds {
+                times["none", default: []].append(try saveObserved(in: store))
+                let queries = try await Self.observers(in: store) { store, age in
+                    let stream = store.observe(Query<Contact>().where(\.age, is: age))
+                    return { for try await _ in stream {} }
+                }
+                times["queries", default: []].append(try saveObserved(in: store))
+                await Self.end(queries)
+                let reads = try await Self.observers(in: store) { store, age in
+                    let stream = store.observe { transaction in
+                        try transaction.count(Query<Contact>().where(\.age, is: age))
+                    }
+                    return { for try await _ in stream {} }
+                }
+                times["reads", default: []].append(try saveObserved(in: store))
+                await Self.end(reads)
+            }
+        }
+        for (name, times) in times.sorted(by: { $0.key < $1.key }) {
+            note("observed-\(name)", times.percentile(0.5))
+        }
+    }
+
+    private static let observedRounds = 5
+
+    /// The time of a save, of many one after another.
+    private func saveObserved(in store: Store) throws -> Double {
+        let start = peer_nanoseconds()
+        for number in 0..<Self.observedSaves {
+            var changed = contact(number % 1_000)
+            changed.age = Int64(number % 200)
+            changed.balance = Double(start + Int64(number))
+            let saved = changed
+            try store.write { try $0.save(saved) }
+        }
+        return Double(peer_nanoseconds() - start) / Double(Self.observedSaves)
+    }
+
+    private static let observedSaves = 2_000
+
+    /// Begins to observe 200 times, and waits until each has read.
+    private static func observers(
+        in store: Store,
+        _ observe: (Store, Int64) -> (@Sendable () async throws -> Void)
+    ) async throws -> [Task<Void, any Error>] {
+        let tasks = (0..<200).map { age in
+            let run = observe(store, age)
+            return Task { try await run() }
+        }
+        try await Task.sleep(for: .milliseconds(200))
+        return tasks
+    }
+
+    private static func end(_ tasks: [Task<Void, any Error>]) async {
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+    }
+
     /// From the call of a save in another process to its delivery in this one.
     mutating func processes() async throws {
         let delivered = try await withStore { store in

@@ -7,8 +7,8 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, processes, changes, open, sync, projections, scale
-        case waiting, text, hub
+        case append, group, rebuild, live, observed, processes, changes, open, sync, projections
+        case scale, waiting, text, hub
     }
 
     struct Options {
@@ -46,6 +46,7 @@ struct EngineBenchmark {
             case .group: try await group()
             case .rebuild: try await rebuild()
             case .live: try await live()
+            case .observed: try await observed()
             case .processes: try await processes()
             case .changes: try await changes()
             case .open: try open()

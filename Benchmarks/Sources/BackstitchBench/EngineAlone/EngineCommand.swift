@@ -6,7 +6,7 @@ enum EngineCommand {
     static let help = """
         engine: Backstitch against itself
 
-          --only x,y       append,group,rebuild,live,processes,changes,open,sync,projections,
+          --only x,y       append,group,rebuild,live,observed,processes,changes,open,sync,projections,
                            scale,waiting,text,hub
           --operations N   the length of the longest log; 100000 unless given, 2000000 at most
           --directory DIR  where the store is made; the current folder unless given
