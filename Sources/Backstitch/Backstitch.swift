@@ -34,6 +34,7 @@
 
 // MARK: Reads and writes
 
+@_exported public import struct BackstitchStore.ReadStream
 @_exported public import struct BackstitchStore.ReadTransaction
 @_exported public import protocol BackstitchStore.RecordReading
 @_exported public import struct BackstitchStore.WriteResult

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// A call of Studio's page.
 package struct StudioCall: Sendable {

@@ -196,6 +196,17 @@ struct NamesInUse: RecordProjection {
         _ = await watching.result
     }
 
+    @Test func `what the guide observes is the result of the read`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
+        let engines = Department(name: "Engines")
+        try await store.write { _ = try $0.save(engines) }
+        let overview = store.observe { tx in
+            (employees: try tx.count(Employee.self), engines: try tx.find(engines.id))
+        }
+        var results = overview.makeAsyncIterator()
+        #expect(try await results.next()?.engines?.name == "Engines")
+    }
+
     private func watch(_ store: Store, _ engines: Department) async throws {
         for try await rows in store.observe(engines.employees) {
             print(rows.map(\.name))  // now, and again after every change
