@@ -35,7 +35,7 @@ extension ChangeSet {
 final class ChangeMailbox: Sendable {
     private struct State {
         var contents = MailboxContents()
-        var waiting: CheckedContinuation<ChangeSet?, Never>? {
+        var waiting: CheckedContinuation<Void, Never>? {
             didSet { contents.hasReader = waiting != nil }
         }
     }
@@ -51,16 +51,14 @@ final class ChangeMailbox: Sendable {
 
     /// Hands over the changes of a commit; never waits.
     func deliver(_ changes: ChangeSet) {
-        let waiting = state.withLock { state -> CheckedContinuation<ChangeSet?, Never>? in
+        let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard state.contents.wants(changes) else { return nil }
-            if let waiting = state.waiting {
-                state.waiting = nil
-                return waiting
-            }
+            let waiting = state.waiting
+            state.waiting = nil
             state.contents.add(changes)
-            return nil
+            return waiting
         }
-        waiting?.resume(returning: changes)
+        waiting?.resume()
     }
 
     /// Sets whether commits without operations are delivered too.
@@ -69,30 +67,46 @@ final class ChangeMailbox: Sendable {
     }
 
     func close() {
-        let waiting = state.withLock { state -> CheckedContinuation<ChangeSet?, Never>? in
+        let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
             state.contents.isClosed = true
             defer { state.waiting = nil }
             return state.waiting
         }
-        waiting?.resume(returning: nil)
+        waiting?.resume()
     }
 
+    /// The changes whose turn it is; nil if none are there, or at the end.
+    func takeFirst() -> ChangeSet? { state.withLock { $0.contents.takeFirst() } }
+
+    /// Waits for the changes whose turn it is; nil at the end.
     func next() async -> ChangeSet? {
+        while await arrives() {
+            if let first = takeFirst() { return first }
+        }
+        return nil
+    }
+
+    /// Waits until there are changes, which somebody else may take meanwhile; false at the end, when all
+    /// were taken.
+    func arrives() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let ready = state.withLock { state -> ChangeSet?? in
-                    if let first = state.contents.takeFirst() { return first }
-                    if state.contents.isClosed || Task.isCancelled { return .some(nil) }
+                let isReady = state.withLock { state -> Bool in
+                    let contents = state.contents
+                    if !contents.pending.isEmpty || contents.isClosed || Task.isCancelled {
+                        return true
+                    }
                     precondition(state.waiting == nil, "A change stream is read by one reader.")
                     state.waiting = continuation
                     state.contents.checkInvariants()
-                    return nil
+                    return false
                 }
-                if let ready { continuation.resume(returning: ready) }
+                if isReady { continuation.resume() }
             }
         } onCancel: {
             close()
         }
+        return state.withLock { !$0.contents.pending.isEmpty || !$0.contents.isClosed }
     }
 }
 

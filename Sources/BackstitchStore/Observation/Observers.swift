@@ -32,6 +32,8 @@ final class Observers: Sendable {
     private let store: Int
     private let environment: Environment
     private let state = Locked(State())
+    /// Held by who looks at changes, one after another.
+    private let turn = Locked(())
 
     init(_ feed: ChangeFeed, _ store: Int, _ environment: Environment) {
         self.feed = feed
@@ -58,7 +60,7 @@ final class Observers: Sendable {
         }
         if isFirst {
             Task { [self] in
-                while let change = await mailbox.next() { take(change) }
+                while await mailbox.arrives() { takeChanges(of: mailbox) }
                 end(mailbox)
             }
         }
@@ -93,9 +95,11 @@ final class Observers: Sendable {
 
     // MARK: Reading
 
-    /// Waits until an observer is due; false if it ended.
+    /// Waits until an observer is due; false if it ended. The observer of a task that is cancelled gets
+    /// what was committed before, and then ends.
     func isDue(_ number: Int) async -> Bool {
-        await withTaskCancellationHandler {
+        if Task.isCancelled { return isDueAtOnce(number) }
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDue = state.withLock { state -> Bool? in
                     switch state.phases[number] {
@@ -114,8 +118,19 @@ final class Observers: Sendable {
         }
     }
 
+    /// Whether an observer has something to read, without waiting; it ends if not.
+    private func isDueAtOnce(_ number: Int) -> Bool {
+        if let mailbox = state.withLock({ $0.mailbox }) { takeChanges(of: mailbox) }
+        let isDue = state.withLock { state in
+            if case .due = state.phases[number] { true } else { false }
+        }
+        if !isDue { cancel(number) }
+        return isDue
+    }
+
     private func cancel(_ number: Int) {
         let phase = state.withLock { state -> Phase? in
+            guard state.phases[number] != nil else { return nil }
             state.index.remove(number)
             return state.phases.updateValue(.ended, forKey: number)
         }
@@ -168,6 +183,13 @@ final class Observers: Sendable {
     }
 
     // MARK: Changes
+
+    /// Looks at all changes that are there.
+    private func takeChanges(of mailbox: ChangeMailbox) {
+        turn.withLock { _ in
+            while let change = mailbox.takeFirst() { take(change) }
+        }
+    }
 
     /// Makes the observers due that a change concerns.
     private func take(_ change: ChangeSet) {

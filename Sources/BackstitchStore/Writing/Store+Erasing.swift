@@ -13,8 +13,7 @@ extension Store {
     /// **On the service** the record stays unless `deletesOnService` is set: as after an eviction, pulls
     /// don't bring it back until the service has a newer version. With it, the delete is pushed by the next
     /// synchronisation, and delete rules are followed. A record that the service does not know is deleted
-    /// by its delete rules in any case. If the reply to the push that made the record was lost, the store
-    /// does not know that the service has it, and a pull may bring it back: erase it again then.
+    /// by its delete rules in any case. If the reply to its push was lost, a pull may bring it back.
     ///
     /// **In the file** the space that the values took up is free, and is overwritten only when later
     /// writes use it. ``rewriteFile(at:configuration:)`` makes a file without them. Backups and exports
