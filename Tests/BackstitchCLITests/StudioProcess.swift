@@ -23,7 +23,11 @@ final class StudioProcess {
         (origin, token) = (parts[0], parts[1])
     }
 
-    deinit { kill(child.identifier, SIGKILL) }
+    deinit {
+        kill(child.identifier, SIGKILL)
+        // A child that nobody waited for would hide those of exit tests from their monitor.
+        _ = try? child.wait()
+    }
 
     var host: String { String(origin.dropFirst("http://".count)) }
 

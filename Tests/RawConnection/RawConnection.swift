@@ -87,7 +87,7 @@ package final class RawConnection {
     }
 
     /// All that comes until the server closes the connection, or until nothing more came in a time.
-    package func rest(patienceMilliseconds: Int32 = -1) -> [UInt8] {
+    package func rest(patienceMilliseconds: Int32 = 300_000) -> [UInt8] {
         while hasNews(milliseconds: patienceMilliseconds), receive() {}
         defer { buffer = [] }
         return buffer

@@ -64,8 +64,9 @@ extension HubAccounts {
         let realm = Realm(container, environment: environment)
         return try await storage.read { transaction in
             transaction.expect { [.key(realm.key)] }
-            return try transaction.users(realm).map { User($0.row) }
-                .sorted { $0.name < $1.name }
+            let number = try transaction.realm(realm).number
+            return try transaction.list(UserRow.prefix(realm: number), as: UserRow.self)
+                .map { User($0.row) }.sorted { $0.name < $1.name }
         }
     }
 
@@ -117,7 +118,7 @@ extension HubAccounts {
             guard try transaction.user(named: name, realm) == nil else {
                 throw HubError(.alreadyExists, "There is a user '\(name)' already.")
             }
-            try transaction.put(UserRow.key(realm: number, row.userRecordName), row)
+            try transaction.put(row, realm: number)
             return User(row)
         }
     }
@@ -151,16 +152,14 @@ extension HubAccounts {
     ) async throws -> R {
         try await write(expecting: { [.key(realm.key)] + queries() }) { transaction in
             let number = try transaction.realm(realm).number
-            guard var user = try transaction.user(named: name, realm) ?? new else {
-                throw HubError(
-                    .notFound, "There is no user '\(name)'. 'users list' has their names.")
-            }
+            let old = try transaction.user(named: name, realm)
+            var user = try old ?? new ?? transaction.knownUser(named: name, realm)
             guard !user.isErased else {
                 throw HubError(
                     .busy, "The user '\(name)' is being erased. Remove the user again to end that.")
             }
             let result = try body(&user, number, transaction)
-            try transaction.put(UserRow.key(realm: number, user.userRecordName), user)
+            try transaction.put(user, realm: number, replacing: old)
             return result
         }
     }
@@ -174,7 +173,7 @@ extension HubAccounts {
     /// If it is interrupted, the user can't sign in; call it again to continue; a database whose
     /// name was taken away goes with later writes of the hub too.
     ///
-    /// - Complexity: O(*n*) in the entries of the user and in the sessions and users of the hub.
+    /// - Complexity: O(*n*) in the entries of the user and in the sessions of the hub.
     public func removeUser(
         _ name: String, container: String, environment: String
     ) async throws -> Erasure {
@@ -187,16 +186,13 @@ extension HubAccounts {
     /// Ends the sessions of a user, with the couriers of the devices.
     ///
     /// - Returns: How many there were.
-    /// - Complexity: O(*n*) in the sessions and users of the hub.
+    /// - Complexity: O(*n*) in the sessions of the hub.
     public func endSessions(
         of name: String, container: String, environment: String
     ) async throws -> Int {
         let realm = Realm(container, environment: environment)
         let (number, user) = try await storage.read { transaction in
-            guard let user = try transaction.user(named: name, realm) else {
-                throw HubError(
-                    .notFound, "There is no user '\(name)'. 'users list' has their names.")
-            }
+            let user = try transaction.knownUser(named: name, realm)
             return (try transaction.realm(realm).number, user.userRecordName)
         }
         defer { authentications.forgetAll() }
@@ -252,13 +248,23 @@ extension UserRow {
 }
 
 extension HubReading {
-    /// The users of an environment, with their keys.
-    fileprivate func users(_ realm: HubAccounts.Realm) throws -> [(key: HubKey, row: UserRow)] {
-        try list(UserRow.prefix(realm: self.realm(realm).number))
-    }
-
     /// The user whom whoever runs the hub knows by a name.
     func user(named name: String, _ realm: HubAccounts.Realm) throws -> UserRow? {
-        try users(realm).map(\.row).first { $0.name == name }
+        try users(.name(name), realm: self.realm(realm).number).first
+    }
+
+    /// The user whom whoever runs the hub names, who has to be there.
+    ///
+    /// - Complexity: O(*n*) in the users of the environment if the index has none of that name: a version
+    ///   without it may have made the user.
+    func knownUser(named name: String, _ realm: HubAccounts.Realm) throws -> UserRow {
+        if let user = try user(named: name, realm) { return user }
+        let all = UserRow.prefix(realm: try self.realm(realm).number)
+        guard
+            let user = try list(all, as: UserRow.self).map(\.row).first(where: { $0.name == name })
+        else {
+            throw HubError(.notFound, "There is no user '\(name)'. 'users list' has their names.")
+        }
+        return user
     }
 }

@@ -140,8 +140,7 @@ public struct HubAccounts: Sendable {
                     realm: number, publicPEM: key.publicPEM, userRecordName: userRecordName,
                     label: label))
             try transaction.put(
-                UserRow.key(realm: number, userRecordName),
-                UserRow(userRecordName: userRecordName, name: "key \(id.prefix(8))"))
+                UserRow(userRecordName: userRecordName, name: "key \(id.prefix(8))"), realm: number)
         }
         return id
     }

@@ -17,10 +17,7 @@ struct UserRemoval: Sendable {
             to: [.global], expecting: { [.key(realm.key)] }
         ) { transaction in
             let number = try transaction.realm(realm).number
-            guard var user = try transaction.user(named: name, realm) else {
-                throw HubError(
-                    .notFound, "There is no user '\(name)'. 'users list' has their names.")
-            }
+            var user = try transaction.knownUser(named: name, realm)
             user.isErased = true
             try transaction.put(UserRow.key(realm: number, user.userRecordName), user)
             return (user.userRecordName, number)
@@ -85,9 +82,10 @@ struct UserRemoval: Sendable {
             to: [.global],
             expecting: {
                 names.map { .key($0.key) } + [
+                    .key(UserRow.key(realm: realm, user)),
                     .first(
                         devicesMax + 1, of: devices, naming: .key,
-                        under: HubKey(.global, .pushToken))
+                        under: HubKey(.global, .pushToken)),
                 ]
             }
         ) { transaction in
@@ -103,7 +101,7 @@ struct UserRemoval: Sendable {
                 count += 1
             }
             try transaction.delete(PasswordRow.key(realm: realm, user))
-            try transaction.delete(UserRow.key(realm: realm, user))
+            try transaction.deleteUser(user, realm: realm)
             return count
         }
     }

@@ -126,6 +126,7 @@ public final class Hub: Sendable {
             let epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             try transaction.put(StateRow.key, StateRow(epoch: epoch, tokenKey: secret(32)))
         }
+        try await UserIndex.complete(storage)
     }
 
     /// Ends the hub. Requests must have been answered.

@@ -34,7 +34,7 @@ public struct HubSignIns: Sendable {
         let salt = configuration.clock.secret(PasswordHash.saltByteCount)
         let row = bytes.isEmpty ? nil : PasswordRow(PasswordHash(bytes, salt: salt))
         try await storage.write(to: [.global], expecting: { [.key(realm.key)] }) { transaction in
-            let (user, number) = try transaction.knownUser(name, realm)
+            let (user, number) = try transaction.signInUser(name, realm)
             let key = PasswordRow.key(realm: number, user.userRecordName)
             if let row { try transaction.put(key, row) } else { try transaction.delete(key) }
         }
@@ -55,7 +55,7 @@ public struct HubSignIns: Sendable {
         try await storage.write(
             to: [.global], expecting: { [.key(realm.key)] + ExpirySweep.expected(in: .global) }
         ) { transaction in
-            let (user, number) = try transaction.knownUser(name, realm)
+            let (user, number) = try transaction.signInUser(name, realm)
             let key = SignInCodeRow.key(code)
             try transaction.put(
                 key,
@@ -123,13 +123,13 @@ public struct HubSignIns: Sendable {
 
 extension HubReading {
     /// A user who may sign in, and the number of the realm.
-    fileprivate func knownUser(
+    fileprivate func signInUser(
         _ name: String, _ realm: HubAccounts.Realm
     ) throws -> (user: UserRow, realm: UInt32) {
-        let number = try self.realm(realm).number
-        guard let user = try user(named: name, realm), !user.isErased else {
+        let user = try knownUser(named: name, realm)
+        guard !user.isErased else {
             throw HubError(.notFound, "There is no user '\(name)'. 'users list' has their names.")
         }
-        return (user, number)
+        return (user, try self.realm(realm).number)
     }
 }

@@ -37,7 +37,7 @@ struct SignInPages: Sendable {
     /// Shows the page, or signs in who sends its form.
     ///
     /// - Complexity: Of a form with a password some 100 ms of a processor and 32 MiB on a thread for
-    ///   queries, and O(*n*) in the users of the container.
+    ///   queries.
     func answer(
         _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
     ) async throws -> HubResponse {
@@ -129,7 +129,7 @@ struct SignInPages: Sendable {
         if form["by"] == "proxy", let person {
             let realm = HubAccounts.Realm(
                 purpose.realm.container, environment: purpose.realm.environment)
-            let known = try await storage.read(.scan, work) {
+            let known = try await storage.read(.page, work) {
                 try $0.user(named: person, realm)
             }
             guard known?.isErased != true else { throw Refusal.failed }
@@ -166,9 +166,8 @@ struct SignInPages: Sendable {
             signIns.takeTry(
                 forUser: counted, now: now, max: configuration.limits.failedPasswordsPerHour)
         else { throw Refusal.throttled }
-        let (user, row) = try await storage.read(.scan, work) { transaction in
-            let user = try transaction.list(UserRow.prefix(realm: realm), as: UserRow.self)
-                .map(\.row).first { $0.name == name && !$0.isErased }
+        let (user, row) = try await storage.read(.page, work) { transaction in
+            let user = try transaction.users(.name(name), realm: realm).first { !$0.isErased }
             let row: PasswordRow? = try user.flatMap {
                 try transaction.row(PasswordRow.key(realm: realm, $0.userRecordName))
             }

@@ -34,6 +34,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
         case doomed = 0x20
         case password = 0x21
         case signInCode = 0x22
+        case userIndex = 0x23
     }
 
     /// The most bytes of a key.

@@ -11,6 +11,8 @@ public struct HubDiagnosis: Hashable, Sendable {
     public var records = 0
     /// How many files records hold.
     public var files = 0
+    /// The environments whose users have entries in the index, by their numbers.
+    fileprivate var indexedRealms: Set<UInt32> = []
 
     /// Whether nothing is wrong.
     public var isHealthy: Bool { findings.isEmpty }
@@ -140,9 +142,11 @@ private struct DiagnosedPart {
                     key: DatabaseRow.key(row.partition),
                     finding: "A database is not where its name says. Restore a backup."
                 ) { try DatabaseRow(stored: Array($0)).name.key == key })
-        case .realm: _ = try RealmRow(stored: bytes)
+        case .realm:
+            let row = try RealmRow(stored: bytes)
+            if row.isIndexed { diagnosis.indexedRealms.insert(row.number) }
         case .apiToken: _ = try APITokenRow(stored: bytes)
-        case .user: _ = try UserRow(stored: bytes)
+        case .user: try look(at: UserRow(stored: bytes), key)
         case .webToken: _ = try WebTokenRow(stored: bytes)
         case .serverKey: _ = try ServerKeyRow(stored: bytes)
         case .database: _ = try DatabaseRow(stored: bytes)
@@ -153,6 +157,20 @@ private struct DiagnosedPart {
         case .signInCode: _ = try SignInCodeRow(stored: bytes)
         case .upload: _ = try UploadRow(stored: bytes)
         default: break
+        }
+    }
+
+    /// Has the entries looked for that find a user. Environments come before their users.
+    private mutating func look(at user: UserRow, _ key: HubKey) {
+        let realm = key.behindTable.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        guard diagnosis.indexedRealms.contains(realm) else { return }
+        for key in UserIndex.keys(of: user, realm: realm) {
+            checks.append(
+                Check(
+                    key: key,
+                    finding:
+                        "The user '\(user.userRecordName)' can't sign in by name, or be found by "
+                        + "address. 'users rename', to the same name, mends it."))
         }
     }
 }

@@ -33,28 +33,28 @@ struct UserDirectory {
 
     private static func isName(_ text: String) -> Bool { (1...255).contains(text.utf8.count) }
 
-    /// Those who are asked for, as far as there are some. All users are read once if one of them is
-    /// asked for by an address.
+    /// Those who are asked for, as far as there are some.
     func found(
         _ infos: [WireLookupInfo]
     ) throws -> [(row: UserRow, info: WireLookupInfo)] {
         transaction.expect {
             infos.compactMap(\.userRecordName).filter(Self.isName)
                 .map { .key(UserRow.key(realm: realm, $0)) }
+                + UserIndex.expected(
+                    infos.compactMap { info in info.emailAddress.map { .address($0) } },
+                    realm: realm)
         }
-        let rows = infos.contains { $0.userRecordName == nil } ? try all() : []
-        let byAddress = Dictionary(
-            rows.compactMap { row in row.emailAddress.map { ($0.lowercased(), [row]) } },
-            uniquingKeysWith: +)
         return try infos.compactMap { info in
             if let name = info.userRecordName {
                 guard Self.isName(name) else { return nil }
                 let row: UserRow? = try transaction.row(UserRow.key(realm: realm, name))
                 return row.map { ($0, info) }
             }
-            let candidates = info.emailAddress.flatMap { byAddress[$0.lowercased()] } ?? []
-            return candidates.first { $0.isMeant(by: info, askedBy: own.userRecordName) }
-                .map { ($0, info) }
+            guard let address = info.emailAddress else { return nil }
+            return try transaction.users(.address(address), realm: realm).first {
+                $0.isMeant(by: info, askedBy: own.userRecordName)
+            }
+            .map { ($0, info) }
         }
     }
 }
