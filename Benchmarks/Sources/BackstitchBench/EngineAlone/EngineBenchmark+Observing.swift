@@ -91,7 +91,7 @@ extension EngineBenchmark {
         in store: Store,
         _ observe: (Store, Int64) -> (@Sendable () async throws -> Void)
     ) async throws -> [Task<Void, any Error>] {
-        let tasks = (0..<200).map { age in
+        let tasks = (0..<Int64(200)).map { age in
             let run = observe(store, age)
             return Task { try await run() }
         }
