@@ -1,10 +1,10 @@
 import Backstitch
 import BackstitchCore
-import BackstitchSync
 import Foundation
 import Testing
 
 @testable import BackstitchStore
+@testable import BackstitchSync
 
 @Suite struct ExportingOutboxTests {
     @Test func `an insert and the edits after it are one create`() throws {
@@ -23,7 +23,7 @@ import Testing
 
     @Test(arguments: [
         "", "plain", "a \"quote\" and a \\", "line\nand tab\t", "\u{0}\u{1F}\u{7F}",
-        "Zoë, \u{1F9F5} and \u{2028}", "é\"\u{8}é",
+        "Zoë, \u{1F9F5} and \u{2028}", "é\"\u{8}é", "ééééééééé\"éééééééé\u{1}éééé",
     ])
     func `text is escaped so that it reads back as it was`(text: String) throws {
         let store = try Store.inMemory(schema: .all)
@@ -175,6 +175,7 @@ import Testing
             .filter { $0.push != .nothing }
             let lines = try store.exportedObjects()
             #expect(lines.count == pending.count, comment)
+            #expect(try store.exported() == store.exportedByLog(), comment)
             let byName = Dictionary(uniqueKeysWithValues: lines.map { ($0.name, $0) })
             for change in pending {
                 let line = try #require(byName["\(change.key.name)"], comment)
@@ -235,6 +236,16 @@ extension Store {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
         #expect(lines.count == count)
         return lines
+    }
+
+    /// The lines as the log has them, without a look at all rows.
+    fileprivate func exportedByLog() throws -> [String] {
+        var bytes: [UInt8] = []
+        try read { transaction in
+            let export = OutboxExport(reader: transaction.reader, readsRows: false)
+            _ = try export.exportPending { bytes.append(contentsOf: $0) }
+        }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
     fileprivate func exportedObjects() throws -> [ExportedLine] {

@@ -6,29 +6,65 @@ extension ByteBuffer {
 
     /// Appends text in quotes. What is no UTF-8 is repaired.
     package mutating func append(jsonText bytes: UnsafeRawBufferPointer) {
-        if let start = bytes.baseAddress, bytes.standsForItselfInJSON {
-            let target = extend(by: bytes.count + 2)
-            target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
-            (target + 1).copyMemory(from: start, byteCount: bytes.count)
-            target.storeBytes(
-                of: UInt8(ascii: "\""), toByteOffset: bytes.count + 1, as: UInt8.self)
-            return
+        let before = count
+        if appendPlain(bytes) { return }
+        truncate(to: before)
+        append(UInt8(ascii: "\""))
+        if (try? UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span)) != nil {
+            append(escaping: bytes)
+        } else {
+            var text = String(decoding: bytes, as: UTF8.self)
+            text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
         }
         append(UInt8(ascii: "\""))
-        var text = String(decoding: bytes, as: UTF8.self)
-        text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
-        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends text in quotes if all of it is ASCII that JSON does not escape.
+    ///
+    /// Eight bytes are copied at once, and looked at in passing.
+    ///
+    /// - Returns: whether it is; if not, what was appended is to be taken away.
+    private mutating func appendPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let size = bytes.count
+        let target = extend(by: size + 2)
+        target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        target.storeBytes(
+            of: UInt8(ascii: "\""), toByteOffset: size + 1, as: UInt8.self)
+        guard let start = bytes.baseAddress else { return true }
+        var offset = 0
+        while offset + 8 <= size {
+            let word = start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            guard word.jsonMarks(ascii: true) == 0 else { return false }
+            target.storeBytes(of: word, toByteOffset: offset + 1, as: UInt64.self)
+            offset += 8
+        }
+        while offset < size {
+            let byte = start.load(fromByteOffset: offset, as: UInt8.self)
+            guard byte < 0x80, !byte.isEscapedInJSON else { return false }
+            target.storeBytes(of: byte, toByteOffset: offset + 1, as: UInt8.self)
+            offset += 1
+        }
+        return true
     }
 
     /// Appends runs of bytes that mean themselves as they are.
     private mutating func append(escaping bytes: UnsafeRawBufferPointer) {
-        var start = 0
-        for index in bytes.indices {
+        var (start, index) = (0, 0)
+        while index < bytes.count {
+            if index + 8 <= bytes.count,
+                bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                    .jsonMarks(ascii: false) == 0
+            {
+                index += 8
+                continue
+            }
             let byte = bytes[index]
-            guard byte < 0x20 || byte == 0x22 || byte == 0x5C else { continue }
-            append(bytes.part(start..<index))
-            append(escaped: byte)
-            start = index + 1
+            if byte.isEscapedInJSON {
+                append(bytes.part(start..<index))
+                append(escaped: byte)
+                start = index + 1
+            }
+            index += 1
         }
         append(bytes.part(start..<bytes.count))
     }
@@ -179,31 +215,24 @@ extension ByteBuffer {
     }
 }
 
-extension UnsafeRawBufferPointer {
-    /// Whether the bytes are ASCII without quotes, backslashes and control characters.
-    ///
-    /// Eight bytes are looked at at once: a byte is below a bound if subtracting it borrows from
-    /// the byte's highest bit, which no ASCII has set.
-    fileprivate var standsForItselfInJSON: Bool {
-        guard count >= 8 else {
-            return allSatisfy { $0 >= 0x20 && $0 < 0x80 && $0 != 0x22 && $0 != 0x5C }
-        }
-        var offset = 0
-        while true {
-            let word = loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            if Self.marks(word) != 0 { return false }
-            if offset + 8 == count { return true }
-            // The last look overlaps the one before it.
-            offset = Swift.min(offset + 8, count - 8)
-        }
-    }
+extension UInt8 {
+    /// Whether JSON has another spelling for the character in texts.
+    fileprivate var isEscapedInJSON: Bool { self < 0x20 || self == 0x22 || self == 0x5C }
+}
 
-    /// Not zero if a byte is not ASCII, or is one that JSON escapes.
-    private static func marks(_ word: UInt64) -> UInt64 {
+extension UInt64 {
+    /// Not zero if one of the eight bytes is a quote, a backslash or a control character, or is not ASCII if it
+    /// has to be.
+    ///
+    /// A byte is below a bound if subtracting it borrows from the byte's highest bit, which no ASCII has
+    /// set. Bytes before one that borrows tell nothing, and then there is one.
+    fileprivate func jsonMarks(ascii: Bool) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highest = ones << 7
-        let (quotes, backslashes) = (word ^ (ones &* 0x22), word ^ (ones &* 0x5C))
-        let control = word &- (ones &* 0x20)
-        return (word | control | (quotes &- ones) | (backslashes &- ones)) & highest
+        let (quotes, backslashes) = (self ^ (ones &* 0x22), self ^ (ones &* 0x5C))
+        let below = (self &- ones &* 0x20) & ~self
+        let equal =
+            ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
+        return (below | equal | (ascii ? self : 0)) & highest
     }
 }

@@ -52,7 +52,9 @@ package struct PackedFields {
 
     /// The value at a position of the directory, whose predecessor ends at `next`, and then its end.
     @inlinable @inline(__always)
-    func value(at position: Int, startingAt next: inout Int) throws(FieldError) -> _FieldValue {
+    package func value(at position: Int, startingAt next: inout Int) throws(FieldError)
+        -> _FieldValue
+    {
         let start = dataStart + next
         next = end(at: position)
         let end = dataStart + next

@@ -10,8 +10,17 @@ struct ModificationWriter: ~Copyable {
     }
 
     /// Lines that were not handed on yet.
-    var buffer = ByteBuffer(capacity: 1 << 16)
+    private var buffer = ByteBuffer(capacity: 1 << 16)
     private var template = ModificationTemplate()
+
+    /// Hands the lines on if they have more than so many bytes.
+    mutating func handOn(
+        above bytes: Int = 0, to write: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        guard buffer.count > bytes else { return }
+        try unsafe write(buffer.bytes)
+        buffer.removeAll()
+    }
 
     /// A record that the service does not have, with all its fields.
     mutating func create(
@@ -19,11 +28,12 @@ struct ModificationWriter: ~Copyable {
     ) throws {
         begin("{\"operationType\":\"create\",\"record\":{\"recordName\":", name, table)
         var isFirst = true
+        var next = 0
         for position in 0..<fields.count {
             let field = fields.field(at: position)
-            guard let column = template.column(of: field), !column.staysHere else { continue }
-            let value = try fields.value(at: position)
-            if value.tag == .null { continue }
+            let value = try fields.value(at: position, startingAt: &next)
+            guard let column = template.column(of: field), !column.staysHere, value.tag != .null
+            else { continue }
             unsafe buffer.append(template.label(column, isFirst: isFirst))
             isFirst = false
             if try !buffer.append(plainJSON: value, column.action) {

@@ -24,8 +24,8 @@ extension Store {
     /// - Returns: the number of lines.
     /// - Throws: `closed`; `damaged` if a row or an operation can't be read; what the closure
     ///   throws.
-    /// - Complexity: O(*n*) in the operations since the oldest unsynced one, of which a bit each is
-    ///   kept in memory.
+    /// - Complexity: O(*n*) in the operations since the oldest unsynced one. Of up to a million of them
+    ///   24 bytes each are kept in memory, of more a bit each.
     @discardableResult
     public func exportOutbox(
         to write: (UnsafeRawBufferPointer) throws -> Void
@@ -47,30 +47,37 @@ extension Store {
 }
 
 /// Writes what the service does not have yet, line by line.
-private struct OutboxExport {
+struct OutboxExport {
     let reader: TableReader
+    /// Whether many rows may be read one after another.
+    var readsRows = true
 
     /// The most bytes of lines that are collected before they are handed on, but for one line.
     private static let exportBytesMax = 60_000
 
     func exportPending(to write: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
         let first = try LogBounds(reader).outboxFloor + 1
-        let overtaken = try overtakenOperations(from: first)
         var writer = ModificationWriter()
         var count = 0
-        try reader.log.visit(from: first) { operation in
-            guard operation.kind.changesContent,
-                !overtaken.contains(Int(operation.sequence - first)),
-                try export(operation, to: &writer)
-            else { return true }
-            count += 1
-            if writer.buffer.count > Self.exportBytesMax {
-                try unsafe write(writer.buffer.bytes)
-                writer.buffer.removeAll()
+        if readsRows, let rows = try PendingRows(reader, from: first) {
+            try rows.visit {
+                guard try export($0.row, of: $0.name, $0.table, to: &writer) else { return }
+                count += 1
+                try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
             }
-            return true
+        } else {
+            let overtaken = try overtakenOperations(from: first)
+            try reader.log.visit(from: first) { operation in
+                guard operation.kind.changesContent,
+                    !overtaken.contains(Int(operation.sequence - first)),
+                    try export(operation, to: &writer)
+                else { return true }
+                count += 1
+                try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
+                return true
+            }
         }
-        if writer.buffer.count > 0 { try unsafe write(writer.buffer.bytes) }
+        try unsafe writer.handOn(to: write)
         return count
     }
 
@@ -82,13 +89,10 @@ private struct OutboxExport {
                 let table = reader.catalog.table(place.entity)
             else { return true }
             if try export(row, of: place.key.name, table, to: &writer) { count += 1 }
-            if writer.buffer.count > Self.exportBytesMax {
-                try unsafe write(writer.buffer.bytes)
-                writer.buffer.removeAll()
-            }
+            try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
             return true
         }
-        if writer.buffer.count > 0 { try unsafe write(writer.buffer.bytes) }
+        try unsafe writer.handOn(to: write)
         return count
     }
 

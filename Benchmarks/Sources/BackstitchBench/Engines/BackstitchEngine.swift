@@ -142,11 +142,20 @@ final class BackstitchEngine: Engine {
     // MARK: Everything
 
     func fold() throws -> FoldedChanges? {
-        var json: [UInt8] = []
+        // The peers write into one like it.
+        var json = peer_buffer()
+        defer { free(json.bytes) }
         let start = peer_nanoseconds()
-        let count = try store.exportOutbox { json.append(contentsOf: $0) }
+        let count = try store.exportOutbox { part in
+            guard let bytes = part.baseAddress, peer_buffer_reserve(&json, part.count) == 0 else {
+                throw EngineFailure(description: "out of memory")
+            }
+            memcpy(json.bytes + json.count, bytes, part.count)
+            json.count += part.count
+        }
         return FoldedChanges(
-            nanoseconds: peer_nanoseconds() - start, count: count, json: json)
+            nanoseconds: peer_nanoseconds() - start, count: count,
+            json: Array(UnsafeRawBufferPointer(start: json.bytes, count: json.count)))
     }
 
     func compact() async throws -> Bool {
