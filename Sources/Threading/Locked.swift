@@ -6,13 +6,15 @@ package import Glibc
 /// value is wrapped by the compiler each time it is passed `inout`, and a call goes through all wrappers:
 /// after some ten thousand looks at it the stack is full.
 ///
-/// A pthread mutex, because the thread sanitizer does not understand `Synchronization.Mutex` here.
+/// A pthread mutex, because the thread sanitizer does not understand `Synchronization.Mutex` here. A state
+/// without bytes is refused: the sanitizer sees it behind the object, and takes that for a race.
 package final class Locked<State>: @unchecked Sendable {  // Every access holds the mutex.
     @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
     @usableFromInline var state: State
 
     /// A lock around an initial value.
     package init(_ state: sending State) {
+        precondition(MemoryLayout<State>.size > 0, "A lock guards a value that has bytes.")
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
         self.state = state

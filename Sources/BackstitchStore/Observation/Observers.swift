@@ -32,8 +32,8 @@ final class Observers: Sendable {
     private let store: Int
     private let environment: Environment
     private let state = Locked(State())
-    /// Held by who looks at changes, one after another.
-    private let turn = Locked(())
+    /// How many changes were looked at. Held by who looks at them, one after another.
+    private let lookedAt = Locked(0)
 
     init(_ feed: ChangeFeed, _ store: Int, _ environment: Environment) {
         self.feed = feed
@@ -186,8 +186,11 @@ final class Observers: Sendable {
 
     /// Looks at all changes that are there.
     private func takeChanges(of mailbox: ChangeMailbox) {
-        turn.withLock { _ in
-            while let change = mailbox.takeFirst() { take(change) }
+        lookedAt.withLock { count in
+            while let change = mailbox.takeFirst() {
+                take(change)
+                count += 1
+            }
         }
     }
 
