@@ -127,7 +127,7 @@ struct SalvageSource {
             return
         }
         lastSequence = max(lastSequence, row.lastSequence)
-        let isOld = isLoose || entry.place == .redo || entry.place == .journal
+        let isOld = isLoose || entry.place == .journal
         var value = ByteBuffer(capacity: row.bytes.count + 1)
         value.append(isOld ? 1 : 0)
         value.append(row.bytes)

@@ -10,16 +10,14 @@ public struct StoreDiagnosis: Hashable, Sendable {
         case tables
         /// The catalog and how far everything has come.
         case meta
-        /// The file `redo`.
-        case redo
+        /// The file `journal`.
+        case journal
     }
 
     /// The remedy.
     public enum Remedy: String, Hashable, Sendable, CaseIterable {
         /// Nothing is wrong.
         case none
-        /// Opening the store: after a power cut its last commits are in the file `redo`.
-        case opening
         /// Log and catalog are whole: a repair makes all else from them, and nothing is lost.
         case rebuild
         /// A repair keeps what is intact of the log and of the rows; the next sync fetches all.

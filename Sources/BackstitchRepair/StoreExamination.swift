@@ -33,10 +33,6 @@ enum StoreExamination {
         var extent = DamageExtent(inspection, check)
         extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
         if diagnosis.isHealthy {
-            if inspection.needsRecovery {
-                diagnosis.remedy = .opening
-                return (diagnosis, extent)
-            }
             do {
                 try verify(directory, configuration, &diagnosis, &extent, progress)
             } catch let error as StoreError where error.code == .damaged {
@@ -136,10 +132,11 @@ enum StoreExamination {
 extension StoreExamination.DamageExtent {
     fileprivate init(_ inspection: FileInspection, _ check: ContentCheck) {
         let parts = inspection.damagedParts
-        isLastCommit = inspection.isLastCommit
+        // With the journal, the last commits are damaged or lost.
+        isLastCommit = inspection.isLastCommit && !parts.contains(.journal)
         let canBeReached =
             isLastCommit && inspection.transaction != nil && !parts.contains(.databases)
-            && (!inspection.needsRecovery || inspection.isSound)
+            && (!inspection.hasWaitingRecords || inspection.isSound)
         isLogWhole =
             canBeReached && !parts.contains(.database("log")) && !check.isLogDamaged
         areRowsWhole =
@@ -151,12 +148,12 @@ extension StoreExamination.DamageExtent {
 extension StoreDiagnosis.Part {
     fileprivate init(_ part: FileInspection.Part) {
         switch part {
-        case .meta, .freePages, .databases, .journal: self = .file
+        case .meta, .freePages, .databases: self = .file
         case .database("log"): self = .log
         case .database("tables"): self = .tables
         case .database("meta"): self = .meta
         case .database: self = .file
-        case .redo: self = .redo
+        case .journal: self = .journal
         }
     }
 }
@@ -165,7 +162,7 @@ extension FileInspection.Problem {
     /// The problem with its place.
     fileprivate var described: String {
         switch part {
-        case .meta, .redo, .journal: message
+        case .meta, .journal: message
         case .freePages: "List of free pages: \(message)"
         case .databases: "List of databases: \(message)"
         case .database(let name): "Database \(name): \(message)"

@@ -59,7 +59,6 @@ enum StoreReplacement {
         _ configuration: StoreConfiguration, setAside: @escaping SalvageBuilder.SetAside
     ) throws -> SalvageReport {
         var options = EnvironmentOptions(of: configuration, durability: .relaxed)
-        options.usesRedoFile = false
         options.journal = nil
         let target = try Environment.open(at: draft, options: options)
         defer { target.close() }

@@ -13,14 +13,14 @@ extension Access {
     /// Whether changes of a database wait, or may come to wait while the transaction runs.
     @usableFromInline
     func hasWaiting(in database: Database) -> Bool {
-        guard let overlay, database.index >= 0 else { return false }
-        return canWrite || !overlay.pointee.run(of: database.index).isEmpty
+        guard let overlay, database.number != Database.unnumbered else { return false }
+        return canWrite || !overlay.pointee.run(of: database.number).isEmpty
     }
 
     /// The change of a key that waits. There is an overlay.
     @usableFromInline
     func waiting(_ key: UnsafeRawBufferPointer, in database: Database) -> Waiting {
-        guard let overlay, let entry = overlay.pointee.entry(of: key, in: database.index) else {
+        guard let overlay, let entry = overlay.pointee.entry(of: key, in: database.number) else {
             return .nothing
         }
         return entry.change == .delete ? .deleted : .value(entry.valueBytes)
@@ -41,9 +41,9 @@ extension Access {
         let number = overlay.pointee.top + 1
         guard
             let entry = state.pointee.draft?.add(
-                change, key, value, in: database.index, number: number)
+                change, key, value, in: database.number, number: number)
         else { throw tooLarge() }
-        overlay.pointee.set(entry, in: database.index)
+        overlay.pointee.set(entry, in: database.number)
     }
 
     /// Notes that a record can't hold what is changed.
@@ -71,7 +71,7 @@ extension Access {
         _ key: UnsafeRawBufferPointer, in database: Database
     ) throws(LMDBError) -> Bool {
         // What was appended last is behind all that LMDB has.
-        if let last = overlay?.pointee.run(of: database.index).last, last.change == .append {
+        if let last = overlay?.pointee.run(of: database.number).last, last.change == .append {
             return OverlayEntry.order(last.keyBytes, key) < 0
         }
         var cursor = try Cursor(self, in: database)
@@ -94,7 +94,7 @@ extension Access {
         guard let overlay else { return stored }
         let plain = Access(transaction)
         var count = stored
-        for chunk in overlay.pointee.run(of: database.index).chunks {
+        for chunk in overlay.pointee.run(of: database.number).chunks {
             for entry in chunk {
                 let isStored = try plain.get(entry.keyBytes, in: database) != nil
                 let isThere = entry.change != .delete
@@ -103,9 +103,4 @@ extension Access {
         }
         return count
     }
-}
-
-extension Database {
-    /// The index of the name in the options; negative for LMDB's own lists.
-    var index: Int { Int(handle) - Int(Self.firstHandle) }
 }

@@ -18,7 +18,7 @@ extension Access {
             mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
         let status = mdb_put(changing(), database.handle, &name, &data, 0)
         guard status == MDB_SUCCESS else { throw failed(status, "write a key") }
-        note(.put, key, value, in: database)
+        noteBytes(key.count &+ value.count)
     }
 
     /// Adds an entry behind all others. Pages are filled completely, and no search is needed.
@@ -37,7 +37,7 @@ extension Access {
         let status = mdb_put(changing(), database.handle, &name, &data, UInt32(MDB_APPEND))
         if status == MDB_KEYEXIST { throw .appendOutOfOrder }
         guard status == MDB_SUCCESS else { throw failed(status, "append a key") }
-        note(.put, key, value, in: database)
+        noteBytes(key.count &+ value.count)
     }
 
     /// Deletes a key.
@@ -59,7 +59,7 @@ extension Access {
             return false
         }
         guard status == MDB_SUCCESS else { throw failed(status, "delete a key") }
-        note(.delete, key, Self.noBytes, in: database)
+        noteBytes(key.count)
         return true
     }
 
@@ -72,20 +72,11 @@ extension Access {
         state?.pointee.isTooLarge = true
         let status = mdb_drop(changing(), database.handle, 0)
         guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
-        note(.clear, Self.noBytes, Self.noBytes, in: database)
     }
 
-    /// Notes a change that was made to the data file.
+    /// Notes the bytes of a change that was made to the data file.
     @inlinable
-    func note(
-        _ change: RedoBuffer.Change, _ key: UnsafeRawBufferPointer,
-        _ value: UnsafeRawBufferPointer, in database: Database
-    ) {
-        guard let state else { return }
-        state.pointee.byteCount &+= key.count &+ value.count
-        guard state.pointee.redo.isRecording else { return }
-        state.pointee.redo.note(change, key, value, in: database.handle)
-    }
+    func noteBytes(_ count: Int) { state?.pointee.byteCount &+= count }
 
     @usableFromInline static var noBytes: UnsafeRawBufferPointer { .init(start: nil, count: 0) }
 

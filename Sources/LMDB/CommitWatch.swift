@@ -19,17 +19,17 @@ package final class CommitWatch: Sendable {
     ///   and then without any.
     /// - Throws: `other` if the process has no file left to open.
     init(
-        paths: [String], report: @escaping @Sendable () -> Void
+        _ folder: Folder, report: @escaping @Sendable () -> Void
     ) throws(LMDBError) {
         // The thread reads the end of the pipe when the other side closes.
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
-            throw LMDBError(errno: errno, "watch", path: paths.joined(separator: "', '"))
+            throw LMDBError(errno: errno, "watch", path: folder.dataPath)
         }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         stopper = ends[1]
         let stop = ends[0]
-        SystemThread.detach { Self.run(paths, stop, report) }
+        SystemThread.detach { Self.run(folder, stop, report) }
     }
 
     /// Ends the watch soon; a report may still be under way.
@@ -37,11 +37,17 @@ package final class CommitWatch: Sendable {
         close(stopper)
     }
 
-    private static func run(_ paths: [String], _ stop: Int32, _ report: () -> Void) {
+    private static func run(_ folder: Folder, _ stop: Int32, _ report: () -> Void) {
         let events = inotify_init1(O_NONBLOCK | O_CLOEXEC)
-        let isWatching =
-            events >= 0
-            && paths.allSatisfy { inotify_add_watch(events, $0, UInt32(IN_MODIFY)) >= 0 }
+        var journal = Watched.no
+        var isWatching = events >= 0 && watch(folder.dataPath, events) == .yes
+        // A journal may come later; the commit that makes it known is one of the data file.
+        func watchJournal() {
+            guard isWatching, journal == .no else { return }
+            journal = watch(folder.journalPath, events)
+            isWatching = journal != .never
+        }
+        watchJournal()
         defer {
             if events >= 0 { close(events) }
             close(stop)
@@ -59,9 +65,25 @@ package final class CommitWatch: Sendable {
             if isWatching {
                 usleep(pauseMicroseconds)
                 drain(events)
+                watchJournal()
+                if !isWatching { waited[1].fd = -1 }
             }
             report()
         }
+    }
+
+    /// Whether the system tells of writes to a file.
+    private enum Watched {
+        case yes
+        /// It isn't there.
+        case no
+        /// The user's watches are used up.
+        case never
+    }
+
+    private static func watch(_ path: String, _ events: Int32) -> Watched {
+        if inotify_add_watch(events, path, UInt32(IN_MODIFY)) >= 0 { return .yes }
+        return errno == ENOENT ? .no : .never
     }
 
     private static func drain(_ descriptor: Int32) {
@@ -81,7 +103,6 @@ extension Environment {
         _ report: @escaping @Sendable () -> Void
     ) throws(LMDBError) -> CommitWatch? {
         guard !core.folder.isUnlinked else { return nil }
-        let paths = [core.folder.dataPath, core.journal?.file.path].compactMap { $0 }
-        return try CommitWatch(paths: paths, report: report)
+        return try CommitWatch(core.folder, report: report)
     }
 }

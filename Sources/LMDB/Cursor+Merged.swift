@@ -62,10 +62,8 @@ extension Cursor {
         try result.get()
     }
 
-    private var database: Database { Database(handle: mdb_cursor_dbi(cursor)) }
-
     private var run: OverlayRun {
-        access.overlay?.pointee.run(of: database.index) ?? OverlayRun()
+        access.overlay?.pointee.run(of: database.number) ?? OverlayRun()
     }
 
     private var changeCount: UInt64 { access.state?.pointee.changes ?? 0 }

@@ -9,6 +9,7 @@ public import CLMDB
 @usableFromInline
 package struct Cursor: ~Copyable {
     @usableFromInline let access: Access
+    @usableFromInline let database: Database
     @usableFromInline let cursor: OpaquePointer
     @usableFromInline var name = MDB_val()
     @usableFromInline var data = MDB_val()
@@ -38,6 +39,7 @@ package struct Cursor: ~Copyable {
             throw access.failed(status, "open a cursor")
         }
         self.access = access
+        self.database = database
         self.cursor = cursor
         isMerged = access.overlay != nil && access.hasWaiting(in: database)
     }

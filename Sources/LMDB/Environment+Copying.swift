@@ -27,7 +27,6 @@ extension Environment {
         try finish(draft.folder.path)
         // What opening left behind speaks of the draft's path and process.
         unlink(draft.folder.lockPath)
-        unlink(draft.folder.redoPath)
         unlink(draft.folder.journalPath)
         // LMDB never syncs a copy.
         try draft.sync()
@@ -49,25 +48,33 @@ extension EnvironmentCore {
                 throw LMDBError(status: status, "copy to '\(path)'")
             }
         }
-        if let journal { try complete(Folder(path: path), journal) }
+        try complete(Folder(path: path))
     }
 
     /// Puts what waits into a copy, and makes it one that has no journal.
-    private func complete(_ copy: Folder, _ journal: Journal) throws(LMDBError) {
+    private func complete(_ copy: Folder) throws(LMDBError) {
         var options = options
         options.isReadOnly = false
         options.durability = .full
         options.addsDatabases = false
         let pointer = try Self.openPointer(copy, options)
         defer { mdb_env_close(pointer) }
-        _ = try Self.openDatabases(pointer, options, copy, redo: nil)
+        _ = try Self.openDatabases(pointer, options, copy)
         var begun: OpaquePointer?
         var status = mdb_txn_begin(pointer, nil, 0, &begun)
         guard status == MDB_SUCCESS, let transaction = begun else {
             throw LMDBError(status: status, "complete a copy")
         }
         do throws(LMDBError) {
-            status = try journal.complete(transaction)
+            let last = UInt64(mdb_txn_id(transaction)) - 1
+            guard let position = try JournalPosition.read(in: transaction, last: last) else {
+                mdb_txn_abort(transaction)
+                return
+            }
+            // Without its journal the data file is complete.
+            status =
+                try joinJournal(position)?.complete(transaction)
+                ?? JournalPosition.remove(in: transaction)
             guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
         } catch {
             mdb_txn_abort(transaction)

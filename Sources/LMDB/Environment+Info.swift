@@ -68,7 +68,6 @@ extension Environment {
 extension EnvironmentCore {
     func sync() throws(LMDBError) {
         try gate.inside { () throws(LMDBError) in
-            try journal?.file.sync()
             let status = mdb_env_sync(pointer, 1)
             if status != MDB_SUCCESS { throw commitFailed(status) }
         }

@@ -22,7 +22,6 @@ extension Environment {
                     of: database, from: key, pagesMax: Self.pagesPerPacking)
                 moving = PagePacking(next: window.next)
                 let access = transaction.access
-                access.syncsDataFile()
                 var bytes = 0
                 for (index, leaf) in window.leaves.enumerated() {
                     if bytes > Self.bytesPerMove {

@@ -44,14 +44,13 @@ extension Environment {
         return packing
     }
 
-    /// Makes a commit that changes nothing, so that the pages that the one before freed can be used,
-    /// and syncs the data file, so that the redo file pins no older commit.
+    /// Makes a commit of the data file that changes nothing, so that the pages that the one before
+    /// freed can be used.
     ///
     /// - Parameter database: One that is not empty; in an empty one nothing happens.
     package func commitNothing(in database: Database) throws {
         try writeDirectly { transaction in
             transaction.mayTakeReserve()
-            transaction.access.syncsDataFile()
             var first: [UInt8]?
             try transaction.access.withCursor(in: database) { cursor in
                 if try cursor.first() { first = Array(cursor.key) }
@@ -70,8 +69,9 @@ extension EnvironmentCore {
         let meta = try file.newestMeta()
         var walk = PageWalk(
             file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
-        let name = options.databases[Int(database.handle - Database.firstHandle)]
-        guard let tree = try walk.tree(named: name) else { return LeafWindow() }
+        guard let name = options.name(ofDatabase: database.number),
+            let tree = try walk.tree(named: name)
+        else { return LeafWindow() }
         return try walk.leaves(from: key, in: tree, pagesMax: pagesMax)
     }
 }
@@ -80,7 +80,6 @@ extension Access {
     /// Deletes the entries of all but the first page of a run, and puts them again, in order.
     fileprivate func rewrite(_ run: LeafRun, in database: Database) throws {
         guard let first = run.firstKey else { return }
-        syncsDataFile()
         let count = run.entries
         var bytes: [UInt8] = []
         var entries: [(key: Range<Int>, value: Range<Int>)] = []
@@ -106,10 +105,5 @@ extension Access {
                     UnsafeRawBufferPointer(rebasing: bytes[entry.value]), in: database)
             }
         }
-    }
-
-    /// Makes the commit sync the data file itself, and not go through the redo file.
-    func syncsDataFile() {
-        state?.pointee.redo.begin(isRecording: false)
     }
 }

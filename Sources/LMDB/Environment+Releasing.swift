@@ -8,7 +8,7 @@ extension Environment {
     /// uses it. Nothing is committed. Writers of all processes wait for one step; readers don't.
     ///
     /// A page is given back only if the next commit could write anything to it: no snapshot of a
-    /// living reader has it, nor has the last commit or the one before, nor the base of a redo file.
+    /// living reader has it, nor has the last commit or the one before.
     /// So whatever a crash leaves of it, or of its zeros, is never read.
     ///
     /// - Parameter below: Pages from this number on are left alone; nil for none.
@@ -50,7 +50,6 @@ extension Environment {
     private func whileNobodyWrites<R>(_ body: (UInt64) throws -> R) throws -> R {
         var result: Result<R, any Error> = .failure(LMDBError.closed)
         do {
-            // A write begins by ending what another process left in its redo file.
             try writeDirectly { transaction in
                 result = Result { try body(transaction.id) }
                 throw NothingToCommit()

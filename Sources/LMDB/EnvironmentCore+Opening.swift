@@ -53,9 +53,9 @@ extension EnvironmentCore {
 
     /// Opens the named databases, and writes only if some are missing.
     static func openDatabases(
-        _ pointer: OpaquePointer, _ options: EnvironmentOptions, _ folder: Folder, redo: Redo?
+        _ pointer: OpaquePointer, _ options: EnvironmentOptions, _ folder: Folder
     ) throws(LMDBError) -> [String: Database] {
-        var status = try openDatabases(pointer, options, redo: nil, create: false)
+        var status = try openDatabases(pointer, options, create: false)
         if status == MDB_NOTFOUND {
             guard !options.isReadOnly, options.addsDatabases else {
                 throw LMDBError(
@@ -65,7 +65,7 @@ extension EnvironmentCore {
                     program may have written it. Check the path.
                     """, underlying: status)
             }
-            status = try openDatabases(pointer, options, redo: redo, create: true)
+            status = try openDatabases(pointer, options, create: true)
         }
         if status == MDB_INCOMPATIBLE {
             throw LMDBError(
@@ -84,17 +84,11 @@ extension EnvironmentCore {
     }
 
     private static func openDatabases(
-        _ pointer: OpaquePointer, _ options: EnvironmentOptions, redo: Redo?, create: Bool
+        _ pointer: OpaquePointer, _ options: EnvironmentOptions, create: Bool
     ) throws(LMDBError) -> Int32 {
         var begun: OpaquePointer?
         var status = mdb_txn_begin(pointer, nil, create ? 0 : UInt32(MDB_RDONLY), &begun)
         guard status == MDB_SUCCESS, let transaction = begun else { return status }
-        do throws(LMDBError) {
-            _ = try redo?.begin(transaction)
-        } catch {
-            mdb_txn_abort(transaction)
-            throw error
-        }
         for (index, name) in options.databases.enumerated() where status == MDB_SUCCESS {
             var handle: MDB_dbi = 0
             status = mdb_dbi_open(transaction, name, create ? UInt32(MDB_CREATE) : 0, &handle)

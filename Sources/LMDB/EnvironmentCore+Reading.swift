@@ -4,8 +4,9 @@ import Glibc
 extension EnvironmentCore {
     /// Begins a snapshot of the last state.
     func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+        // Before the snapshot, which then has what the journal needs.
+        guard let journal else { return try beginPlainRead() }
         var slot = try renewSlot()
-        guard let journal else { return slot }
         var last: UInt64?
         while true {
             do throws(LMDBError) {
@@ -31,6 +32,27 @@ extension EnvironmentCore {
             endRead(slot)
             slot = try renewSlot()
         }
+    }
+
+    /// Begins a snapshot where there was no journal when this process looked last.
+    private func beginPlainRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
+        let slot = try renewSlot()
+        let last = UInt64(mdb_txn_id(slot.pointee.transaction))
+        guard !folder.isUnlinked, slot.pointee.plainTransaction != last else { return slot }
+        do throws(LMDBError) {
+            let position = try JournalPosition.read(in: slot.pointee.transaction, last: last)
+            guard let position, position.mayHaveRecords else {
+                // Nothing waits behind this commit.
+                slot.pointee.plainTransaction = last
+                return slot
+            }
+            _ = try joinJournal(position)
+        } catch {
+            endRead(slot)
+            throw error
+        }
+        endRead(slot)
+        return try beginRead()
     }
 
     /// Begins a snapshot of LMDB, in a pooled transaction if there is one.

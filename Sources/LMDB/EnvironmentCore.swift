@@ -21,10 +21,9 @@ final class EnvironmentCore: @unchecked Sendable {
     let process = ProcessIdentity.current
     let databases: [String: Database]
     let committer = Committer()
-    /// `nil` if nothing is written, or where no file is to last.
-    let redo: Redo?
-    /// `nil` if there is none and none is wanted.
-    let journal: Journal?
+    private let seat: JournalSeat
+    /// The small commits in a row without a journal; the writer thread's.
+    var smallCommits = 0
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
     var isWriting = false
     var commitCount = 0
@@ -44,18 +43,14 @@ final class EnvironmentCore: @unchecked Sendable {
         let gate = gate
         map = EnvironmentMap(
             pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path)
-        redo =
-            options.isReadOnly || folder.isUnlinked
-            ? nil : Redo(pointer, folder, options, committer) { gate.panic() }
         do throws(LMDBError) {
-            databases = try Self.openDatabases(pointer, options, folder, redo: redo)
+            databases = try Self.openDatabases(pointer, options, folder)
             guard let key = try FileKey(path: folder.dataPath) else {
                 throw LMDBError(.notFoundPath, "'\(folder.dataPath)' was removed while it opened.")
             }
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
-            // The last step, because it may start a thread.
-            journal = try JournalSetup.open(map, folder, options, committer, redo)
+            seat = JournalSeat(try JournalSetup.open(map, folder, options, committer))
         } catch {
             mdb_env_close(pointer)
             throw error
@@ -76,15 +71,32 @@ final class EnvironmentCore: @unchecked Sendable {
         guard process.isCurrent else { return }
         precondition(!gate.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
+            let journal = journal
             journal?.finish()
             gate.close()
             journal?.close()
-            redo?.close()
             // The last meta page may not be on disk yet; a clean end makes it so.
             if options.durability == .relaxed { mdb_env_sync(pointer, 1) }
             mdb_env_close(pointer)
             completion()
         }
+    }
+
+    /// `nil` as long as there is none.
+    var journal: Journal? { seat.journal }
+
+    /// Takes the journal that a position of the data file names, if there is none yet.
+    ///
+    /// - Returns: It; `nil` if the data file is complete without one, and there is none.
+    func joinJournal(_ position: JournalPosition) throws(LMDBError) -> Journal? {
+        try seat.join { () throws(LMDBError) in
+            try JournalSetup.join(position, map, folder, options, committer)
+        }
+    }
+
+    /// Takes the journal that was made.
+    func begin(_ journal: Journal) {
+        _ = try? seat.join { () throws(LMDBError) in journal }
     }
 
     /// Throws if the process was forked since the environment was opened.

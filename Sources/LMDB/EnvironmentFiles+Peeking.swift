@@ -22,7 +22,7 @@ extension EnvironmentFiles {
         options.createsIfMissing = false
         try folder.prepare(options)
         return try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
-            try folder.recover(options)
+            try folder.refuseLostCommits(on: options.boot)
             if visitsAllPages, try FileKey(path: folder.lockPath) == nil {
                 try DataFile.check(path: folder.dataPath, visitsAllPages: true)
             }
@@ -31,15 +31,15 @@ extension EnvironmentFiles {
             }
             return try DataFile.value(
                 of: Array(key.utf8), inDatabase: database, in: folder,
-                index: options.databases.firstIndex(of: database))
+                number: options.databases.firstIndex(of: database).map { UInt16($0) })
         }
     }
 
     /// Whether the data file has a key, as far as its pages tell. Nothing is changed, whoever
-    /// wrote the file: it is not even recovered after a power cut, nor is a journal looked at.
+    /// wrote the file. What waits in a journal doesn't count.
     package func has(key: String, inDatabase database: String) -> Bool {
         let value = try? DataFile.value(
-            of: Array(key.utf8), inDatabase: database, in: folder, index: nil)
+            of: Array(key.utf8), inDatabase: database, in: folder, number: nil)
         return (value ?? nil) != nil
     }
 }
@@ -58,10 +58,9 @@ extension DataFile {
 
     /// The value of a key in a named database.
     ///
-    /// - Parameter index: The database by its place in the options, to see what waits in a journal;
-    ///   `nil` not to.
+    /// - Parameter number: The database's, to see what waits in a journal; `nil` not to.
     static func value(
-        of key: [UInt8], inDatabase name: String, in folder: Folder, index: Int?
+        of key: [UInt8], inDatabase name: String, in folder: Folder, number: UInt16?
     ) throws(LMDBError) -> [UInt8]? {
         let path = folder.dataPath
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -76,9 +75,9 @@ extension DataFile {
                     file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
                 let stored = try walk.value(of: key, inDatabase: name)
                 var change: [UInt8]??
-                if let index {
+                if let number {
                     change = try WaitingRecords(in: folder, behind: file)
-                        .change(of: key, inDatabase: index)
+                        .change(of: key, inDatabase: number)
                 }
                 result = .success(change ?? stored)
             } catch {

@@ -8,8 +8,7 @@ extension EnvironmentFiles {
 
     /// Puts another data file in the place of the folder's, and keeps the old one as it is.
     ///
-    /// The new file appears at once, complete, checked and on disk. The old one and its files `redo` and
-    /// `journal` get names in another folder, which is there, before; not one byte of them is changed. Nobody may have the
+    /// The new file appears at once, complete, checked and on disk. The old one and its file `journal` get names in another folder, which is there, before; not one byte of them is changed. Nobody may have the
     /// environment open, and nobody can open it meanwhile.
     ///
     /// - Parameters:
@@ -31,7 +30,6 @@ extension EnvironmentFiles {
         try fill(draft.folder.path)
         try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
         unlink(draft.folder.lockPath)
-        unlink(draft.folder.redoPath)
         unlink(draft.folder.journalPath)
         try draft.sync()
         try folder.refuseOpen()
@@ -100,7 +98,9 @@ extension EnvironmentFiles {
         let lock = try RepairLock(folder)
         try source.refuseOpen()
         try folder.refuseOpen()
-        guard try DataFile.lastCommit(at: folder.dataPath) == commit else {
+        guard try DataFile.lastCommit(at: folder.dataPath) == commit,
+            try !folder.hasWaitingRecords
+        else {
             throw LMDBError(
                 .busy, "Another process wrote to '\(folder.path)' meanwhile. Try again.")
         }

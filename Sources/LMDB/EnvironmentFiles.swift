@@ -13,23 +13,18 @@ package struct EnvironmentFiles {
     ///
     /// Changed bytes inside keys and values aren't found.
     ///
-    /// - Throws: `busy` if it is open, or if the last commits are not in it yet after a power cut;
-    ///   `truncated`, `damaged`, `foreignFile`, `versionMismatch`.
+    /// - Throws: `busy` if it is open; `truncated`, `damaged`, `foreignFile`, `versionMismatch`.
     /// - Complexity: O(*n*) in the pages in use.
     package func verify() throws(LMDBError) {
         let folder = folder
         try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
-            guard try !folder.needsRecovery(on: .current) else {
-                throw LMDBError(
-                    .busy,
-                    """
-                    '\(folder.path)' has to be recovered after a power cut. Open it once for \
-                    writing, close it, then verify.
-                    """)
-            }
+            try folder.refuseLostCommits(on: .current)
             try DataFile.check(path: folder.dataPath, visitsAllPages: true)
         }
     }
+
+    /// Throws `busy` if this or another process has the environment open.
+    package func refuseOpen() throws(LMDBError) { try folder.refuseOpen() }
 
     /// The process that stands still in the middle of a write to the environment; `nil` if there is
     /// none, if this process has it open, and if it can't be told.

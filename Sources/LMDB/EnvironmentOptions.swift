@@ -17,13 +17,10 @@ package struct EnvironmentOptions: Sendable, Hashable {
     /// If the lock file can't be written either, reads aren't protected from writers in other
     /// processes, which then must not write.
     package var isReadOnly = false
-    /// Makes commits of durability `full` with one sync of the file `redo` beside the data file, if
-    /// LMDB needs two of scattered pages.
-    package var usesRedoFile = false
-    /// Makes small commits with one write to the file `journal` beside the data file; nil for not. Takes
-    /// the place of the redo file. Once there is such a file, all who open the environment look at it.
+    /// Makes small commits of durability `full` with one write to the file `journal` beside the data
+    /// file; nil for not. Once there is such a file, all who open the environment look at it.
     package var journal: JournalLimits?
-    /// The running system. If it isn't known, neither the redo file nor the journal is used.
+    /// The running system. If it isn't known, no commit goes to the journal.
     package var boot = BootID.current
     /// Creates the folder and the data file if they are missing.
     package var createsIfMissing = true

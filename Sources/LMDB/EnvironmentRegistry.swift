@@ -41,7 +41,7 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the moni
         }
         try refuseReplacedData(folder)
         try folder.refuseDuringRepair()
-        try folder.recover(options)
+        try folder.endRedoFile(options)
         try folder.checkDataFile()
         let core = try EnvironmentCore(folder, options: options)
         entries[core.key] = Entry(core: core, handles: 1)

@@ -13,10 +13,12 @@ struct EnvironmentWriter {
         case committed(R)
         case mapTooSmall
         case diskFull(LMDBError)
+        /// Another process began a journal.
+        case journalFound
     }
 
     /// Runs a closure in a write transaction, again after the map had to grow, and once more if the
-    /// disk is full and the redo file has something to give.
+    /// disk is full and the journal has something to give.
     ///
     /// - Parameter directly: Whether the commit has to go into the data file.
     func write<R>(
@@ -36,10 +38,12 @@ struct EnvironmentWriter {
             case .mapTooSmall:
                 try core.map.grow()
             case .diskFull(let error):
-                guard mayMakeRoom,
-                    core.redo?.makeRoom(lendsReserve: core.state.pointee.mayTakeReserve) == true
-                else { throw error }
+                let lends = core.state.pointee.mayTakeReserve
+                guard mayMakeRoom, core.journal?.makeRoom(lendsReserve: lends) == true else {
+                    throw error
+                }
                 mayMakeRoom = false
+            case .journalFound: continue
             }
         }
     }
@@ -65,7 +69,7 @@ struct EnvironmentWriter {
         try core.gate.enterWriting()
         defer { core.gate.leaveWriting() }
         try checkFiles()
-        guard let journal = core.journal else { return try attemptInDataFile(body) }
+        guard let journal = core.journal else { return try attemptInDataFile(body, nil) }
         try journal.file.lock()
         defer { journal.file.unlock() }
         try adoptingMapSize { () throws(LMDBError) in try journal.settle() }
@@ -74,7 +78,7 @@ struct EnvironmentWriter {
         } else if let attempt = try attemptRecord(body, journal) {
             return attempt
         }
-        return try attemptInDataFile(body)
+        return try attemptInDataFile(body, journal)
     }
 
     /// Applies the journal.
@@ -103,7 +107,7 @@ struct EnvironmentWriter {
     private func attemptRecord<R>(
         _ body: (borrowing WriteTransaction) throws -> R, _ journal: Journal
     ) throws -> Attempt<R>? {
-        core.state.pointee.begin(isRecorded: false)
+        core.state.pointee.begin()
         let begun = try adoptingMapSize { () throws(LMDBError) in
             try journal.beginRecord(core.state)
         }
@@ -136,19 +140,23 @@ struct EnvironmentWriter {
     }
 
     private func attemptInDataFile<R>(
-        _ body: (borrowing WriteTransaction) throws -> R
+        _ body: (borrowing WriteTransaction) throws -> R, _ journal: Journal?
     ) throws -> Attempt<R> {
         let transaction = try beginTransaction()
         let result: R
-        var published: UInt64?
+        var ending: Ending?
+        defer { ending?.begun?.file.unlock() }
         do {
-            let isRecorded = try core.redo?.begin(transaction) ?? false
-            core.state.pointee.begin(isRecorded: isRecorded)
-            let direct = try beginDirect(transaction)
-            let access = Access(transaction, state: core.state, number: direct?.number ?? 0)
+            core.state.pointee.begin()
+            let beginning = try begin(transaction, journal)
+            if case .foundJournal = beginning {
+                mdb_txn_abort(transaction)
+                return .journalFound
+            }
+            let access = Access(transaction, state: core.state, number: beginning.number)
             result = try body(WriteTransaction(access))
             if let failure = core.state.pointee.failure { throw failure }
-            if let direct { published = try endDirect(direct, transaction) }
+            ending = try end(beginning, transaction, journal)
         } catch {
             mdb_txn_abort(transaction)
             // Checked also if the closure threw another error after a failed write.
@@ -158,57 +166,82 @@ struct EnvironmentWriter {
             default: throw error
             }
         }
-        let status: Int32
-        do throws(LMDBError) {
-            status = try commit(transaction)
-        } catch {
-            if error.code == .diskFull { return .diskFull(error) }
-            throw error
-        }
+        let status = core.committer.commit(transaction)
         if status == MDB_MAP_FULL { return .mapTooSmall }
         guard status == MDB_SUCCESS else {
             let error = core.commitFailed(status)
             if error.code == .diskFull { return .diskFull(error) }
             throw error
         }
-        if let published { core.journal?.published(published) }
+        publish(ending, journal)
         return .committed(result)
     }
 
-    /// Puts what waits in the journal into a write transaction that has begun.
-    ///
-    /// - Returns: `nil` if there is no journal.
-    private func beginDirect(
-        _ transaction: OpaquePointer
-    ) throws(LMDBError) -> Journal.Direct? {
-        guard let journal = core.journal else {
-            guard !core.folder.isUnlinked else { return nil }
-            let last = UInt64(mdb_txn_id(transaction)) - 1
-            guard try JournalPosition.read(in: transaction, last: last) == nil else {
-                throw LMDBError(
-                    .other,
-                    """
-                    Another process has begun a journal for '\(core.folder.path)'. Close the \
-                    environment and open it again.
-                    """)
-            }
-            return nil
-        }
-        let (direct, status) = try journal.beginDirect(transaction)
-        if status != MDB_SUCCESS {
-            throw Access(transaction, state: core.state).failed(status, "apply the journal")
-        }
-        return direct
+    /// What a transaction of LMDB begins with.
+    private enum Beginning {
+        /// There is no journal; what the data file says of an earlier one.
+        case plain(JournalPosition?)
+        /// What waited is applied.
+        case behind(Journal.Direct)
+        /// There is a journal now.
+        case foundJournal
+
+        /// The number of the state; 0 without a journal.
+        var number: UInt64 { if case .behind(let direct) = self { direct.number } else { 0 } }
     }
 
-    /// - Returns: The number of the state that the transaction makes; `nil` if it makes none.
-    private func endDirect(
-        _ direct: Journal.Direct, _ transaction: OpaquePointer
+    /// What a transaction of LMDB ends with.
+    private struct Ending {
+        /// The number of the state that it makes.
+        let number: UInt64
+        /// The journal that it makes known. Its role of the writer is held until it is published.
+        var begun: Journal?
+    }
+
+    /// Puts what waits in the journal into a write transaction that has begun.
+    private func begin(
+        _ transaction: OpaquePointer, _ journal: Journal?
+    ) throws(LMDBError) -> Beginning {
+        if let journal {
+            let (direct, status) = try journal.beginDirect(transaction)
+            if status != MDB_SUCCESS {
+                throw Access(transaction, state: core.state).failed(status, "apply the journal")
+            }
+            return .behind(direct)
+        }
+        guard !core.folder.isUnlinked else { return .plain(nil) }
+        let last = UInt64(mdb_txn_id(transaction)) - 1
+        guard let position = try JournalPosition.read(in: transaction, last: last) else {
+            return .plain(nil)
+        }
+        return try core.joinJournal(position) == nil ? .plain(position) : .foundJournal
+    }
+
+    /// Writes the state that a transaction makes.
+    ///
+    /// - Returns: `nil` if it makes none, or if there is no journal.
+    private func end(
+        _ beginning: Beginning, _ transaction: OpaquePointer, _ journal: Journal?
+    ) throws(LMDBError) -> Ending? {
+        if let journal, case .behind(let direct) = beginning {
+            try takeReserveBack(journal)
+            return try end(direct, transaction, journal).map { Ending(number: $0) }
+        }
+        guard case .plain(let last) = beginning, core.state.pointee.changes > 0,
+            let (journal, direct) = beginJournal(transaction, behind: last)
+        else { return nil }
+        do throws(LMDBError) {
+            let number = try end(direct, transaction, journal)
+            return number.map { Ending(number: $0, begun: journal) }
+        } catch {
+            journal.file.unlock()
+            throw error
+        }
+    }
+
+    private func end(
+        _ direct: Journal.Direct, _ transaction: OpaquePointer, _ journal: Journal
     ) throws(LMDBError) -> UInt64? {
-        guard let journal = core.journal else { return nil }
-        let isSmall =
-            !core.state.pointee.isTooLarge
-            && core.state.pointee.byteCount <= journal.limits.changeBytesMax
         let (number, status) = journal.endDirect(
             direct, transaction, hasChanged: core.state.pointee.changes > 0, isSmall: isSmall)
         if status != MDB_SUCCESS {
@@ -217,12 +250,62 @@ struct EnvironmentWriter {
         return number
     }
 
-    private func commit(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
-        guard let redo = core.redo else { return core.committer.commit(transaction) }
-        let changes = core.state.pointee.redo
-        return try redo.commit(
-            transaction, changes.isRecording ? changes.bytes : nil,
-            mayTakeReserve: core.state.pointee.mayTakeReserve)
+    /// Whether a record could have held what was changed.
+    private var isSmall: Bool {
+        let bytesMax = (core.options.journal ?? JournalLimits()).changeBytesMax
+        return !core.state.pointee.isTooLarge && core.state.pointee.byteCount <= bytesMax
+    }
+
+    /// Begins a journal after some small commits, in the role of its writer. If the disk has no space
+    /// for it, commits do without.
+    private func beginJournal(
+        _ transaction: OpaquePointer, behind last: JournalPosition?
+    ) -> (Journal, Journal.Direct)? {
+        guard core.options.wantsJournal, let limits = core.options.journal,
+            !core.folder.isUnlinked
+        else { return nil }
+        core.smallCommits = isSmall ? core.smallCommits + 1 : 0
+        guard isSmall, core.smallCommits >= limits.commitsBefore else { return nil }
+        let made = try? { () throws(LMDBError) in
+            let made = try JournalSetup.make(
+                transaction, behind: last, core.map, core.folder, core.options, core.committer)
+            try made?.0.file.lock()
+            return made
+        }()
+        guard let (journal, position) = made.flatMap({ $0 }) else {
+            core.smallCommits = 0
+            return nil
+        }
+        journal.smallCommits = core.smallCommits
+        let direct = Journal.Direct(
+            position: position, number: position.number, link: position.link)
+        return (journal, direct)
+    }
+
+    /// Lets the journal have its blocks again that were lent to what frees space, before others take
+    /// space.
+    ///
+    /// - Throws: `diskFull`, noted as the failure of the transaction.
+    private func takeReserveBack(_ journal: Journal) throws(LMDBError) {
+        guard !core.state.pointee.mayTakeReserve, journal.file.isLent else { return }
+        do throws(LMDBError) {
+            try journal.file.fillReserve()
+        } catch {
+            core.state.pointee.failure = error
+            throw error
+        }
+    }
+
+    /// Makes known what was committed.
+    private func publish(_ ending: Ending?, _ journal: Journal?) {
+        guard let ending else { return }
+        guard let begun = ending.begun else {
+            journal?.published(ending.number)
+            return
+        }
+        begun.published(ending.number)
+        begun.words.makeCurrent()
+        core.begin(begun)
     }
 
     private func beginTransaction() throws(LMDBError) -> OpaquePointer {

@@ -4,8 +4,8 @@ import Glibc
 /// A data file in which holes are made. Nobody writes to it meanwhile.
 struct FileHoles {
     // linux/falloc.h and lseek(2); the Glibc module lacks them.
-    private static let keepSize: Int32 = 1
-    private static let punchHole: Int32 = 2
+    /// Makes a hole and keeps the length of the file.
+    static let mode: Int32 = 1 | 2
     private static let seekData: Int32 = 3
 
     let descriptor: Int32
@@ -58,7 +58,7 @@ struct FileHoles {
     /// - Returns: Whether the file system can do that.
     private func punch(_ run: Range<Int>) throws(LMDBError) -> Bool {
         while fallocate(
-            descriptor, Self.punchHole | Self.keepSize, run.lowerBound * pageBytes,
+            descriptor, Self.mode, run.lowerBound * pageBytes,
             run.count * pageBytes) != 0
         {
             switch errno {

@@ -3,7 +3,7 @@ import Threading
 /// Writes the data file of a folder anew, with the entries that there are and nothing else.
 ///
 /// In a file that is in use, deleted bytes stay in free pages, in the unused parts of others, and in keys
-/// that separate pages. A new file has none of them, and neither does the folder: its redo file or journal
+/// that separate pages. A new file has none of them, and neither does the folder: its journal
 /// goes too.
 package struct FileRewrite {
     /// Bytes of entries that one commit of a new file takes, but for the last entry.
@@ -50,7 +50,6 @@ package struct FileRewrite {
         writing.createsIfMissing = true
         writing.addsDatabases = true
         writing.durability = .relaxed
-        writing.usesRedoFile = false
         writing.journal = nil
         let target = try Environment.open(at: draft, options: writing)
         defer { target.close() }

@@ -49,7 +49,6 @@ extension Folder {
     func remove() {
         unlink(dataPath)
         unlink(lockPath)
-        unlink(redoPath)
         unlink(journalPath)
         rmdir(path)
     }
@@ -64,7 +63,7 @@ extension Folder {
             mdb_env_close(pointer)
             unlink(lockPath)
         }
-        _ = try EnvironmentCore.openDatabases(pointer, options, self, redo: nil)
+        _ = try EnvironmentCore.openDatabases(pointer, options, self)
     }
 
     /// Makes a file, or the names in a folder, survive a power cut.

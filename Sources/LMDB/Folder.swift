@@ -1,7 +1,7 @@
 import CLMDB
 import Glibc
 
-/// The folder of an environment: `data.mdb`, `lock.mdb`, and for some also `redo` or `journal`.
+/// The folder of an environment: `data.mdb`, `lock.mdb`, and for some also `journal`.
 struct Folder: Sendable {
     let path: String
     /// Whether the files were unlinked right after opening.
@@ -9,6 +9,7 @@ struct Folder: Sendable {
 
     var dataPath: String { path + "/data.mdb" }
     var lockPath: String { path + "/lock.mdb" }
+    /// A file of earlier versions.
     var redoPath: String { path + "/redo" }
     var journalPath: String { path + "/journal" }
 

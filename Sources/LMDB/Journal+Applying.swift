@@ -29,8 +29,9 @@ extension Journal {
         let committed = committer.commit(transaction)
         guard committed == MDB_SUCCESS else { throw applyingFailed(committed) }
         // A relaxed commit may be lost until the next sync.
-        if file.isSynced { words.raiseApplied(to: number) }
+        if isDurable { words.raiseApplied(to: number) }
         monitor.enter()
+        lacksSpace = false
         known?.prune(through: number)
         if known?.isEmpty == true { known = nil }
         monitor.leave()
@@ -42,7 +43,7 @@ extension Journal {
     ) throws(LMDBError) -> UInt64? {
         var position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
         if case .lacks(let overlay) = try fitLast(position) {
-            let status = overlay.apply(to: transaction, after: position.number)
+            let status = overlay.apply(to: transaction, after: position.number, options)
             guard status == MDB_SUCCESS else { throw applyingFailed(status) }
             position.number = overlay.top
             position.link = overlay.link
@@ -71,7 +72,7 @@ extension Journal {
         switch try fit(position) {
         case .complete: break
         case .lacks(let overlay):
-            let status = overlay.apply(to: transaction, after: position.number)
+            let status = overlay.apply(to: transaction, after: position.number, options)
             guard status == MDB_SUCCESS else { return status }
         case .stale:
             // What waited when the copy began was applied before.
@@ -86,6 +87,7 @@ extension Journal {
         let status = status == EIO && errno != EIO ? ENOSPC : status
         let error = LMDBError(status: status, "apply the journal")
         if !error.isAboutSpace { gate.panic() }
+        if error.code == .diskFull { monitor.inside { lacksSpace = true } }
         return error
     }
 }
@@ -127,13 +129,24 @@ extension Journal {
         guard !file.isReadOnly else { return }
         // What fails waits for the next who opens the environment.
         try? { () throws(LMDBError) in
-            try file.lock()
+            // A process that is about to commit has it open, and does this when it closes.
+            guard try file.tryLock() else { return }
             defer { file.unlock() }
             try map.inside { () throws(LMDBError) in
                 try settle()
-                try apply(isClosing: true)
+                if try !isComplete { try apply(isClosing: true) }
             }
         }()
+    }
+
+    /// Whether the data file is the last state, and says so.
+    private var isComplete: Bool {
+        get throws(LMDBError) {
+            let (slot, fit) = try renewFittingSnapshot()
+            defer { endRecord(slot) }
+            guard case .complete = fit else { return false }
+            return !slot.pointee.position.mayHaveRecords
+        }
     }
 
     /// Ends the writer thread's snapshot, before LMDB's environment closes.
@@ -143,5 +156,42 @@ extension Journal {
             ReaderSlot.free(snapshot)
         }
         snapshot = nil
+    }
+}
+
+/// A full disk.
+extension Journal {
+    /// Lets a full disk have what the file takes up. On the writer thread, outside of a write.
+    ///
+    /// Blocks of a half without waiting records go to applying the others. When none wait, all blocks
+    /// are a reserve for what frees space.
+    ///
+    /// - Parameter lendsReserve: Whether the reserve is for the write that asks.
+    /// - Returns: Whether that was something.
+    func makeRoom(lendsReserve: Bool) -> Bool {
+        var isMade = false
+        // What is wrong beside the full disk shows in the next write.
+        try? { () throws(LMDBError) in
+            try file.lock()
+            defer { file.unlock() }
+            try map.inside { () throws(LMDBError) in
+                try settle()
+                isMade = try punchOtherHalf() || isMade
+                // A relaxed commit is on disk only with the second call.
+                for _ in 0..<2 where words.applied < words.tail { try apply() }
+            }
+            if lendsReserve, words.applied >= words.tail { isMade = file.lend() || isMade }
+        }()
+        return isMade
+    }
+
+    /// Gives the blocks of the half back that has no waiting records, if the other one has some.
+    private func punchOtherHalf() throws(LMDBError) -> Bool {
+        guard words.otherHalfEnd <= words.applied, !hasHoles else { return false }
+        let (slot, fit) = try renewFittingSnapshot()
+        endRecord(slot)
+        guard case .lacks(let overlay) = fit else { return false }
+        hasHoles = file.punch(half: overlay.link.place.otherHalf.half)
+        return hasHoles
     }
 }

@@ -13,19 +13,7 @@ extension Journal {
     ) throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot>? {
         guard isWanted, !file.isReadOnly else { return nil }
         let (slot, fit) = try renewFittingSnapshot()
-        let position = slot.pointee.position
-        let overlay: Overlay? =
-            // The data file has to say that records may follow before one does.
-            if !position.mayHaveRecords {
-                nil
-            } else if case .lacks(let overlay) = fit {
-                overlay
-            } else if smallCommits >= limits.commitsBefore, file.freeBytes >= limits.freeBytesMin {
-                Overlay(at: position)
-            } else {
-                nil
-            }
-        guard let overlay else {
+        guard let overlay = overlay(behind: slot.pointee.position, fit) else {
             endRecord(slot)
             return nil
         }
@@ -33,6 +21,19 @@ extension Journal {
         state.pointee.draft = draft()
         return slot
     }
+
+    /// What a record would follow; `nil` if there is to be none.
+    private func overlay(behind position: JournalPosition, _ fit: Fit) -> Overlay? {
+        // The data file has to say that records may follow before one does.
+        guard position.mayHaveRecords else { return nil }
+        if case .lacks(let overlay) = fit { return overlay }
+        if hasHoles, position.number <= words.applied, file.empty() { hasHoles = false }
+        guard smallCommits >= limits.commitsBefore, hasSpace, file.isWhole else { return nil }
+        return Overlay(at: position)
+    }
+
+    /// Whether the disk has enough space for what begins with records.
+    private var hasSpace: Bool { file.freeBytes >= limits.freeBytesMin }
 
     /// Memory for the changes of a record.
     private func draft() -> RecordDraft {
@@ -58,17 +59,16 @@ extension Journal {
         let record = UnsafeMutableRawBufferPointer(rebasing: draft.block.free[..<space])
         let hash = JournalRecord.seal(
             record, changeBytes: draft.count, number: number,
-            previous: overlay.pointee.link.chain, isSynced: file.isSynced, id: file.id)
+            previous: overlay.pointee.link.chain, id: file.id)
         guard var place = try place(for: space, behind: overlay.pointee) else { return false }
-        if file.isSynced { try syncStates(of: overlay.pointee) }
+        try syncStates(of: overlay.pointee)
         words.isCommitting = true
         let reason = file.write(UnsafeRawBufferPointer(record), at: place)
         guard reason == 0 else { throw writingFailed(reason, at: place) }
         draft.block.take(space)
         place.offset += space
         overlay.pointee.end(
-            number, link: JournalLink(chain: hash, place: place), isSynced: file.isSynced,
-            in: draft.block)
+            number, link: JournalLink(chain: hash, place: place), in: draft.block)
         Interleaving.point("a record is on disk")
         publish(overlay.pointee)
         words.isCommitting = false
@@ -79,14 +79,13 @@ extension Journal {
 
     /// Makes sure that the state that a record follows is on disk: a relaxed process may have made it.
     private func syncStates(of overlay: Overlay) throws(LMDBError) {
-        if overlay.isEmpty ? overlay.top <= words.applied : overlay.isTopSynced { return }
-        if !overlay.isEmpty { try file.sync() }
+        guard overlay.isEmpty, overlay.top > words.applied else { return }
         let status = mdb_env_sync(pointer, 1)
         guard status == MDB_SUCCESS else {
             gate.panic()
             throw LMDBError(status: status, "sync the data file")
         }
-        if overlay.isEmpty { words.raiseApplied(to: overlay.top) }
+        words.raiseApplied(to: overlay.top)
     }
 
     /// Where a record goes. Applies what waits if the other half is still needed.
@@ -96,6 +95,10 @@ extension Journal {
         let place = overlay.link.place
         if place.offset + space <= file.halfBytes { return place }
         guard space <= file.halfBytes else { return nil }
+        if words.otherHalfEnd <= words.applied, monitor.inside({ lacksSpace }) {
+            // The blocks of the other half are what applying these records may have.
+            return nil
+        }
         // A relaxed commit of what waits is on disk only with the second call.
         for _ in 0..<2 where words.otherHalfEnd > words.applied { try apply() }
         guard words.otherHalfEnd <= words.applied else { return nil }
@@ -155,7 +158,7 @@ extension Journal {
             return (direct, MDB_SUCCESS)
         }
         let direct = Direct(position: position, number: overlay.top, link: overlay.link)
-        return (direct, overlay.apply(to: transaction, after: position.number))
+        return (direct, overlay.apply(to: transaction, after: position.number, options))
     }
 
     /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.
@@ -186,12 +189,30 @@ extension Journal {
             position.number = direct.number
             position.link = direct.link
         }
-        if isWanted, !position.mayHaveRecords, smallCommits >= limits.commitsBefore {
-            // Without the blocks, commits do as well as they can.
-            position.mayHaveRecords = (try? file.fill()) != nil
+        if isWanted, smallCommits >= limits.commitsBefore,
+            !position.mayHaveRecords || !file.isWhole
+        {
+            position.mayHaveRecords = takeBlocks() || position.mayHaveRecords
         }
         words.isCommitting = true
         return (position.number, position.write(in: transaction))
+    }
+
+    /// Gives the file its blocks, or on a disk with little space a reserve.
+    ///
+    /// - Returns: Whether records may be written.
+    private func takeBlocks() -> Bool {
+        do throws(LMDBError) {
+            if hasSpace {
+                try file.fill()
+                return true
+            }
+            if !file.isLent { try file.fillReserve() }
+        } catch {
+            // Commits do without, and try again after another run.
+            smallCommits = 0
+        }
+        return false
     }
 
     /// Publishes a commit that LMDB made.
@@ -199,7 +220,7 @@ extension Journal {
         monitor.enter()
         known = nil
         // A relaxed commit may be lost until the next sync.
-        if file.isSynced { words.raiseApplied(to: number) }
+        if isDurable { words.raiseApplied(to: number) }
         words.tail = max(words.tail, number)
         monitor.leave()
         words.isCommitting = false

@@ -60,14 +60,13 @@ extension Journal {
         let record = UnsafeRawBufferPointer(rebasing: block.free[..<found.space])
         block.take(found.space)
         try JournalRecord.visitChanges(of: record) { database, entry throws(LMDBError) in
-            guard database < databaseCount else { throw JournalRecord.damaged }
+            guard options.name(ofDatabase: database) != nil else { throw JournalRecord.damaged }
             overlay.set(entry, in: database)
         }
         var place = found.place
         place.offset += found.space
         overlay.end(
-            number, link: JournalLink(chain: found.hash, place: place),
-            isSynced: JournalRecord.Head(record).isSynced, in: block)
+            number, link: JournalLink(chain: found.hash, place: place), in: block)
         return (record, found.place)
     }
 
@@ -118,7 +117,7 @@ extension Journal {
             defer { known = overlay.isEmpty ? nil : overlay }
             var last: (bytes: UnsafeRawBufferPointer, place: JournalPlace)?
             while let found = try read(into: &overlay) { last = found }
-            if !isCurrent, file.isSynced, try file.hasRecord(from: overlay.top + 1) {
+            if !isCurrent, try file.hasRecord(from: overlay.top + 1) {
                 throw .journalGap(file.path)
             }
             if let last {
@@ -127,7 +126,6 @@ extension Journal {
                 guard reason == 0 else {
                     throw LMDBError(errno: reason, "write", path: file.path)
                 }
-                if !file.isSynced { try file.sync() }
             }
             // Nobody knows which half it was that the dead writer used.
             words.otherHalfEnd = overlay.top

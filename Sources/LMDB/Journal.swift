@@ -30,9 +30,11 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let limits: JournalLimits
     let committer: Committer
     let gate: Gate
-    let databaseCount: Int
+    let options: EnvironmentOptions
     /// Whether commits of this process may become records.
     let isWanted: Bool
+    /// Whether what this process commits to the data file is on disk then.
+    let isDurable: Bool
     /// Part of the links behind commits without a record.
     let salt = JournalChance.number()
     let monitor = Monitor()
@@ -46,6 +48,10 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     var snapshot: UnsafeMutablePointer<ReaderSlot>?
     /// The small commits in a row; the writer thread's.
     var smallCommits = 0
+    /// Whether a half lost blocks to a full disk; the writer thread's.
+    var hasHoles = false
+    /// Whether records could not be applied for want of space. Behind the monitor.
+    var lacksSpace = false
     let applier: JournalApplier
 
     init(
@@ -57,8 +63,9 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
         self.committer = committer
         (pointer, gate) = (map.pointer, map.gate)
         limits = options.journal ?? JournalLimits()
-        isWanted = options.journal != nil && options.boot != nil
-        databaseCount = options.databases.count
+        self.options = options
+        isWanted = options.wantsJournal
+        isDurable = options.durability == .full
         applier = JournalApplier(idleMilliseconds: limits.idleMilliseconds)
         words = try file.words(boot: options.boot)
         applier.begin { [unowned self] in try applyInGate() }
@@ -86,11 +93,25 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
 
 extension Journal {
     /// Settles what earlier processes left, at opening.
+    ///
+    /// If another process is about to commit, it settles that; whoever opens doesn't wait for it.
     func takeOver() throws(LMDBError) {
-        try file.lock()
+        guard try file.tryLock() else { return }
         defer { file.unlock() }
-        try adopt()
-        wakeApplier()
+        do throws(LMDBError) {
+            try settle()
+        } catch {
+            // A full disk doesn't keep readers out. The next who writes tries again.
+            guard error.isAboutSpace else { throw error }
+        }
+    }
+}
+
+extension EnvironmentOptions {
+    /// Whether commits may become records. Without the id of the running system nobody could tell
+    /// what processes say of each other from what is left of an earlier one.
+    var wantsJournal: Bool {
+        journal != nil && durability == .full && !isReadOnly && boot != nil
     }
 }
 
@@ -110,7 +131,9 @@ extension LMDBError {
         LMDBError(
             .damaged,
             """
-            '\(path)' lacks a record that was committed. Restore the folder from a backup.
+            '\(path)' lacks a record that was committed after the last one in the data file. If you \
+            put an older data.mdb in place on purpose, delete the file 'journal'; otherwise restore \
+            the folder from a backup.
             """)
     }
 }

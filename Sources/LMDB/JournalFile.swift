@@ -10,20 +10,26 @@ import XXHash
 /// | 8,192  | 2 × a half | ``JournalRecord``                                          |
 ///
 /// Plain reading, writing and locking. The halves are written once before the first record, so that
-/// a record later is a write of data only.
+/// a record later is a write of data only. On a full disk they serve as a reserve:
+///
+/// | bytes of the file   | meaning                                                       |
+/// |---------------------|---------------------------------------------------------------|
+/// | 8,192               | it was just made                                              |
+/// | 12,288              | its blocks are lent to what frees space                       |
+/// | 8,192 + 1 MiB       | there is a reserve, but too little space for records          |
+/// | 8,192 + 2 × a half  | records may be written                                        |
 final class JournalFile: Sendable {
     private static let magic: UInt64 = 0x314C_4E52_4A54_5342
     private static let headerBytes = 32
-    private static let recordsOffset = 8_192
+    static let recordsOffset = 8_192
 
     let path: String
     let id: UInt64
     let halfBytes: Int
     /// For everything but records.
-    private let descriptor: Int32
-    /// What is written to it is on disk when the call returns, unless that isn't wanted.
+    let descriptor: Int32
+    /// What is written to it is on disk when the call returns.
     private let synced: Int32
-    let isSynced: Bool
     let isReadOnly: Bool
 
     /// What the header says.
@@ -56,7 +62,7 @@ final class JournalFile: Sendable {
     }
 
     private init(
-        path: String, descriptor: Int32, _ header: Header, isSynced: Bool, isReadOnly: Bool
+        path: String, descriptor: Int32, _ header: Header, isReadOnly: Bool
     ) throws(LMDBError) {
         guard header.halfBytes >= JournalLimits.halfBytesMin,
             header.halfBytes % JournalRecord.pageBytes == 0, header.halfBytes <= 1 << 30
@@ -68,8 +74,8 @@ final class JournalFile: Sendable {
         var synced: Int32 = -1
         if !isReadOnly {
             // Past the system's cache, a record and the flush behind it are one request.
-            let flags = O_RDWR | O_CLOEXEC | (isSynced ? O_DSYNC : 0)
-            synced = isSynced ? Glibc.open(path, flags | __O_DIRECT) : -1
+            let flags = O_RDWR | O_CLOEXEC | O_DSYNC
+            synced = Glibc.open(path, flags | __O_DIRECT)
             // Not all file systems can do that.
             if synced < 0 { synced = Glibc.open(path, flags) }
             guard synced >= 0 else {
@@ -81,7 +87,6 @@ final class JournalFile: Sendable {
         self.path = path
         self.descriptor = descriptor
         self.synced = synced
-        self.isSynced = isSynced
         self.isReadOnly = isReadOnly
         id = header.id
         halfBytes = header.halfBytes
@@ -93,9 +98,7 @@ final class JournalFile: Sendable {
     }
 
     /// Opens the journal of a folder; `nil` if there is none, or none with a header.
-    static func open(
-        in folder: Folder, isSynced: Bool, isReadOnly: Bool
-    ) throws(LMDBError) -> JournalFile? {
+    static func open(in folder: Folder, isReadOnly: Bool) throws(LMDBError) -> JournalFile? {
         let path = folder.journalPath
         let descriptor = Glibc.open(path, (isReadOnly ? O_RDONLY : O_RDWR) | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -114,13 +117,15 @@ final class JournalFile: Sendable {
             return nil
         }
         return try JournalFile(
-            path: path, descriptor: descriptor, header, isSynced: isSynced, isReadOnly: isReadOnly)
+            path: path, descriptor: descriptor, header, isReadOnly: isReadOnly)
     }
 
-    /// Makes an empty journal, or makes one empty.
+    /// Makes an empty journal, or makes one empty, and puts that on disk.
     ///
-    /// To be called only while the data file is complete without it, and inside ``creating(in:_:)``.
-    static func make(in folder: Folder, id: UInt64, halfBytes: Int) throws(LMDBError) {
+    /// To be called only with LMDB's writers' lock, while the data file is complete without it.
+    static func make(
+        in folder: Folder, id: UInt64, halfBytes: Int
+    ) throws(LMDBError) -> JournalFile? {
         let path = folder.journalPath
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "create", path: path) }
@@ -128,25 +133,12 @@ final class JournalFile: Sendable {
         // The words of an older journal mean nothing in this one.
         let head = Header.bytes(id: id, halfBytes: halfBytes)
         let pages = head + [UInt8](repeating: 0, count: recordsOffset - head.count)
-        let isWritten = pages.withUnsafeBytes { RedoFile.write($0, at: 0, to: descriptor) }
-        guard isWritten else { throw LMDBError(errno: errno, "write", path: path) }
-        guard ftruncate(descriptor, recordsOffset) == 0, fsync(descriptor) == 0 else {
+        let isWritten = pages.withUnsafeBytes { write($0, at: 0, to: descriptor) }
+        guard isWritten, ftruncate(descriptor, recordsOffset) == 0, fsync(descriptor) == 0 else {
             throw LMDBError(errno: errno, "create", path: path)
         }
         try Folder.sync(folder.path)
-    }
-
-    /// Runs a closure while no other process makes the journal of a folder.
-    static func creating<R>(
-        in folder: Folder, _ body: () throws(LMDBError) -> R
-    ) throws(LMDBError) -> R {
-        let path = folder.journalPath
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw LMDBError(errno: errno, "create", path: path) }
-        defer { close(descriptor) }
-        try lock(descriptor, path)
-        defer { _ = flock(descriptor, LOCK_UN) }
-        return try body()
+        return try open(in: folder, isReadOnly: false)
     }
 
     /// Maps the words.
@@ -160,6 +152,17 @@ extension JournalFile {
     /// away when the process ends.
     func lock() throws(LMDBError) { try Self.lock(descriptor, path) }
 
+    /// Takes the role of the writer unless another process has it.
+    ///
+    /// - Returns: Whether it was free.
+    func tryLock() throws(LMDBError) -> Bool {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            if errno == EWOULDBLOCK { return false }
+            guard errno == EINTR else { throw LMDBError(errno: errno, "lock", path: path) }
+        }
+        return true
+    }
+
     /// Gives the role of the writer back.
     func unlock() { _ = flock(descriptor, LOCK_UN) }
 
@@ -169,41 +172,15 @@ extension JournalFile {
         }
     }
 
-    /// Gives the halves all of their blocks if they lack them.
-    func fill() throws(LMDBError) {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw LMDBError(errno: errno, "look up", path: path)
-        }
-        let byteCount = Self.recordsOffset + 2 * halfBytes
-        let present = max(Int(status.st_size), Self.recordsOffset)
-        guard present < byteCount else { return }
-        let zeros = [UInt8](repeating: 0, count: byteCount - present)
-        let isWritten = zeros.withUnsafeBytes { RedoFile.write($0, at: present, to: descriptor) }
-        guard isWritten, fsync(descriptor) == 0 else {
-            let reason = errno
-            // Others need the blocks more. A longer file does no harm if this fails too.
-            _ = ftruncate(descriptor, present)
-            throw LMDBError(errno: reason, "write", path: path)
-        }
-    }
-
-    /// The bytes that are free on the disk for this user.
-    var freeBytes: Int {
-        var status = statvfs()
-        guard fstatvfs(descriptor, &status) == 0 else { return 0 }
-        return Int(status.f_bavail) * Int(status.f_frsize)
-    }
-
-    /// Writes a record; it is on disk then if ``isSynced``.
+    /// Writes a record; it is on disk then.
     ///
     /// - Parameter record: Whole pages in memory, too.
     /// - Returns: 0, or the error number.
     func write(_ record: UnsafeRawBufferPointer, at place: JournalPlace) -> Int32 {
-        if RedoFile.write(record, at: offset(of: place), to: synced) { return 0 }
+        if Self.write(record, at: offset(of: place), to: synced) { return 0 }
         // The system wrote a part that is no whole number of blocks, or wants larger ones.
         guard errno == EINVAL,
-            RedoFile.write(record, at: offset(of: place), to: descriptor),
+            Self.write(record, at: offset(of: place), to: descriptor),
             fdatasync(descriptor) == 0
         else { return errno }
         return 0
@@ -215,7 +192,7 @@ extension JournalFile {
     func erase(at place: JournalPlace) -> Bool {
         let zeros = [UInt8](repeating: 0, count: JournalRecord.pageBytes)
         return zeros.withUnsafeBytes {
-            RedoFile.write($0, at: offset(of: place), to: descriptor)
+            Self.write($0, at: offset(of: place), to: descriptor)
         } && fdatasync(descriptor) == 0
     }
 
@@ -223,11 +200,6 @@ extension JournalFile {
     func ring() {
         var byte: UInt8 = 1
         pwrite(descriptor, &byte, 1, JournalWords.offset + JournalWords.bellOffset)
-    }
-
-    /// Puts the records on disk that weren't yet.
-    func sync() throws(LMDBError) {
-        guard fdatasync(descriptor) == 0 else { throw LMDBError(errno: errno, "sync", path: path) }
     }
 
     /// Reads the record that follows a link into memory.
@@ -246,8 +218,8 @@ extension JournalFile {
         return nil
     }
 
-    /// Whether a half has a record, on disk when its commit returned, with a number of at least
-    /// `number`: then records before it were lost.
+    /// Whether a half has a record with a number of at least `number`: then records before it were
+    /// lost.
     func hasRecord(from number: UInt64) throws(LMDBError) -> Bool {
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: JournalLimits.halfBytesMin, alignment: 8)
@@ -257,7 +229,7 @@ extension JournalFile {
                 let place = JournalPlace(half: half, offset: offset)
                 guard try read(at: place, into: memory) != nil else { continue }
                 let head = JournalRecord.Head(UnsafeRawBufferPointer(memory))
-                if head.isSynced, head.number >= number { return true }
+                if head.number >= number { return true }
             }
         }
         return false
@@ -286,6 +258,23 @@ extension JournalFile {
         Self.recordsOffset + place.half * halfBytes + place.offset
     }
 
+    /// Writes all of some bytes, however many calls that takes; if it fails, `errno` says why.
+    static func write(
+        _ bytes: UnsafeRawBufferPointer, at offset: Int, to descriptor: Int32
+    ) -> Bool {
+        var done = 0
+        while done < bytes.count {
+            let count = pwrite(
+                descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, offset + done)
+            if count >= 0 {
+                done += count
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+
     private static func read(
         _ descriptor: Int32, at offset: Int, count: Int, _ path: String
     ) throws(LMDBError) -> [UInt8] {
@@ -296,7 +285,7 @@ extension JournalFile {
     }
 
     /// Reads bytes; zeros stand for what is behind the end of the file.
-    private static func read(
+    static func read(
         _ descriptor: Int32, at offset: Int, into memory: UnsafeMutableRawBufferPointer,
         _ path: String
     ) throws(LMDBError) {
@@ -314,5 +303,14 @@ extension JournalFile {
         }
         UnsafeMutableRawBufferPointer(rebasing: memory[done...])
             .initializeMemory(as: UInt8.self, repeating: 0)
+    }
+}
+
+extension [UInt8] {
+    /// Stores a number in little-endian order.
+    mutating func store(_ value: UInt64, at offset: Int) {
+        withUnsafeMutableBytes {
+            $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: UInt64.self)
+        }
     }
 }

@@ -25,26 +25,21 @@ package struct JournalLimits: Sendable, Hashable {
 
     package init() {}
 
-    /// What the variable `BACKSTITCH_JOURNAL` of the process's environment asks for; nil if it is
-    /// not set. It is there to try the journal out, in debug builds and in those with
-    /// `-DBACKSTITCH_JOURNAL`: no user's program begins a journal by accident.
+    /// Those of stores and hubs.
     ///
-    /// Its value is the number of records that are applied together. If that is less than 100, the
-    /// journal also takes every commit that fits, on however small a disk.
-    package static let requested: JournalLimits? = {
-        #if DEBUG || BACKSTITCH_JOURNAL
-            guard let text = getenv("BACKSTITCH_JOURNAL"), let records = Int(String(cString: text)),
-                records > 0
-            else { return nil }
-            var limits = JournalLimits()
+    /// In debug builds `BACKSTITCH_JOURNAL_RECORDS` of the process's environment makes the journal take
+    /// every commit that fits, on however small a disk, and apply so many records together: for tests
+    /// of stores and hubs, whose runs of commits are short.
+    package static let standard: JournalLimits = {
+        var limits = JournalLimits()
+        #if DEBUG
+            guard let text = getenv("BACKSTITCH_JOURNAL_RECORDS"),
+                let records = Int(String(cString: text)), records > 0
+            else { return limits }
             limits.recordsPerApplication = records
-            if records < 100 {
-                limits.commitsBefore = 0
-                limits.freeBytesMin = 0
-            }
-            return limits
-        #else
-            return nil
+            limits.commitsBefore = 0
+            limits.freeBytesMin = 0
         #endif
+        return limits
     }()
 }

@@ -17,7 +17,7 @@ enum JournalChange: UInt8 {
 /// | 8     | number of the state that the commit makes                                     |
 /// | 8     | hash of the record before, or the chain of the position that it follows       |
 /// | 4     | byte count of the changes                                                     |
-/// | 4     | flags: 1 if it was on disk when the commit returned                           |
+/// | 4     | zero                                                                          |
 /// | n     | the changes                                                                   |
 /// | 8     | XXH64 of everything before, seeded with the id of the journal                 |
 ///
@@ -26,7 +26,8 @@ enum JournalChange: UInt8 {
 /// | bytes | field                                       |
 /// |-------|---------------------------------------------|
 /// | 1     | what: 1 put, 2 delete, 3 append             |
-/// | 1     | index of the database                       |
+/// | 1     | zero                                        |
+/// | 2     | number of the database                      |
 /// | 2     | byte count of the key                       |
 /// | 4     | byte count of the value; 0 for delete       |
 /// | n, m  | key, value                                  |
@@ -36,7 +37,7 @@ enum JournalChange: UInt8 {
 enum JournalRecord {
     static let headBytes = 24
     static let hashBytes = 8
-    static let changeHeadBytes = 8
+    static let changeHeadBytes = 10
     static let pageBytes = 4_096
 
     /// What the head says.
@@ -44,13 +45,11 @@ enum JournalRecord {
         let number: UInt64
         let previous: UInt64
         let changeBytes: Int
-        let isSynced: Bool
 
         init(_ bytes: UnsafeRawBufferPointer) {
             number = bytes.number(at: 0)
             previous = bytes.number(at: 8)
             changeBytes = Int(bytes.number(at: 16, as: UInt32.self))
-            isSynced = bytes.number(at: 20, as: UInt32.self) & 1 != 0
         }
     }
 
@@ -66,14 +65,13 @@ enum JournalRecord {
     /// - Returns: Its hash.
     static func seal(
         _ record: UnsafeMutableRawBufferPointer, changeBytes: Int, number: UInt64,
-        previous: UInt64, isSynced: Bool, id: UInt64
+        previous: UInt64, id: UInt64
     ) -> UInt64 {
         record.storeBytes(of: number.littleEndian, toByteOffset: 0, as: UInt64.self)
         record.storeBytes(of: previous.littleEndian, toByteOffset: 8, as: UInt64.self)
         record.storeBytes(
             of: UInt32(changeBytes).littleEndian, toByteOffset: 16, as: UInt32.self)
-        let flags: UInt32 = isSynced ? 1 : 0
-        record.storeBytes(of: flags.littleEndian, toByteOffset: 20, as: UInt32.self)
+        record.storeBytes(of: 0, toByteOffset: 20, as: UInt32.self)
         let end = headBytes + changeBytes
         let hash = Checksum.xxh64(UnsafeRawBufferPointer(rebasing: record[..<end]), seed: id)
         record.storeBytes(of: hash.littleEndian, toByteOffset: end, as: UInt64.self)
@@ -95,14 +93,14 @@ enum JournalRecord {
     /// - Throws: `damaged` if the bytes are no changes; what `visit` throws.
     static func visitChanges(
         of record: UnsafeRawBufferPointer,
-        _ visit: (_ database: Int, OverlayEntry) throws(LMDBError) -> Void
+        _ visit: (_ database: UInt16, OverlayEntry) throws(LMDBError) -> Void
     ) throws(LMDBError) {
         let head = Head(record)
         var rest = UnsafeRawBufferPointer(rebasing: record[headBytes...].prefix(head.changeBytes))
         while !rest.isEmpty {
             guard rest.count >= changeHeadBytes else { throw damaged }
-            let keyBytes = Int(rest.number(at: 2, as: UInt16.self))
-            let valueBytes = Int(rest.number(at: 4, as: UInt32.self))
+            let keyBytes = Int(rest.number(at: 4, as: UInt16.self))
+            let valueBytes = Int(rest.number(at: 6, as: UInt32.self))
             let byteCount = changeHeadBytes + keyBytes + valueBytes
             guard let change = JournalChange(rawValue: rest[0]), (1...511).contains(keyBytes),
                 byteCount <= rest.count, let start = rest.baseAddress
@@ -110,7 +108,7 @@ enum JournalRecord {
             let entry = OverlayEntry(
                 key: start + changeHeadBytes, keyCount: keyBytes, valueCount: valueBytes,
                 number: head.number, change: change)
-            try visit(Int(rest[1]), entry)
+            try visit(rest.number(at: 2, as: UInt16.self), entry)
             rest = UnsafeRawBufferPointer(rebasing: rest[byteCount...])
         }
     }

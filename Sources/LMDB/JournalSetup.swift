@@ -1,45 +1,17 @@
 import CLMDB
 
-/// Steps of opening a journal, in transactions of their own.
+/// How a process comes to have the journal of an environment.
 enum JournalSetup {
     /// Opens the journal of an environment that opens, and takes over what a crash left in it.
     ///
-    /// - Parameter redo: For a commit that makes a new journal known.
-    /// - Returns: `nil` if there is none, and none is wanted.
+    /// - Returns: `nil` if there is none.
     static func open(
         _ map: EnvironmentMap, _ folder: Folder, _ options: EnvironmentOptions,
-        _ committer: Committer, _ redo: Redo?
+        _ committer: Committer
     ) throws(LMDBError) -> Journal? {
-        guard !folder.isUnlinked else { return nil }
-        let isSynced = options.durability == .full
-        var known = try position(map.pointer)
-        let isNeeded = options.journal != nil && !options.isReadOnly
-        guard known != nil || isNeeded else { return nil }
-        var file = try JournalFile.open(
-            in: folder, isSynced: isSynced, isReadOnly: options.isReadOnly)
-        if known == nil || file?.id != known?.journal {
-            guard !options.isReadOnly else {
-                if known?.mayHaveRecords == true {
-                    throw LMDBError.foreignJournal(folder.journalPath)
-                }
-                return nil
-            }
-            try JournalFile.creating(in: folder) { () throws(LMDBError) in
-                known = try position(map.pointer)
-                file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
-                guard known == nil || file?.id != known?.journal else { return }
-                if known?.mayHaveRecords == true {
-                    throw LMDBError.foreignJournal(folder.journalPath)
-                }
-                let id = JournalChance.number()
-                try JournalFile.make(
-                    in: folder, id: id, halfBytes: (options.journal ?? JournalLimits()).halfBytes)
-                try begin(map.pointer, id, committer, redo)
-                file = try JournalFile.open(in: folder, isSynced: isSynced, isReadOnly: false)
-            }
-        }
-        guard let file else { throw LMDBError.foreignJournal(folder.journalPath) }
-        let journal = try Journal(map, file, options, committer)
+        guard !folder.isUnlinked, let position = try position(map.pointer),
+            let journal = try join(position, map, folder, options, committer)
+        else { return nil }
         do throws(LMDBError) {
             if !options.isReadOnly { try journal.takeOver() }
         } catch {
@@ -49,49 +21,52 @@ enum JournalSetup {
         return journal
     }
 
+    /// Opens the journal that a position of the data file names.
+    ///
+    /// - Returns: `nil` if it isn't there, and the data file is complete without it.
+    /// - Throws: `damaged` if the data file may lack what it has.
+    static func join(
+        _ position: JournalPosition, _ map: EnvironmentMap, _ folder: Folder,
+        _ options: EnvironmentOptions, _ committer: Committer
+    ) throws(LMDBError) -> Journal? {
+        guard
+            let file = try JournalFile.open(in: folder, isReadOnly: options.isReadOnly),
+            file.id == position.journal
+        else {
+            guard !position.mayHaveRecords else { throw .foreignJournal(folder.journalPath) }
+            return nil
+        }
+        return try Journal(map, file, options, committer)
+    }
+
+    /// Makes a journal, with LMDB's writers' lock, which the transaction's commit makes known.
+    ///
+    /// - Parameter last: What the data file says of an earlier journal, which isn't there.
+    /// - Returns: It, and the position that the commit follows.
+    /// - Throws: `diskFull` and others about the file; nothing was changed then.
+    static func make(
+        _ transaction: OpaquePointer, behind last: JournalPosition?, _ map: EnvironmentMap,
+        _ folder: Folder, _ options: EnvironmentOptions, _ committer: Committer
+    ) throws(LMDBError) -> (Journal, JournalPosition)? {
+        let id = JournalChance.number()
+        let limits = options.journal ?? JournalLimits()
+        guard
+            let file = try JournalFile.make(in: folder, id: id, halfBytes: limits.halfBytes)
+        else { return nil }
+        let number = max(UInt64(mdb_txn_id(transaction)) - 1, last?.number ?? 0)
+        let journal = try Journal(map, file, options, committer)
+        return (journal, JournalPosition(number: number, journal: id))
+    }
+
     /// The position that LMDB has.
     private static func position(_ pointer: OpaquePointer) throws(LMDBError) -> JournalPosition? {
-        let transaction = try begin(pointer, UInt32(MDB_RDONLY))
+        var begun: OpaquePointer?
+        let status = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun)
+        guard status == MDB_SUCCESS, let transaction = begun else {
+            throw LMDBError(status: status, "begin a transaction")
+        }
         defer { mdb_txn_abort(transaction) }
         return try JournalPosition.read(
             in: transaction, last: UInt64(mdb_txn_id(transaction)))
-    }
-
-    /// Commits the first position of a journal.
-    private static func begin(
-        _ pointer: OpaquePointer, _ id: UInt64, _ committer: Committer, _ redo: Redo?
-    ) throws(LMDBError) {
-        let transaction = try begin(pointer, 0)
-        var status: Int32
-        do throws(LMDBError) {
-            // Another process may have commits in its redo file.
-            _ = try redo?.begin(transaction)
-            let number = UInt64(mdb_txn_id(transaction))
-            let last = try JournalPosition.read(in: transaction, last: number - 1)
-            let position = JournalPosition(
-                number: max(number, (last?.number ?? 0) + 1), journal: id)
-            status = position.write(in: transaction)
-            guard status == MDB_SUCCESS else {
-                throw LMDBError(status: status, "begin a journal")
-            }
-        } catch {
-            mdb_txn_abort(transaction)
-            throw error
-        }
-        status = committer.commit(transaction)
-        guard status == MDB_SUCCESS else {
-            throw LMDBError(status: status, "begin a journal")
-        }
-    }
-
-    private static func begin(
-        _ pointer: OpaquePointer, _ flags: UInt32
-    ) throws(LMDBError) -> OpaquePointer {
-        var begun: OpaquePointer?
-        let status = mdb_txn_begin(pointer, nil, flags, &begun)
-        guard status == MDB_SUCCESS, let begun else {
-            throw LMDBError(status: status, "begin a transaction")
-        }
-        return begun
     }
 }

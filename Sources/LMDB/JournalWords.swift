@@ -15,6 +15,7 @@ import Synchronization
 /// It is never synced. After a restart of the system nothing in it counts.
 struct JournalWords: ~Copyable {
     static let offset = 4_096
+    static let committingOffset = 40
     static let bellOffset = 64
     private static let byteCount = 4_096
 
@@ -62,6 +63,9 @@ struct JournalWords: ~Copyable {
         nonmutating set { store(newValue, 16) }
     }
 
+    /// The number of the last commit; `nil` if it isn't known after a restart of the system.
+    var knownTail: UInt64? { isCurrent ? tail : nil }
+
     /// The state that LMDB has on disk.
     var applied: UInt64 { load(24) }
 
@@ -87,7 +91,7 @@ struct JournalWords: ~Copyable {
 
     /// Whether a commit is under way, or its process died in it.
     var isCommitting: Bool {
-        get { load(40) != 0 }
-        nonmutating set { store(newValue ? 1 : 0, 40) }
+        get { load(Self.committingOffset) != 0 }
+        nonmutating set { store(newValue ? 1 : 0, Self.committingOffset) }
     }
 }

@@ -6,6 +6,11 @@ import CLMDB
 /// Copies share what they have in common.
 @usableFromInline
 struct Overlay {
+    private struct Part {
+        let database: UInt16
+        var run = OverlayRun()
+    }
+
     /// A block, and the last record that has bytes in it.
     private struct Kept {
         let block: JournalBlock
@@ -18,11 +23,9 @@ struct Overlay {
     private(set) var top: UInt64
     /// Where the next record is looked for, and what it follows.
     private(set) var link: JournalLink
-    /// Whether the record of the top was on disk when it was published, and so the states before it.
-    private(set) var isTopSynced = false
     private(set) var entryCount = 0
-    /// By the index of the database.
-    private var runs: [OverlayRun] = []
+    /// Those with changes, by the numbers of the databases.
+    private var parts: [Part] = []
     private var kept: [Kept] = []
 
     /// An overlay without changes.
@@ -35,35 +38,49 @@ struct Overlay {
     var isEmpty: Bool { base == top }
 
     /// The changes that wait for a database.
-    func run(of database: Int) -> OverlayRun {
-        database >= 0 && database < runs.count ? runs[database] : OverlayRun()
+    func run(of database: UInt16) -> OverlayRun {
+        let place = place(of: database)
+        return hasPart(of: database, at: place) ? parts[place].run : OverlayRun()
+    }
+
+    /// Where the part of a database is, or would be.
+    private func place(of database: UInt16) -> Int {
+        var (low, high) = (0, parts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if parts[middle].database < database { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private func hasPart(of database: UInt16, at place: Int) -> Bool {
+        place < parts.count && parts[place].database == database
     }
 
     /// The change of a key that waits.
-    func entry(of key: UnsafeRawBufferPointer, in database: Int) -> OverlayEntry? {
-        guard database >= 0, database < runs.count else { return nil }
-        return runs[database].entry(of: key)
+    func entry(of key: UnsafeRawBufferPointer, in database: UInt16) -> OverlayEntry? {
+        let place = place(of: database)
+        return hasPart(of: database, at: place) ? parts[place].run.entry(of: key) : nil
     }
 
     /// Adds a change of the record that comes next.
-    mutating func set(_ entry: OverlayEntry, in database: Int) {
-        while runs.count <= database { runs.append(OverlayRun()) }
-        if runs[database].set(entry) { entryCount += 1 }
+    mutating func set(_ entry: OverlayEntry, in database: UInt16) {
+        let place = place(of: database)
+        if !hasPart(of: database, at: place) {
+            parts.insert(Part(database: database), at: place)
+        }
+        if parts[place].run.set(entry) { entryCount += 1 }
     }
 
     /// Ends the record whose changes were added.
     ///
     /// - Parameters:
     ///   - link: What follows it.
-    ///   - isSynced: Whether it is on disk.
     ///   - block: Where its bytes are.
-    mutating func end(
-        _ number: UInt64, link: JournalLink, isSynced: Bool, in block: JournalBlock
-    ) {
+    mutating func end(_ number: UInt64, link: JournalLink, in block: JournalBlock) {
         precondition(number == top + 1, "Records are added one by one.")
         top = number
         self.link = link
-        isTopSynced = isSynced
         if let last = kept.indices.last, kept[last].block === block {
             kept[last].number = number
         } else {
@@ -76,18 +93,23 @@ struct Overlay {
         guard position > base else { return }
         precondition(position <= top, "LMDB has no state behind the last record.")
         base = position
-        for index in runs.indices { runs[index].prune(through: position) }
-        entryCount = runs.reduce(0) { $0 + $1.count }
+        for index in parts.indices { parts[index].run.prune(through: position) }
+        parts.removeAll { $0.run.isEmpty }
+        entryCount = parts.reduce(0) { $0 + $1.run.count }
         kept.removeAll { $0.number <= position }
     }
 
     /// Makes the changes behind a position in a write transaction of LMDB.
     ///
+    /// - Parameter options: Has the names of the databases.
     /// - Returns: LMDB's status.
-    func apply(to transaction: OpaquePointer, after position: UInt64) -> Int32 {
-        for (index, run) in runs.enumerated() {
-            let handle = Database(index: index).handle
-            for chunk in run.chunks {
+    func apply(
+        to transaction: OpaquePointer, after position: UInt64, _ options: EnvironmentOptions
+    ) -> Int32 {
+        for part in parts {
+            let (handle, status) = options.openDatabase(part.database, in: transaction)
+            guard status == MDB_SUCCESS else { return status }
+            for chunk in part.run.chunks {
                 for entry in chunk where entry.number > position {
                     let status = Self.apply(entry, handle, to: transaction)
                     if status != MDB_SUCCESS { return status }

@@ -13,6 +13,8 @@ struct ReaderSlot {
     var position = JournalPosition(number: 0, journal: 0)
     /// The last commit in that snapshot.
     var positionTransaction: UInt64 = 0
+    /// The last commit of which it is known that nothing waits behind it in a journal.
+    var plainTransaction: UInt64 = 0
     /// The thread whose read uses the slot; 0 if none does.
     var thread: UInt = 0
     /// The next idle slot.

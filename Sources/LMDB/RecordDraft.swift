@@ -16,7 +16,7 @@ struct RecordDraft {
     /// - Returns: The entry of an overlay for it; `nil` if there is no room.
     mutating func add(
         _ change: JournalChange, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
-        in database: Int, number: UInt64
+        in database: UInt16, number: UInt64
     ) -> OverlayEntry? {
         let byteCount = JournalRecord.changeHeadBytes + key.count + value.count
         guard value.count <= changeBytesMax, count + byteCount <= changeBytesMax else {
@@ -26,11 +26,12 @@ struct RecordDraft {
         let free = UnsafeMutableRawBufferPointer(rebasing: block.free[start...].prefix(byteCount))
         guard let memory = free.baseAddress else { return nil }
         free[0] = change.rawValue
-        free[1] = UInt8(database)
+        free[1] = 0
+        free.storeBytes(of: database.littleEndian, toByteOffset: 2, as: UInt16.self)
         free.storeBytes(
-            of: UInt16(key.count).littleEndian, toByteOffset: 2, as: UInt16.self)
+            of: UInt16(key.count).littleEndian, toByteOffset: 4, as: UInt16.self)
         free.storeBytes(
-            of: UInt32(value.count).littleEndian, toByteOffset: 4, as: UInt32.self)
+            of: UInt32(value.count).littleEndian, toByteOffset: 6, as: UInt32.self)
         let keyStart = JournalRecord.changeHeadBytes
         UnsafeMutableRawBufferPointer(rebasing: free[keyStart...]).copyMemory(from: key)
         UnsafeMutableRawBufferPointer(rebasing: free[(keyStart + key.count)...])

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The records that follow the last commit of a data file, read without opening the environment.
 struct WaitingRecords {
     /// A whole record.
@@ -5,9 +7,9 @@ struct WaitingRecords {
         let bytes: [UInt8]
 
         /// Shows what it puts, in order.
-        func visitPuts(_ visit: (_ database: Int, OverlayEntry) throws -> Void) throws {
+        func visitPuts(_ visit: (_ database: UInt16, OverlayEntry) throws -> Void) throws {
             try bytes.withUnsafeBytes { bytes in
-                var puts: [(Int, OverlayEntry)] = []
+                var puts: [(UInt16, OverlayEntry)] = []
                 try JournalRecord.visitChanges(of: bytes) { database, entry in
                     if entry.change != .delete { puts.append((database, entry)) }
                 }
@@ -32,7 +34,7 @@ struct WaitingRecords {
             return
         }
         guard
-            let journal = try JournalFile.open(in: folder, isSynced: false, isReadOnly: true),
+            let journal = try JournalFile.open(in: folder, isReadOnly: true),
             journal.id == position.journal
         else {
             if position.mayHaveRecords {
@@ -49,6 +51,7 @@ struct WaitingRecords {
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: JournalLimits.halfBytesMin, alignment: 8)
         defer { memory.deallocate() }
+        let tail = try journal.words(boot: .current).knownTail
         var number = position.number + 1
         var link = position.link
         while let found = try journal.read(number, following: link, into: memory) {
@@ -56,6 +59,10 @@ struct WaitingRecords {
             link = JournalLink(chain: found.hash, place: found.place)
             link.place.offset += found.space
             number += 1
+        }
+        if let tail {
+            guard tail >= number else { return }
+            return problems.append("The file 'journal' lacks records that were committed.")
         }
         // A record that came meanwhile is no later one.
         if try journal.hasRecord(from: number),
@@ -68,14 +75,14 @@ struct WaitingRecords {
     /// The value of a key after its last change; `nil` if no change of it waits, and nothing in an
     /// optional if it is deleted.
     func change(
-        of key: [UInt8], inDatabase index: Int
+        of key: [UInt8], inDatabase number: UInt16
     ) throws(LMDBError) -> [UInt8]?? {
         var last: [UInt8]??
         for record in records {
             let result = record.bytes.withUnsafeBytes { bytes in
                 Result { () throws(LMDBError) in
                     try JournalRecord.visitChanges(of: bytes) { database, entry in
-                        guard database == index, entry.keyBytes.elementsEqual(key) else { return }
+                        guard database == number, entry.keyBytes.elementsEqual(key) else { return }
                         let value = entry.change == .delete ? nil : Array(entry.valueBytes)
                         last = .some(value)
                     }
@@ -84,5 +91,18 @@ struct WaitingRecords {
             try result.get()
         }
         return last
+    }
+}
+
+extension Folder {
+    /// Whether a journal has commits that the data file lacks.
+    var hasWaitingRecords: Bool {
+        get throws(LMDBError) {
+            let descriptor = Glibc.open(dataPath, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: dataPath) }
+            defer { Glibc.close(descriptor) }
+            let file = DataFile(descriptor: descriptor, path: dataPath)
+            return try !WaitingRecords(in: self, behind: file).records.isEmpty
+        }
     }
 }

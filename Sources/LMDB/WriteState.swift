@@ -3,8 +3,6 @@
 struct WriteState {
     /// Counts the changes, so that a cursor knows that others wrote since it stood still.
     @usableFromInline var changes: UInt64 = 0
-    /// What was changed.
-    @usableFromInline var redo = RedoBuffer()
     /// The state that a record follows, and the changes that were made to it.
     let overlay = UnsafeMutablePointer<Overlay>.allocate(capacity: 1)
     /// The changes of a commit that becomes a record; `nil` for one that goes into the data file.
@@ -18,7 +16,7 @@ struct WriteState {
     /// The first failure that spoiled the transaction. It is never committed then, even if the
     /// closure swallowed the error.
     var failure: LMDBError?
-    /// Whether the transaction may use the space that the redo file keeps for those that free some.
+    /// Whether the transaction may use the space that the journal keeps for those that free some.
     var mayTakeReserve = false
 
     init() {
@@ -27,7 +25,6 @@ struct WriteState {
 
     /// Frees what the state keeps. To be called once, at the end.
     mutating func end() {
-        redo.end()
         overlay.deinitialize(count: 1)
         overlay.deallocate()
     }
@@ -38,11 +35,10 @@ struct WriteState {
         draft = nil
     }
 
-    mutating func begin(isRecorded: Bool) {
+    mutating func begin() {
         changes = 0
         byteCount = 0
         isTooLarge = false
-        redo.begin(isRecording: isRecorded)
         undo.end()
         failure = nil
         mayTakeReserve = false

@@ -11,7 +11,7 @@ package struct WriteTransaction: ~Copyable {
         self.access = access
     }
 
-    /// Lets the transaction have the space of the redo file where the disk is full: it frees more than
+    /// Lets the transaction have the space of the journal where the disk is full: it frees more than
     /// it takes. Other writes fail until they have filled that space up again, so that they never
     /// use up the last of it.
     package func mayTakeReserve() { access.state?.pointee.mayTakeReserve = true }

@@ -150,7 +150,7 @@ enum BadPlace: String, CaseIterable {
         try fixture.fill()
         try fixture.removeLock()
         try setMode(0o444, fixture.dataPath)
-        try setMode(0o444, fixture.path + "/redo")
+        try setMode(0o444, fixture.path + "/journal")
         try setMode(0o555, fixture.path)
         let before = try fixture.snapshot()
         for command in ["inspect", "log", "verify"] {
@@ -168,7 +168,7 @@ enum BadPlace: String, CaseIterable {
         try setMode(0o755, fixture.path)
         try setMode(0o644, fixture.dataPath)
         try setMode(0, fixture.path + "/lock.mdb")
-        for file in [fixture.dataPath, fixture.path + "/redo"] where geteuid() == 0 {
+        for file in [fixture.dataPath, fixture.path + "/journal"] where geteuid() == 0 {
             chown(file, 65534, 65534)
         }
         let before = try fixture.snapshot()

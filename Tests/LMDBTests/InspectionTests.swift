@@ -54,7 +54,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let environment = try fixture.open {
             $0.durability = seed % 2 == 0 ? .full : .relaxed
-            $0.usesRedoFile = seed % 2 == 0
+            $0.journal = .eager(apply: 1)
         }
         #expect(try inspect().isSound)
         for commit in 0..<60 {
@@ -137,27 +137,35 @@ import Testing
         func move(after commit: UInt64) throws {
             try EnvironmentFiles(at: fixture.store).replaceData(movingFrom: new, after: commit)
         }
-        let before = try fixture.open { $0.usesRedoFile = true }
-        let known = try before.read { $0.access.commit }
+        let before = try fixture.openJournaled(.eager(apply: 1_000))
+        let known = try before.read { $0.id }
         #expect(code { try move(after: known) } == .busy)
         for number in 0..<20 { try before.save(["other": "\(number)"]) }
-        let commit = try before.read { $0.access.commit }
+        let waiting = try before.read { $0.id }
         // As it is when the process is killed.
         let killed = fixture.root + "/killed"
         try FileManager.default.copyItem(atPath: fixture.store, toPath: killed)
         before.close()
         try FileManager.default.removeItem(atPath: fixture.store)
         try FileManager.default.moveItem(atPath: killed, toPath: fixture.store)
-        #expect(FileManager.default.fileExists(atPath: fixture.store + "/redo"))
+        #expect(FileManager.default.fileExists(atPath: fixture.journalPath))
         #expect(code { try move(after: known) } == .busy)
+        // What waits in the journal would be lost.
+        #expect(code { try move(after: waiting) } == .busy)
+        let again = try fixture.openJournaled()
+        #expect(try again.entries() == ["key": "old", "other": "19"])
+        again.close()
+        let reader = try fixture.openJournaled { $0.isReadOnly = true }
+        let commit = try reader.read { $0.id }
+        reader.close()
         let writer = try Environment.open(at: new, options: Fixture.options())
         #expect(code { try move(after: commit) } == .busy)
         writer.close()
-        #expect(FileManager.default.fileExists(atPath: fixture.store + "/redo"))
+        #expect(FileManager.default.fileExists(atPath: fixture.journalPath))
         try move(after: commit)
-        #expect(!FileManager.default.fileExists(atPath: fixture.store + "/redo"))
+        #expect(!FileManager.default.fileExists(atPath: fixture.journalPath))
         #expect(!EnvironmentFiles(at: new).hasData)
-        let environment = try fixture.open { $0.usesRedoFile = true }
+        let environment = try fixture.openJournaled()
         defer { environment.close() }
         #expect(try environment.entries() == ["key": "new"])
     }

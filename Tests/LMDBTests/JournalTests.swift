@@ -125,18 +125,92 @@ import Threading
         #expect(try plain.entries()["x"] == "z")
     }
 
-    @Test func `a writer that knows of no journal is refused once there is one`() throws {
-        let plain = try fixture.open()
-        try plain.save(["a": "1"])
-        // The lock file is another process's as well: this is as near as one process comes to two.
-        try plain.writer.submitAndWait {
-            try plain.write { transaction in
-                let position = JournalPosition(number: 1, journal: 1)
-                #expect(position.write(in: transaction.access.transaction) == 0)
+    @Test func `a journal that another process began is joined by reads and writes`() async throws {
+        for isReading in [true, false] {
+            let fixture = try Fixture(inMemory: true)
+            let plain = try fixture.open()
+            try plain.save(["a": "1"])
+            #expect(try plain.entries() == ["a": "1"])
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [path = fixture.store as String] in
+                let other = try Environment.open(
+                    at: path,
+                    options: Fixture.options { $0.journal = .eager(apply: 1_000) })
+                for number in 0..<10 { try other.save(["b": "\(number)"]) }
+                #expect(other.waitingRecords > 5)
+                kill(getpid(), SIGKILL)
+            }
+            #expect(plain.core.journal == nil)
+            if isReading { #expect(try plain.entries() == ["a": "1", "b": "9"]) }
+            try plain.save(["c": "3"])
+            #expect(plain.core.journal != nil)
+            #expect(try plain.entries() == ["a": "1", "b": "9", "c": "3"])
+        }
+    }
+
+    @Test func `who only reads sees a journal that comes later`() async throws {
+        try fixture.open().close()
+        let reader = try fixture.open { $0.isReadOnly = true }
+        #expect(try reader.entries() == [:])
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = fixture.store as String] in
+            let other = try Environment.open(
+                at: path, options: Fixture.options { $0.journal = .eager(apply: 1_000) })
+            for number in 0..<10 { try other.save(["b": "\(number)"]) }
+            kill(getpid(), SIGKILL)
+        }
+        #expect(try reader.entries() == ["b": "9"])
+        #expect(reader.waitingRecords > 5)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `who opens and closes doesn't wait for a process that is about to commit`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<10 { try environment.save(["a": "\(number)"]) }
+        let path = try fixture.copyAsKilled()
+        let file = try #require(try JournalFile.open(in: Folder(path: path), isReadOnly: false))
+        try file.lock()
+        let other = try fixture.openJournaled(patient, at: path)
+        #expect(try other.entries() == ["a": "9"])
+        other.close()
+        file.unlock()
+        let next = try fixture.openJournaled(patient, at: path)
+        #expect(try next.entries() == ["a": "9"])
+        #expect(next.waitingRecords > 0)
+        next.close()
+        try FileManager.default.removeItem(atPath: path + "/journal")
+        #expect(try fixture.openJournaled(patient, at: path).entries() == ["a": "9"])
+    }
+
+    @Test func `relaxed commits are no records, and go behind those that wait`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<10 { try environment.save(["a": "\(number)"]) }
+        let path = try fixture.copyAsKilled()
+        let relaxed = try fixture.openJournaled(patient, at: path) { $0.durability = .relaxed }
+        #expect(try relaxed.entries() == ["a": "9"])
+        for number in 0..<10 { try relaxed.save(["b": "\(number)"]) }
+        #expect(relaxed.waitingRecords == 0)
+        relaxed.close()
+        #expect(try fixture.openJournaled(patient, at: path).entries() == ["a": "9", "b": "9"])
+        let alone = fixture.root + "/alone"
+        let plain = try fixture.openJournaled(patient, at: alone) { $0.durability = .relaxed }
+        for number in 0..<10 { try plain.save(["a": "\(number)"]) }
+        #expect(!FileManager.default.fileExists(atPath: alone + "/journal"))
+    }
+
+    @Test func `a change of a database that has no name is damage`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<5 {
+            try environment.save { access in
+                try access.put("\(number)", "a", in: Database(index: number % 2))
             }
         }
-        #expect(code { try plain.save(["a": "2"]) } == .other)
-        #expect(try plain.entries() == ["a": "1"])
+        let path = try fixture.copyAsKilled()
+        let options = Fixture.options { $0.databases = ["one"] }
+        let fewer = try Environment.open(at: path, options: options)
+        #expect(code { _ = try fewer.read { $0.id } } == .damaged)
+        #expect(options.name(ofDatabase: 1) == nil)
+        #expect(Fixture.options().name(ofDatabase: 1) == "two")
+        #expect(Fixture.options().name(ofDatabase: 2) == nil)
     }
 
     @Test func `a read keeps its state while records come and are applied`() throws {
@@ -178,10 +252,10 @@ import Threading
         limits.changeBytesMax = 1_000
         let environment = try fixture.openJournaled(limits)
         try environment.save(["a": "b"])
-        // A change takes 8 bytes beside its key and value.
-        try environment.save(["a": String(repeating: "x", count: 991)])
+        // A change takes 10 bytes beside its key and value.
+        try environment.save(["a": String(repeating: "x", count: 989)])
         #expect(environment.waitingRecords == 1)
-        try environment.save(["a": String(repeating: "x", count: 992)])
+        try environment.save(["a": String(repeating: "x", count: 990)])
         #expect(environment.waitingRecords == 0)
     }
 
@@ -190,7 +264,7 @@ import Threading
         limits.commitsBefore = 2
         let environment = try fixture.openJournaled(limits)
         try environment.save(["a": "0"])
-        #expect(try fileBytes == 8_192)
+        #expect(!FileManager.default.fileExists(atPath: fixture.journalPath))
         try environment.save(["a": "1"])
         #expect(environment.waitingRecords == 0)
         try environment.save(["a": "2"])
@@ -411,11 +485,22 @@ extension JournalTests {
         return environment
     }
 
-    @Test func `a record that finds no space fails its commit alone`() throws {
+    @Test func `a record that finds no space goes into the data file, or fails alone`() throws {
         let environment = try begin()
         try arm(CFaultsWrite, ENOSPC)
-        #expect(code { try environment.save(["c": "3"]) } == .diskFull)
+        try environment.save(["c": "0"])
         #expect(CFaultsDisarm() == 1)
+        try environment.save { access in
+            _ = try access.delete(Array("c".utf8), in: Database(index: 0))
+        }
+        try environment.save(["b": "2"])
+        #expect(environment.waitingRecords > 0)
+        environment.setCommitFault { .noSpace }
+        // The second time it runs again, because the file had something to give.
+        try arm(CFaultsWrite, times: 2, ENOSPC)
+        #expect(code { try environment.save(["c": "3"]) } == .diskFull)
+        #expect(CFaultsDisarm() == 2)
+        environment.setCommitFault(nil)
         #expect(try environment.entries() == ["a": "1", "b": "2"])
         try environment.save(["d": "4"])
         #expect(try environment.entries() == ["a": "1", "b": "2", "d": "4"])
@@ -447,7 +532,7 @@ extension JournalTests {
         #expect(try reopened.entries()["c"] == "4")
     }
 
-    @Test func `a full disk lets saves go on until the file is full`() throws {
+    @Test func `a full disk lets saves go on until half of the file is full`() throws {
         let environment = try fixture.openJournaled(.eager(apply: 5, inBackground: true))
         try environment.save(["a": "1"])
         environment.setCommitFault { .noSpace }
@@ -455,9 +540,15 @@ extension JournalTests {
         let value = String(repeating: "x", count: 9_000)
         while saved < 1_000, code({ try environment.save(["\(saved)": value]) }) == nil {
             saved += 1
+            // The thread beside finds no space either.
+            let journal = try #require(environment.core.journal)
+            while saved == 6, !journal.monitor.inside({ journal.lacksSpace }) { usleep(1_000) }
         }
-        // Three pages each, in two halves.
-        #expect(saved == 2 * (JournalLimits.halfBytesMin / 4_096 / 3))
+        // Three pages each. The blocks of the other half are for applying them.
+        #expect(saved == JournalLimits.halfBytesMin / 4_096 / 3)
+        var status = stat()
+        stat(fixture.journalPath, &status)
+        #expect(Int(status.st_blocks) * 512 <= 8_192 + JournalLimits.halfBytesMin)
         #expect(code { try environment.save(["b": value]) } == .diskFull)
         #expect(try environment.entries().count == saved + 1)
         environment.setCommitFault(nil)

@@ -144,7 +144,7 @@ import Threading
     }
 
     @Test func `packed and given back, a file is small without a copy`() throws {
-        let environment = try fixture.open { $0.usesRedoFile = true }
+        let environment = try fixture.openJournaled()
         for size in [150, 400, 420] {
             try put(environment, Array(0..<4_000)) { _ in size }
             for number in 0..<5 { try environment.save(["small": "\(number)"]) }

@@ -4,15 +4,16 @@ import Testing
 
 @testable import LMDB
 
-extension RedoTests {
-    /// A process died while it used its redo file, so that nothing pins the base any more. Another
-    /// one gives pages back, and the power is cut.
+extension JournalCrashTests {
+    /// A process died while records waited, or while it applied some. Another one gives pages back, and
+    /// the power is cut.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func `pages that only the base of a dead process has are not given back too early`(
+    func `pages that only the last state on disk has are not given back too early`(
         seed: UInt64
     ) throws {
         var generator = SeededGenerator(seed: seed)
-        let first = try Self.open(fixture.store, boot: Self.before)
+        let limits = JournalLimits.eager(apply: Int.random(in: 2...40, using: &generator))
+        let first = try open(fixture.store, limits, boot: Self.before)
         defer { first.close() }
         try first.save(Self.entries(of: 0))
         for round in 0..<4 { try first.save(["round": "\(round)"]) }
@@ -24,9 +25,9 @@ extension RedoTests {
         let entries = try first.entries()
         let left = died.kill(at: died.events.count - 1)
         let path = fixture.root + "/second"
-        try left.write(to: path)
+        try left.diedInCommit.write(to: path)
         let released = try Recording(of: path, names: Self.names) {
-            let second = try Self.open(path, boot: Self.before)
+            let second = try open(path, limits, boot: Self.before)
             #expect(try second.releaseAll().isSupported)
             #expect(try second.entries() == entries)
             second.close()
@@ -38,7 +39,7 @@ extension RedoTests {
             let cut = fixture.root + "/cut"
             try? FileManager.default.removeItem(atPath: cut)
             try both.powerCut(at: index, using: &generator).write(to: cut)
-            let third = try Self.open(cut, boot: Self.after)
+            let third = try open(cut, limits, boot: Self.after)
             defer { third.close() }
             #expect(try third.entries() == entries, "seed \(seed), cut \(number) at \(index)")
             try third.checkPages()

@@ -31,8 +31,8 @@ struct DoctorCommand: Command {
             JSON: one object.
               store       the path as given
               healthy     whether nothing was wrong
-              remedy      none, opening, rebuild, salvage or backup
-              findings    what was wrong: part (file, log, tables, meta, redo) and message
+              remedy      none, rebuild, salvage or backup
+              findings    what was wrong: part (file, log, tables, meta, journal) and message
               operations, rows  how many were checked
               repair      what a repair keeps and what it can't: operationsKept, operationsSetAside,
                           missingSequences, missingCount, recordsWhole, recordsCurrent, recordsOlder,

@@ -18,11 +18,8 @@ enum DoctorLines {
         }
         if diagnosis.isHealthy {
             lines.append(
-                diagnosis.remedy == .opening
-                    ? "In order: the last commits before a power cut are in the file 'redo', and "
-                        + "whoever opens the store next recovers them."
-                    : "In order: \(diagnosis.operations.counted("operation")), "
-                        + "\(diagnosis.rows.counted("row")).")
+                "In order: \(diagnosis.operations.counted("operation")), "
+                    + "\(diagnosis.rows.counted("row")).")
             return lines
         }
         lines.append("Damaged:")

@@ -12,7 +12,7 @@ struct FolderMigration {
     private var draft: String { directory + "/migration" }
 
     /// - Parameter progress: Told how far it is; what it throws ends the migration.
-    /// - Returns: nil if the folder has format 2 already.
+    /// - Returns: nil if the folder has a later format already.
     func run(_ progress: @escaping (MigrationProgress) throws -> Void) async throws
         -> MigrationReport?
     {
@@ -65,14 +65,14 @@ struct FolderMigration {
 }
 
 extension Hub {
-    /// Migrates a hub's folder from format 1, which this program does not serve, to format 2.
+    /// Migrates a hub's folder from format 1, which this program does not serve, to its own.
     ///
     /// If it is ended at any moment, the folder is either unchanged or migrated, and it can be run
     /// again. Tokens and credentials stay valid; addresses of files end, as they do after minutes
     /// anyway.
     ///
     /// - Parameter progress: Told how many entries are copied, of how many.
-    /// - Returns: nil if the folder has format 2 already.
+    /// - Returns: nil if the folder has a later format already.
     /// - Throws: A failure if a hub serves the folder, if it holds none, or if its data is damaged.
     public static func migrate(
         at directory: String,

@@ -30,22 +30,42 @@ package final class LMDBHubStorage: SnapshotStorage {
     /// - Throws: A failure that says what to do if the folder is of another format.
     package convenience init(at directory: String, readers: WorkPool? = nil) throws {
         var options = Self.options
-        options.usesRedoFile = true
-        options.journal = .requested
+        options.journal = .standard
+        try Self.refuseOlderUser(of: directory, options)
         try self.init(Environment.open(at: directory, options: options), readers)
         try prepareFormat(directory)
     }
 
     /// Whether a folder has a hub's storage, of any format. Nothing of the folder is changed.
     package static func isThere(in directory: String) -> Bool {
-        let key = String(decoding: HubFormat.key.bytes, as: UTF8.self)
-        return EnvironmentFiles(at: directory).has(key: key, inDatabase: databaseName)
+        EnvironmentFiles(at: directory).has(key: formatKey, inDatabase: databaseName)
+    }
+
+    private static let formatKey = String(decoding: HubFormat.key.bytes, as: UTF8.self)
+
+    /// Throws if another process has a folder open that this one is about to take to a newer version:
+    /// it may be of a program that knows of no journal, and was not refused when it opened it.
+    private static func refuseOlderUser(
+        of directory: String, _ options: EnvironmentOptions
+    ) throws {
+        guard isThere(in: directory) else { return }
+        let files = EnvironmentFiles(at: directory)
+        let row: [UInt8]?
+        do throws(LMDBError) {
+            row = try files.peek(options: options, database: databaseName, key: formatKey)
+        } catch {
+            // This process has it open, and took it to the newer version.
+            guard error.code == .busy else { throw error }
+            return
+        }
+        if let row, try HubFormat.version(ofStored: row) == HubFormat.withoutJournal {
+            try files.refuseOpen()
+        }
     }
 
     /// Opens the storage of format 1 in a folder, to be read.
     static func format1(at directory: String) throws -> LMDBHubStorage {
         var options = options
-        options.usesRedoFile = true
         options.createsIfMissing = false
         return try LMDBHubStorage(Environment.open(at: directory, options: options))
     }
@@ -89,18 +109,18 @@ package final class LMDBHubStorage: SnapshotStorage {
     private func prepareFormat(_ directory: String) throws {
         switch try format {
         case HubFormat.version: return
-        case nil:
+        case nil, HubFormat.withoutJournal:
             try change { try $0.put(HubFormat.key, HubFormat.value) }
         case 1:
             throw HubError(
                 .wrongFormat,
-                "The hub in '\(directory)' has format 1, and this program works with format 2. Back it "
+                "The hub in '\(directory)' has format 1, and this program works with format 3. Back it "
                     + "up, then run 'backstitch hub migrate --data \(directory)'.")
         case let version?:
             throw HubError(
                 .wrongFormat,
                 "The hub in '\(directory)' has format \(version), and this program works with format "
-                    + "2. Use the program that wrote it, or a later one.")
+                    + "3. Use the program that wrote it, or a later one.")
         }
     }
 

@@ -6,7 +6,10 @@ import CloudKitWire
 /// time find it, and refuse what is newer.
 package enum HubFormat {
     /// What this program reads and writes.
-    package static let version = 2
+    package static let version = 3
+    /// The version before, in which all was the same, but the last commits never were in a journal:
+    /// programs of that time would not see them, and go on without.
+    package static let withoutJournal = 2
     package static let key = HubKey(format1: .state)
     /// The row of this version.
     package static let value = Row(version: version).body()
@@ -14,6 +17,11 @@ package enum HubFormat {
     /// The version of what is stored; nil if there is nothing.
     package static func version(of transaction: any HubReading) throws -> Int? {
         try transaction.row(key, as: Row.self)?.version
+    }
+
+    /// The version that a stored row tells.
+    package static func version(ofStored row: [UInt8]) throws -> Int {
+        try Row(stored: row).version
     }
 
     private struct Row: HubRow {

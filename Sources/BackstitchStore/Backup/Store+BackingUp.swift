@@ -58,7 +58,6 @@ private struct StoreCopy {
         _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws -> BackupReport {
         var options = EnvironmentOptions(of: configuration)
-        options.usesRedoFile = false
         options.journal = nil
         options.createsIfMissing = false
         let environment = try Environment.open(at: directory, options: options)

@@ -84,8 +84,7 @@ extension EnvironmentOptions {
         self.init(databases: Databases.names)
         addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
-        usesRedoFile = true
-        journal = .requested
+        journal = .standard
         mapBytesMax = max(configuration.bytesMax, 1 << 20)
         mapBytes = min(mapBytes, mapBytesMax)
         allowsNetworkFileSystem = configuration.allowsNetworkFileSystem

@@ -12,7 +12,8 @@ extension EnvironmentFiles {
     ///   - scansLoosePages: Whether the entries of all pages are shown too, as those of loose pages.
     ///   - begin: Called before the first entry, and again if everything begins anew.
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
-    ///   files; what `visit` throws.
+    ///   files; `damaged` if an earlier version left the last commits in a file `redo`; what `visit`
+    ///   throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
     package func inspect(
         names: [String], boot: BootID? = .current,
@@ -20,6 +21,7 @@ extension EnvironmentFiles {
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
         try folder.requireDataFile()
+        try folder.refuseLostCommits(on: boot)
         let descriptor = Glibc.open(folder.dataPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: folder.dataPath) }
         defer { Glibc.close(descriptor) }
@@ -27,20 +29,15 @@ extension EnvironmentFiles {
         let attempts = 8
         for attempt in 1...attempts {
             try begin()
-            let redo = try RedoInspection(folder, on: boot)
+            let before = try? file.newestMeta().transaction
             var inspector = FileInspector(file: file, names: names)
-            for problem in redo.problems {
-                inspector.result.note(FileInspection.Part.redo, problem)
-            }
             let waiting = try? WaitingRecords(in: folder, behind: file)
             for problem in waiting?.problems ?? [] {
                 inspector.result.note(FileInspection.Part.journal, problem)
             }
-            inspector.result.needsRecovery = redo.needsRecovery || waiting?.records.isEmpty == false
-            let before = try? file.newestMeta().transaction
-            try inspector.inspect(base: try base(redo, file, &inspector.result), visit)
+            inspector.result.hasWaitingRecords = waiting?.records.isEmpty == false
+            try inspector.inspect(visit)
             if scansLoosePages { try inspector.scan(visit) }
-            try redo.show(visit)
             try waiting?.show(visit)
             let after = try? file.newestMeta().transaction
             if inspector.result.isSound || before == after || attempt == attempts {
@@ -49,20 +46,19 @@ extension EnvironmentFiles {
         }
         preconditionFailure("The last attempt returns.")
     }
+}
 
-    /// The commit to look at if that is not the last one of the data file.
-    private func base(
-        _ redo: RedoInspection, _ file: DataFile, _ result: inout FileInspection
-    ) throws -> MetaPage? {
-        guard let base = redo.base else { return nil }
-        guard (try? base.matches(file)) == true,
-            let page = try? MetaPage(MetaPage.header(number: 0) + base.meta, path: file.path)
-        else {
-            result.note(
-                .redo, "The data file has to be recovered from 'redo', and is not the one it was.")
-            return nil
+extension WaitingRecords {
+    /// Shows what the records put.
+    fileprivate func show(_ visit: (FileEntry) throws -> Void) throws {
+        for record in records {
+            try record.visitPuts { database, entry in
+                try visit(
+                    FileEntry(
+                        database: Int(database), place: .journal, key: entry.keyBytes,
+                        value: entry.valueBytes))
+            }
         }
-        return page
     }
 }
 

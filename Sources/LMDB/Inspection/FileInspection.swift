@@ -9,8 +9,6 @@ package struct FileInspection: Sendable {
         /// The list of the named databases.
         case databases
         case database(String)
-        /// The file `redo`.
-        case redo
         /// The file `journal`.
         case journal
     }
@@ -38,8 +36,8 @@ package struct FileInspection: Sendable {
     package internal(set) var entries: [String: Int] = [:]
     /// Whether the meta page that was used is surely the last one.
     package internal(set) var isLastCommit = true
-    /// Whether the last commits are on disk in the file `redo` or `journal` only, as after a power cut.
-    package internal(set) var needsRecovery = false
+    /// Whether the last commits are in the file `journal` only, as after the end of a process.
+    package internal(set) var hasWaitingRecords = false
 
     package init() {}
 
@@ -65,8 +63,6 @@ package struct FileEntry {
         case damagedPage
         /// On a page that nothing refers to: it may be an old one.
         case loosePage
-        /// In the file `redo`, behind the commit that was looked at.
-        case redo
         /// In the file `journal`, behind the commit that was looked at.
         case journal
     }

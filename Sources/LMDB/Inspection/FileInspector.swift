@@ -26,12 +26,12 @@ struct FileInspector: ~Copyable {
     /// Looks at all pages that are in use or listed as free.
     ///
     /// - Parameter base: The commit to look at; nil for the last one of the file.
-    mutating func inspect(base: MetaPage?, _ visit: Visitor) throws {
+    mutating func inspect(_ visit: Visitor) throws {
         let bytes = try file.byteCount()
-        let last = try newestMeta(fileBytes: bytes)
+        let newest = try newestMeta(fileBytes: bytes)
         pageCount = bytes / pageBytes
         claimed = [UInt64](repeating: 0, count: pageCount / 64 + 1)
-        guard let meta = base ?? last else { return }
+        guard let meta = newest else { return }
         result.transaction = meta.transaction
         lastPage = meta.lastPage
         try inspectFreePages(of: meta)

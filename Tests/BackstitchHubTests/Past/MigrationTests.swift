@@ -266,18 +266,17 @@ import Threading
         let row = try storage.readNow {
             try $0.value(withUnsafeBytes(of: UInt8(1)) { HubKey(bytes: $0) })
         }
-        #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
+        #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":3}"#)
         storage.close()
-        try Self.write("{\"version\":3}", in: kept.folder)
+        try Self.write("{\"version\":4}", in: kept.folder)
         let newer = await #expect(throws: HubError.self) { try await Hub(at: kept.folder) }
-        #expect(newer?.message.contains("format 3") == true)
+        #expect(newer?.message.contains("format 4") == true)
         await #expect(throws: HubError.self) { try await Hub.migrate(at: kept.folder) }
     }
 
     /// Sets the row of the format, as another process might.
     private static func write(_ text: String, in folder: String) throws {
         var options = EnvironmentOptions(databases: ["hub"])
-        options.usesRedoFile = true
         options.createsIfMissing = false
         let environment = try Environment.open(at: folder, options: options)
         defer { environment.close() }

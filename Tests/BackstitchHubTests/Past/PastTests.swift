@@ -37,7 +37,7 @@ struct PastTests {
         try lines.write(to: URL(fileURLWithPath: path + "/records.jsonl"))
         store.close()
         // What was closed needs none of them.
-        for name in ["lock.mdb", "redo", "sync.lock"] {
+        for name in ["lock.mdb", "journal", "sync.lock"] {
             for folder in ["store", "hub"] {
                 try? FileManager.default.removeItem(atPath: "\(path)/\(folder)/\(name)")
             }

@@ -2,7 +2,7 @@ import CrashStates
 
 /// What a store did while everything that it wrote was recorded.
 struct CrashHistory {
-    static let names = ["data.mdb", "redo"]
+    static let names = ["data.mdb", "journal"]
     /// The writers of a group, each with a record that counts its saves.
     static let writers = 3
 

@@ -3,7 +3,7 @@ import Foundation
 /// The files of a store that was not closed.
 struct StoreFiles: Sendable {
     var data: Data
-    var redo: Data?
+    var journal: Data?
     /// The pages that are in use; damage to others changes nothing.
     var used: [Int] = []
 
@@ -13,24 +13,24 @@ struct StoreFiles: Sendable {
     func write(to path: String) throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         try data.write(to: URL(fileURLWithPath: path + "/data.mdb"))
-        try redo?.write(to: URL(fileURLWithPath: path + "/redo"))
+        try journal?.write(to: URL(fileURLWithPath: path + "/journal"))
     }
 
-    init(data: Data, redo: Data?) {
+    init(data: Data, journal: Data?) {
         self.data = data
-        self.redo = redo
+        self.journal = journal
     }
 
     init(at path: String) throws {
         data = try Data(contentsOf: URL(fileURLWithPath: path + "/data.mdb"))
-        redo = try? Data(contentsOf: URL(fileURLWithPath: path + "/redo"))
+        journal = try? Data(contentsOf: URL(fileURLWithPath: path + "/journal"))
     }
 }
 
 /// What can happen to the files of a store.
 enum DamageKind: String, CaseIterable, Sendable {
     case flippedBits, zeroedPages, truncated, swappedPages, stalePages, garbageAtTheEnd
-    case oneMetaPage, bothMetaPages, damagedRedo, lostRedo, halfZero, overwrittenPages
+    case oneMetaPage, bothMetaPages, damagedJournal, lostJournal, halfZero, overwrittenPages
 
     /// Damages files at random.
     ///
@@ -81,17 +81,17 @@ enum DamageKind: String, CaseIterable, Sendable {
             Self.damageMeta(&files.data, Bool.random(using: &random) ? 1 : 0, &random)
         case .bothMetaPages:
             for number in 0...1 { Self.damageMeta(&files.data, number, &random) }
-        case .damagedRedo:
-            guard var redo = files.redo else { return }
-            let count = redo.count
+        case .damagedJournal:
+            guard var journal = files.journal else { return }
             for _ in 0..<Int.random(in: 1...6, using: &random) {
-                // Most of the file is empty: its start matters.
-                let end = Bool.random(using: &random) ? 4608 : count
-                Self.flip(&redo, in: 0..<min(end, count), &random)
+                // The header, records that wait, or what is empty or old.
+                let parts = [0..<32, files.records, files.records.upperBound..<journal.count]
+                let part = parts.randomElement(using: &random) ?? 0..<32
+                Self.flip(&journal, in: part, &random)
             }
-            files.redo = redo
-        case .lostRedo:
-            files.redo = Bool.random(using: &random) ? nil : files.redo?.prefix(100)
+            files.journal = journal
+        case .lostJournal:
+            files.journal = Bool.random(using: &random) ? nil : files.journal?.prefix(100)
         case .halfZero:
             let start = Int.random(in: 0...1, using: &random) * files.data.count / 2
             files.data.put(Data(count: files.data.count / 2), at: start)

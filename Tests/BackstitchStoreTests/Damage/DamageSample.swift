@@ -41,11 +41,12 @@ struct DamageSample {
             try context.setZoneState(state, "Notes")
         }
         try await history.run(2)
-        // In a run of commits the last ones are in the redo file.
+        // In a run of commits the last ones are in the journal.
         for number in 0..<200 {
+            let before = try StoreFiles(at: folder.store)
             try await store.write { _ = try $0.save(Node(id: .init("node\(number % 40)"))) }
-            let files = try StoreFiles(at: folder.store)
-            if number >= 20, files.isActive { break }
+            // The data file is as it was.
+            if number >= 20, try StoreFiles(at: folder.store).data == before.data { break }
         }
         var files = try StoreFiles(at: folder.store)
         files.used = try files.usedPages()
@@ -102,29 +103,20 @@ extension StoreFiles {
         return used
     }
 
-    /// Whether the redo file is in use.
-    var isActive: Bool {
-        newestHeader.map { redo?[$0 + 16] == 1 } ?? false
-    }
-
-    private var newestHeader: Int? {
-        guard let redo, redo.count > 8192 else { return nil }
-        func counter(_ offset: Int) -> UInt64 {
-            redo.part(offset + 8, 8).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+    /// Where the journal has the records that wait, but for the last one: without that, a power cut
+    /// may have come before it was on disk.
+    var records: Range<Int> {
+        guard let journal else { return 8_192..<8_192 }
+        let pages = stride(from: 8_192, to: journal.count, by: Self.pageBytes).prefix {
+            journal.part($0, 8) != Data(count: 8)
         }
-        return counter(0) > counter(4096) ? 0 : 4096
+        return 8_192..<max(8_192, pages.last ?? 0)
     }
 
-    /// The files after a restart of the system, so that the redo file counts.
+    /// The files after a restart of the system, so that what processes told each other is void.
     var restarted: StoreFiles {
         var files = self
-        guard var redo = files.redo else { return files }
-        for offset in [0, 4096] where redo.part(offset, 8) == Data("BSTREDO1".utf8) {
-            redo[offset + 32] ^= 1
-            var hash = redo.part(offset, 504).withUnsafeBytes { Checksum.xxh64($0) }
-            redo.put(Data(bytes: &hash, count: 8), at: offset + 504)
-        }
-        files.redo = redo
+        files.journal?[4_096] ^= 1
         return files
     }
 }

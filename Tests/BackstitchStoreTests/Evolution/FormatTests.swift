@@ -19,7 +19,7 @@ import Testing
         guard !FileManager.default.fileExists(atPath: path) else { return }
         try await FormatStore.write(to: path)
         // A store that was closed needs neither.
-        for name in ["lock.mdb", "redo"] {
+        for name in ["lock.mdb", "journal"] {
             try? FileManager.default.removeItem(atPath: path + "/" + name)
         }
     }
