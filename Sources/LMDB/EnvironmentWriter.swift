@@ -159,6 +159,7 @@ struct EnvironmentWriter {
             ending = try end(beginning, transaction, journal)
         } catch {
             mdb_txn_abort(transaction)
+            journal?.words.isCommitting = false
             // Checked also if the closure threw another error after a failed write.
             switch core.state.pointee.failure {
             case let failure? where failure.code == .mapFull: return .mapTooSmall
@@ -167,9 +168,11 @@ struct EnvironmentWriter {
             }
         }
         let status = core.committer.commit(transaction)
-        if status == MDB_MAP_FULL { return .mapTooSmall }
         guard status == MDB_SUCCESS else {
-            let error = core.commitFailed(status)
+            let error = status == MDB_MAP_FULL ? nil : core.commitFailed(status)
+            // Otherwise the outcome is unknown, and the next who writes finds out.
+            if error == nil || error?.code == .diskFull { journal?.words.isCommitting = false }
+            guard let error else { return .mapTooSmall }
             if error.code == .diskFull { return .diskFull(error) }
             throw error
         }
