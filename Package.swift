@@ -186,7 +186,8 @@ let package = Package(
         .target(name: "SmallDisk", dependencies: ["ChildProcess"], path: "Tests/SmallDisk"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
         .testTarget(
-            name: "LMDBTests", dependencies: ["LMDB", "Threading", "CFaults", "CrashStates"]),
+            name: "LMDBTests",
+            dependencies: ["LMDB", "Threading", "XXHash", "CFaults", "CrashStates"]),
         .testTarget(
             name: "BackstitchTestingTests",
             dependencies: ["BackstitchTesting", "Threading", "BackstitchCore", "BackstitchSync"]),

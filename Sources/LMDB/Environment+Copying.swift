@@ -73,8 +73,11 @@ extension EnvironmentCore {
             }
             // Without its journal the data file is complete.
             status =
-                try joinJournal(position)?.complete(transaction)
-                ?? JournalPosition.remove(in: transaction)
+                if let journal = try joinJournal(position) {
+                    try complete(transaction, from: journal)
+                } else {
+                    JournalPosition.remove(in: transaction)
+                }
             guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
         } catch {
             mdb_txn_abort(transaction)
@@ -82,5 +85,28 @@ extension EnvironmentCore {
         }
         status = Committer().commit(transaction)
         guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
+    }
+
+    /// Puts what waits into a copy of the data file, which has no journal then.
+    ///
+    /// - Parameter transaction: The copy's first.
+    /// - Returns: LMDB's status.
+    /// - Throws: `busy` if what a copy of a read-only environment lacks was applied meanwhile.
+    private func complete(
+        _ transaction: OpaquePointer, from journal: Journal
+    ) throws(LMDBError) -> Int32 {
+        let last = UInt64(mdb_txn_id(transaction)) - 1
+        let position = try journal.position(in: transaction, last: last)
+        switch try journal.fit(position) {
+        case .complete: break
+        case .lacks(let overlay):
+            let status = overlay.apply(to: transaction, after: position.number, options)
+            guard status == MDB_SUCCESS else { return status }
+        case .stale:
+            // What waited when the copy began was applied before.
+            guard journal.file.isReadOnly else { break }
+            throw LMDBError(.busy, "Another process wrote while the copy was made. Try again.")
+        }
+        return JournalPosition.remove(in: transaction)
     }
 }

@@ -39,7 +39,7 @@ struct EnvironmentWriter {
                 try core.map.grow()
             case .diskFull(let error):
                 let lends = core.state.pointee.mayTakeReserve
-                guard mayMakeRoom, core.journal?.makeRoom(lendsReserve: lends) == true else {
+                guard mayMakeRoom, core.journal?.reserve.makeRoom(lends: lends) == true else {
                     throw error
                 }
                 mayMakeRoom = false

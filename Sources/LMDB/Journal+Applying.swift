@@ -62,26 +62,6 @@ extension Journal {
         return position.number
     }
 
-    /// Puts what waits into a copy of the data file, which has no journal then.
-    ///
-    /// - Parameter transaction: The copy's first.
-    /// - Returns: LMDB's status.
-    /// - Throws: `busy` if what a copy of a read-only environment lacks was applied meanwhile.
-    func complete(_ transaction: OpaquePointer) throws(LMDBError) -> Int32 {
-        let position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
-        switch try fit(position) {
-        case .complete: break
-        case .lacks(let overlay):
-            let status = overlay.apply(to: transaction, after: position.number, options)
-            guard status == MDB_SUCCESS else { return status }
-        case .stale:
-            // What waited when the copy began was applied before.
-            guard file.isReadOnly else { break }
-            throw LMDBError(.busy, "Another process wrote while the copy was made. Try again.")
-        }
-        return JournalPosition.remove(in: transaction)
-    }
-
     private func applyingFailed(_ status: Int32) -> LMDBError {
         // A write that was cut short, before the commit, is no failed call: then the disk is full.
         let status = status == EIO && errno != EIO ? ENOSPC : status
@@ -156,42 +136,5 @@ extension Journal {
             ReaderSlot.free(snapshot)
         }
         snapshot = nil
-    }
-}
-
-/// A full disk.
-extension Journal {
-    /// Lets a full disk have what the file takes up. On the writer thread, outside of a write.
-    ///
-    /// Blocks of a half without waiting records go to applying the others. When none wait, all blocks
-    /// are a reserve for what frees space.
-    ///
-    /// - Parameter lendsReserve: Whether the reserve is for the write that asks.
-    /// - Returns: Whether that was something.
-    func makeRoom(lendsReserve: Bool) -> Bool {
-        var isMade = false
-        // What is wrong beside the full disk shows in the next write.
-        try? { () throws(LMDBError) in
-            try file.lock()
-            defer { file.unlock() }
-            try map.inside { () throws(LMDBError) in
-                try settle()
-                isMade = try punchOtherHalf() || isMade
-                // A relaxed commit is on disk only with the second call.
-                for _ in 0..<2 where words.applied < words.tail { try apply() }
-            }
-            if lendsReserve, words.applied >= words.tail { isMade = file.lend() || isMade }
-        }()
-        return isMade
-    }
-
-    /// Gives the blocks of the half back that has no waiting records, if the other one has some.
-    private func punchOtherHalf() throws(LMDBError) -> Bool {
-        guard words.otherHalfEnd <= words.applied, !hasHoles else { return false }
-        let (slot, fit) = try renewFittingSnapshot()
-        endRecord(slot)
-        guard case .lacks(let overlay) = fit else { return false }
-        hasHoles = file.punch(half: overlay.link.place.otherHalf.half)
-        return hasHoles
     }
 }

@@ -28,17 +28,14 @@ extension Journal {
         guard position.mayHaveRecords else { return nil }
         if case .lacks(let overlay) = fit { return overlay }
         if hasHoles, position.number <= words.applied, file.empty() { hasHoles = false }
-        guard smallCommits >= limits.commitsBefore, hasSpace, file.isWhole else { return nil }
+        guard smallCommits >= limits.commitsBefore, reserve.hasSpace, file.isWhole else { return nil }
         return Overlay(at: position)
     }
-
-    /// Whether the disk has enough space for what begins with records.
-    private var hasSpace: Bool { file.freeBytes >= limits.freeBytesMin }
 
     /// Memory for the changes of a record.
     private func draft() -> RecordDraft {
         let changeBytesMax = min(limits.changeBytesMax, 64 << 10)
-        let block = Self.block(with: JournalRecord.space(changeBytesMax), &writeBlock)
+        let block = JournalBlock.with(JournalRecord.space(changeBytesMax), &writeBlock)
         return RecordDraft(block: block, changeBytesMax: changeBytesMax)
     }
 
@@ -192,27 +189,15 @@ extension Journal {
         if isWanted, smallCommits >= limits.commitsBefore,
             !position.mayHaveRecords || !file.isWhole
         {
-            position.mayHaveRecords = takeBlocks() || position.mayHaveRecords
+            if reserve.take() {
+                position.mayHaveRecords = true
+            } else {
+                // Commits do without, and try again after another run.
+                smallCommits = 0
+            }
         }
         words.isCommitting = true
         return (position.number, position.write(in: transaction))
-    }
-
-    /// Gives the file its blocks, or on a disk with little space a reserve.
-    ///
-    /// - Returns: Whether records may be written.
-    private func takeBlocks() -> Bool {
-        do throws(LMDBError) {
-            if hasSpace {
-                try file.fill()
-                return true
-            }
-            if !file.isLent { try file.fillReserve() }
-        } catch {
-            // Commits do without, and try again after another run.
-            smallCommits = 0
-        }
-        return false
     }
 
     /// Publishes a commit that LMDB made.

@@ -52,7 +52,7 @@ extension Journal {
     func read(
         into overlay: inout Overlay
     ) throws(LMDBError) -> (bytes: UnsafeRawBufferPointer, place: JournalPlace)? {
-        let block = Self.block(with: JournalLimits.halfBytesMin, &readBlock)
+        let block = JournalBlock.with(JournalLimits.halfBytesMin, &readBlock)
         let number = overlay.top + 1
         guard let found = try file.read(number, following: overlay.link, into: block.free) else {
             return nil
@@ -68,14 +68,6 @@ extension Journal {
         overlay.end(
             number, link: JournalLink(chain: found.hash, place: place), in: block)
         return (record, found.place)
-    }
-
-    /// A block with room, the given one if it has it.
-    static func block(with room: Int, _ block: inout JournalBlock?) -> JournalBlock {
-        if let block, block.free.count >= room { return block }
-        let new = JournalBlock(room: room)
-        block = new
-        return new
     }
 }
 

@@ -15,6 +15,14 @@ final class JournalBlock: @unchecked Sendable {  // One thread adds; what is the
             byteCount: max(Self.byteCount, room), alignment: JournalRecord.pageBytes)
     }
 
+    /// A block with room, the given one if it has it.
+    static func with(_ room: Int, _ block: inout JournalBlock?) -> JournalBlock {
+        if let block, block.free.count >= room { return block }
+        let new = JournalBlock(room: room)
+        block = new
+        return new
+    }
+
     deinit { bytes.deallocate() }
 
     var free: UnsafeMutableRawBufferPointer {

@@ -97,7 +97,7 @@ final class JournalFile: Sendable {
         close(descriptor)
     }
 
-    /// Opens the journal of a folder; `nil` if there is none, or none with a header.
+    /// Opens the journal of a folder; `nil` if there is none, or none that is whole.
     static func open(in folder: Folder, isReadOnly: Bool) throws(LMDBError) -> JournalFile? {
         let path = folder.journalPath
         let descriptor = Glibc.open(path, (isReadOnly ? O_RDONLY : O_RDWR) | O_CLOEXEC)
@@ -107,7 +107,15 @@ final class JournalFile: Sendable {
         }
         let header: Header?
         do throws(LMDBError) {
-            header = try Header(read(descriptor, at: 0, count: headerBytes, path))
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else {
+                throw LMDBError(errno: errno, "look up", path: path)
+            }
+            // The page of words is mapped, and has to be there.
+            let isLongEnough = status.st_size >= recordsOffset
+            header =
+                isLongEnough
+                ? try Header(read(descriptor, at: 0, count: headerBytes, path)) : nil
         } catch {
             close(descriptor)
             throw error

@@ -151,6 +151,11 @@ struct FullDiskTests {
         try await filled.write { tx in
             for number in 500..<1_000 { try tx.delete(Bulky.ID("r\(number)")) }
         }
+        for edition in 1...5 {
+            try await filled.write { tx in
+                try tx.save(Bulky(id: "r400", body: Bulky.body(400), edition: edition))
+            }
+        }
         filled.close()
         try FileManager.default.removeItem(atPath: path + "/journal")
         try disk.take()
