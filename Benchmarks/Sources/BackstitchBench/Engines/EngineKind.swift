@@ -25,7 +25,8 @@ enum EngineKind: String, CaseIterable {
     /// What is done before a commit returns.
     var durability: String {
         switch self {
-        case .backstitch: "durability full: one fdatasync of its redo file, or two of one LMDB file"
+        case .backstitch:
+            "durability full: one O_DSYNC write to its journal, or two fdatasync of one LMDB file"
         case .lmdb: "LMDB's default: two fdatasync of one file"
         case .sqlite: "WAL, synchronous=FULL: one fdatasync of the WAL"
         case .sqliteTuned: "the same; 64 MB cache, 1 GB of the file mapped"
