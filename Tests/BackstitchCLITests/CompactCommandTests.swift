@@ -14,7 +14,10 @@ import Testing
         let store = try fixture.open()
         defer { store.close() }
         for round in 0..<3 {
-            for number in 0..<3 { try store.save("n\(number)", "Note \(number), \(round)") }
+            // Values that take some pages each, so that taking them out gives space back.
+            for number in 0..<3 {
+                try store.save("n\(number)", "Note \(number), \(round)", 20_000 + round)
+            }
         }
         let engine = SyncEngine(
             store: store, service: SimulatedCloud().connection(device: "a"),
