@@ -12,6 +12,7 @@ extension EnvironmentCore {
             do throws(LMDBError) {
                 try journal.findPosition(of: slot)
                 let position = slot.pointee.position
+                Interleaving.point("a snapshot has its position")
                 switch try journal.fit(position) {
                 case .complete:
                     slot.pointee.number = position.number

@@ -349,6 +349,43 @@ import Threading
         reader.join()
     }
 
+    @Test func `a read whose snapshot is older than what was applied begins another one`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<20 { try environment.save(["\(number)": "old"]) }
+        let steps = Locked(Steps())
+        Interleaving.hook { point in
+            guard "\(point)" == "a snapshot has its position", steps.withLock({ $0.begin() }) else {
+                return
+            }
+            while !steps.withLock(\.mayGoOn) { usleep(500) }
+        }
+        defer { Interleaving.hook(nil) }
+        let reader = SystemThread {
+            let found = Result { try environment.entries() }
+            steps.withLock { $0.found = found }
+        }
+        while !steps.withLock(\.isWaiting) { usleep(500) }
+        for number in 0..<20 { try environment.save(["\(number)": "new"]) }
+        try environment.applyJournal()
+        try environment.save(["last": "new"])
+        steps.withLock { $0.mayGoOn = true }
+        reader.join()
+        let found = try #require(steps.withLock { $0.found }).get()
+        #expect(found.count == 21 && found.values.allSatisfy { $0 == "new" })
+    }
+
+    private struct Steps {
+        var isWaiting = false
+        var mayGoOn = false
+        var found: Result<[String: String], any Error>?
+
+        /// Whether this is the first read that waits.
+        mutating func begin() -> Bool {
+            defer { isWaiting = true }
+            return !isWaiting
+        }
+    }
+
     /// The number of the last of the saves, each of which has a key of the fifty; nil if the others
     /// aren't the ones before it.
     private static func number(in access: Access) throws -> Int? {
