@@ -6,7 +6,8 @@ extension StoreConfiguration {
     public enum Durability: String, Hashable, Sendable, CaseIterable {
         /// Before `write` returns; a power cut loses nothing that was acknowledged.
         case full
-        /// Soon after; a power cut may lose the last commits, but never damages the store.
+        /// Soon after; a power cut may lose the last commits, but never damages the store. Each commit goes
+        /// to the data file, and none through the journal.
         case relaxed
     }
 }

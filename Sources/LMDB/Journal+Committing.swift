@@ -28,7 +28,9 @@ extension Journal {
         guard position.mayHaveRecords else { return nil }
         if case .lacks(let overlay) = fit { return overlay }
         if hasHoles, position.number <= words.applied, file.empty() { hasHoles = false }
-        guard smallCommits >= limits.commitsBefore, reserve.hasSpace, file.isWhole else { return nil }
+        guard smallCommits >= limits.commitsBefore, reserve.hasSpace, file.isWhole else {
+            return nil
+        }
         return Overlay(at: position)
     }
 

@@ -15,7 +15,6 @@ import Synchronization
 /// It is never synced. After a restart of the system nothing in it counts.
 struct JournalWords: ~Copyable {
     static let offset = 4_096
-    static let committingOffset = 40
     static let bellOffset = 64
     private static let byteCount = 4_096
 
@@ -91,7 +90,7 @@ struct JournalWords: ~Copyable {
 
     /// Whether a commit is under way, or its process died in it.
     var isCommitting: Bool {
-        get { load(Self.committingOffset) != 0 }
-        nonmutating set { store(newValue ? 1 : 0, Self.committingOffset) }
+        get { load(40) != 0 }
+        nonmutating set { store(newValue ? 1 : 0, 40) }
     }
 }

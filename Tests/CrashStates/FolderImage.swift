@@ -22,4 +22,15 @@ package struct FolderImage: Sendable {
             try Data(bytes).write(to: URL(fileURLWithPath: folder + "/" + name))
         }
     }
+
+    /// The files of a process that was killed, perhaps in a commit, by a journal that says so: what
+    /// processes tell each other there is written through a map, and that is not recorded.
+    package var diedInCommit: FolderImage {
+        var image = self
+        // Where the journal has its messages, and there that a commit is under way (FORMAT.md).
+        if let count = image.files["journal"]?.count, count >= 8_192 {
+            image.files["journal"]?[4_096 + 40] = 1
+        }
+        return image
+    }
 }

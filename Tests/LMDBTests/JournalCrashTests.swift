@@ -27,8 +27,8 @@ import Testing
         func expected(at index: Int, isPowerCut: Bool) -> ArraySlice<[String: String]> {
             let marks = recording.marks(before: index)
             let begun = marks.filter { $0 % 2 == 0 }.map { $0 / 2 + 1 }.max() ?? 0
-            let returned = marks.filter { $0 % 2 == 1 }.map { $0 / 2 }
-                .filter { !isPowerCut || !relaxed.contains($0) }.map { $0 + 1 }.max() ?? 0
+            let kept = marks.filter { $0 % 2 == 1 && !(isPowerCut && relaxed.contains($0 / 2)) }
+            let returned = kept.map { $0 / 2 + 1 }.max() ?? 0
             return states[returned...max(begun, returned)]
         }
     }

@@ -1,4 +1,3 @@
-import CrashStates
 import Foundation
 import Threading
 
@@ -45,16 +44,6 @@ extension Fixture {
                 to: URL(fileURLWithPath: path + "/" + file))
         }
         return path
-    }
-}
-
-extension FolderImage {
-    /// The files as of a process that died in a commit: what processes tell each other is written through
-    /// a map, which is not recorded.
-    var diedInCommit: FolderImage {
-        var image = self
-        image.files["journal"]?[JournalWords.offset + JournalWords.committingOffset] = 1
-        return image
     }
 }
 

@@ -20,14 +20,17 @@ import XXHash
     private var redoPath: String { fixture.store + "/redo" }
 
     /// Writes a file with one header; the other one was never written.
-    private func makeRedo(_ state: RedoHeader.State, of boot: BootID, isSecond: Bool = false) throws {
+    private func makeRedo(
+        _ state: RedoHeader.State, of boot: BootID, isSecond: Bool = false
+    ) throws {
         var header = [UInt8](repeating: 0, count: RedoHeader.byteCount)
         header.replaceSubrange(0..<8, with: Array("BSTREDO1".utf8))
         header.store(7, at: 8)
         header[16] = state.rawValue
         header.store(boot.high, at: 32)
         header.store(boot.low, at: 40)
-        header.store(header.withUnsafeBytes { Checksum.xxh64(.init(rebasing: $0[..<504])) }, at: 504)
+        let hash = header.withUnsafeBytes { Checksum.xxh64(.init(rebasing: $0[..<504])) }
+        header.store(hash, at: 504)
         var bytes = [UInt8](repeating: 0, count: 8_192 + 1 << 20)
         let offset = isSecond ? RedoHeader.secondOffset : 0
         bytes.replaceSubrange(offset..<offset + header.count, with: header)

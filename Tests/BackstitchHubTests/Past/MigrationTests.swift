@@ -274,6 +274,32 @@ import Threading
         await #expect(throws: HubError.self) { try await Hub.migrate(at: kept.folder) }
     }
 
+    @Test func `a hub of format 2 becomes one of this format, and nothing else of it changes`()
+        throws
+    {
+        let kept = try Kept("format-1-hub-2")
+        var entries = try Self.entries(kept.folder)
+        #expect(entries[[1]].map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
+        try LMDBHubStorage(at: kept.folder).close()
+        // Programs of format 2 compare this, and refuse what is not theirs.
+        entries[[1]] = Array(#"{"version":3}"#.utf8)
+        #expect(try Self.entries(kept.folder) == entries)
+        #expect(try Hub.diagnose(at: kept.folder).findings == [])
+    }
+
+    @Test func `a hub of format 2 that another process has open stays what it is`() async throws {
+        let kept = try Kept("format-1-hub-2")
+        let older = try Environment.open(
+            at: kept.folder, options: EnvironmentOptions(databases: ["hub"]))
+        await #expect(processExitsWith: .success) { [path = kept.folder as String] in
+            let error = #expect(throws: LMDBError.self) { try LMDBHubStorage(at: path) }
+            #expect(error?.code == .busy)
+        }
+        older.close()
+        let row = try Self.entries(kept.folder)[[1]]
+        #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
+    }
+
     /// Sets the row of the format, as another process might.
     private static func write(_ text: String, in folder: String) throws {
         var options = EnvironmentOptions(databases: ["hub"])

@@ -35,7 +35,7 @@ import Testing
                 let story = "CRASH_SEED=\(seed), event \(index), \(step)"
                 let cut = recording.powerCut(at: index, using: &random)
                 try await check(cut, history, at: index, isPowerCut: true, story)
-                let killed = recording.kill(at: index)
+                let killed = recording.kill(at: index).diedInCommit
                 try await check(killed, history, at: index, isPowerCut: false, story + ", killed")
                 count += 2
             }
