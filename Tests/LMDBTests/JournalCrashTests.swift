@@ -158,15 +158,21 @@ import Testing
     /// Opens what a crash left, and checks that exactly the first commits are there, all
     /// acknowledged ones among them, that the file is sound, and that commits go on.
     private func check(
-        _ image: FolderImage, _ history: History, at index: Int, boot: BootID, _ story: String,
-        in name: String = "crashed"
+        _ image: FolderImage, _ history: History, at index: Int, boot: BootID, _ story: String
     ) throws {
-        let path = fixture.root + "/" + name
+        let expected = history.expected(at: index, isPowerCut: boot != Self.before)
+        try check(image, Array(expected), history.limits, boot: boot, story)
+    }
+
+    private func check(
+        _ image: FolderImage, _ expected: [[String: String]], _ limits: JournalLimits,
+        boot: BootID, _ story: String
+    ) throws {
+        let path = fixture.root + "/crashed"
         try? FileManager.default.removeItem(atPath: path)
         try image.write(to: path)
-        var environment = try open(path, history.limits, boot: boot)
+        var environment = try open(path, limits, boot: boot)
         var entries = try environment.entries()
-        let expected = history.expected(at: index, isPowerCut: boot != Self.before)
         #expect(expected.contains(entries), "\(story)")
         // Enough to use both halves again.
         for number in 0..<3 {
@@ -177,7 +183,7 @@ import Testing
         }
         try environment.checkPages()
         environment.close()
-        environment = try open(path, history.limits, boot: boot)
+        environment = try open(path, limits, boot: boot)
         #expect(try environment.entries() == entries, "\(story), opened again")
         environment.close()
     }
@@ -227,6 +233,69 @@ import Testing
         let cut = recording.powerCut(at: second, using: &generator)
         try check(
             cut, history, at: index, boot: BootID(testing: 3), story + " then \(second)")
+    }
+
+    /// A process is killed anywhere, another one goes on, and the power is cut anywhere after that.
+    /// `CRASH_STATES` says how many states; 300 unless given.
+    @Test func `what a second process made behind one that was killed survives a power cut`()
+        throws
+    {
+        let wanted =
+            ProcessInfo.processInfo.environment["CRASH_STATES"].flatMap { Int($0) } ?? 300
+        var count = 0
+        var seed = UInt64(
+            ProcessInfo.processInfo.environment["CRASH_SEED"].flatMap { Int($0) } ?? 1)
+        while count < wanted {
+            let tests = try JournalCrashTests()
+            var generator = SeededGenerator(seed: seed)
+            let history = try tests.history(&generator, withRelaxed: false)
+            for _ in 0..<3 {
+                let index = Int.random(
+                    in: 0..<history.recording.events.count, using: &generator)
+                count += try tests.checkSecond(
+                    behind: history, at: index, &generator, "CRASH_SEED=\(seed), event \(index)")
+            }
+            seed += 1
+        }
+    }
+
+    /// - Returns: How many states were checked.
+    private func checkSecond(
+        behind history: History, at index: Int, _ generator: inout SeededGenerator,
+        _ story: String
+    ) throws -> Int {
+        let path = fixture.root + "/second"
+        try? FileManager.default.removeItem(atPath: path)
+        try history.recording.kill(at: index).diedInCommit.write(to: path)
+        var states: [[String: String]] = []
+        let went = try Recording(of: path, names: Self.names) {
+            let second = try open(path, history.limits, boot: Self.before)
+            defer { second.close() }
+            var entries = try second.entries()
+            states.append(entries)
+            for commit in 0..<Int.random(in: 1...60, using: &generator) {
+                let changes = Self.changes(to: &entries, commit, &generator)
+                Recording.mark(2 * commit)
+                try #require(try Self.save(changes, second))
+                Recording.mark(2 * commit + 1)
+                states.append(entries)
+            }
+        }
+        let died = history.recording.ended(at: index)
+        let both = died.followed(by: went)
+        for number in 0..<20 {
+            let cut = Int.random(in: 0..<went.events.count, using: &generator)
+            let marks = went.marks(before: cut)
+            let begun = marks.filter { $0 % 2 == 0 }.map { $0 / 2 + 1 }.max() ?? 0
+            let returned = marks.filter { $0 % 2 == 1 }.map { $0 / 2 + 1 }.max() ?? 0
+            var expected = Array(states[returned...max(begun, returned)])
+            // Until then, what the first one did not say that it made may be lost.
+            if returned == 0 { expected += history.expected(at: index, isPowerCut: true) }
+            try check(
+                both.powerCut(at: died.events.count + cut, using: &generator), expected,
+                history.limits, boot: Self.after, story + " then \(cut), state \(number)")
+        }
+        return 20
     }
 
     /// A process died while it wrote a record, which others can see, and which is not on disk. The next
