@@ -25,7 +25,10 @@ struct ContentCheck {
         case Databases.logIndex: addOperation(entry)
         case Databases.tablesIndex: addTableEntry(entry)
         case Databases.metaIndex: addMeta(entry)
-        default: break
+        case let place?:
+            guard let entity = Databases.entity(ofDatabase: place) else { return }
+            addRow(entry, of: entity, entry.key)
+        case nil: break
         }
     }
 
@@ -49,14 +52,29 @@ struct ContentCheck {
         }
     }
 
+    /// Checks the rows among the tables, which only stores of format 1 have there.
     private mutating func addTableEntry(_ entry: FileEntry) {
         guard entry.key.first == TableKey.rows else { return }
+        guard TableKey.isRow(entry.key) else {
+            areRowsDamaged = true
+            return diagnosis.note(.tables, "A row is damaged: its key is no record's.")
+        }
+        addRow(entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key))
+    }
+
+    private mutating func addRow(
+        _ entry: FileEntry, of entity: EntityNumber, _ key: UnsafeRawBufferPointer
+    ) {
         diagnosis.rows += 1
-        guard entry.key.isRowKey, let row = RowView(entry.value), row.isIntact(at: entry.key),
+        guard key.isRecordKey, let row = RowView(entry.value), row.isIntact(of: entity, key),
             row.isWellFormed
         else {
             areRowsDamaged = true
-            return diagnosis.note(.tables, "A row is damaged: \(Self.name(entry.key)).")
+            let name =
+                key.isRecordKey
+                ? RecordKey(reading: key).map { "'\($0)' of entity \(entity.rawValue)" } : nil
+            return diagnosis.note(
+                .tables, "A row is damaged: \(name ?? "its key is no record's").")
         }
         if row.isChecked { lastOfRows = max(lastOfRows, row.lastSequence) }
     }
@@ -120,21 +138,11 @@ struct ContentCheck {
         }
     }
 
-    private static func name(_ key: UnsafeRawBufferPointer) -> String {
-        guard key.isRowKey,
-            let record = RecordKey(reading: key.part(TableKey.rowPrefixByteCount..<key.count))
-        else { return "its key is no record's" }
-        return "'\(record)' of entity \(UInt16(key[1]) << 8 | UInt16(key[2]))"
-    }
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these are the bytes of a row's key, to the last one.
-    var isRowKey: Bool {
-        guard count > TableKey.rowPrefixByteCount, first == TableKey.rows else { return false }
-        let record = part(TableKey.rowPrefixByteCount..<count)
-        return RecordKey(reading: record)?.byteCount == record.count
-    }
+    /// Whether these are the bytes of a record key, to the last one.
+    var isRecordKey: Bool { RecordKey(reading: self)?.byteCount == count }
 }
 
 extension RowView {

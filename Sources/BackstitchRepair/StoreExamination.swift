@@ -54,8 +54,8 @@ enum StoreExamination {
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
         try EnvironmentFiles(at: directory).inspect(
-            names: Databases.names, scansLoosePages: scansLoosePages, begin: begin,
-            visit)
+            names: Databases.names, family: Databases.rows, scansLoosePages: scansLoosePages,
+            begin: begin, visit)
     }
 
     /// Opens a file whose pages are in order, and compares log and tables.
@@ -144,6 +144,7 @@ extension StoreExamination.DamageExtent {
             canBeReached && !parts.contains(.database("log")) && !check.isLogDamaged
         areRowsWhole =
             canBeReached && !parts.contains(.database("tables")) && !check.areRowsDamaged
+            && !parts.contains(where: \.isOfRows)
         if !parts.contains(.database("log")) { operations = inspection.entries["log"] ?? 0 }
     }
 }
@@ -154,10 +155,19 @@ extension StoreDiagnosis.Part {
         case .meta, .freePages, .databases, .journal: self = .file
         case .database("log"): self = .log
         case .database("tables"): self = .tables
+        case let part where part.isOfRows: self = .tables
         case .database("meta"): self = .meta
         case .database: self = .file
         case .redo: self = .redo
         }
+    }
+}
+
+extension FileInspection.Part {
+    /// Whether it is the tree of an entity's rows.
+    fileprivate var isOfRows: Bool {
+        guard case .database(let name) = self else { return false }
+        return name.hasPrefix(Databases.rows.prefix)
     }
 }
 

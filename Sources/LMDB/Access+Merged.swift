@@ -104,8 +104,3 @@ extension Access {
         return count
     }
 }
-
-extension Database {
-    /// The index of the name in the options; negative for LMDB's own lists.
-    var index: Int { Int(handle) - Int(Self.firstHandle) }
-}

@@ -84,7 +84,7 @@ extension Access {
         guard let state else { return }
         state.pointee.byteCount &+= key.count &+ value.count
         guard state.pointee.redo.isRecording else { return }
-        state.pointee.redo.note(change, key, value, in: database.handle)
+        state.pointee.redo.note(change, key, value, in: database)
     }
 
     @usableFromInline static var noBytes: UnsafeRawBufferPointer { .init(start: nil, count: 0) }

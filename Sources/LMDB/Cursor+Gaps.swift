@@ -9,7 +9,7 @@ extension Cursor {
     package mutating func delete() throws(LMDBError) {
         if isMerged { return try deleteMerged() }
         let deleted = [UInt8](key)
-        try access.willChange(key, in: Database(handle: mdb_cursor_dbi(cursor)))
+        try access.willChange(key, in: database)
         _ = access.changing()
         let status = mdb_cursor_del(cursor, 0)
         place = .deletion
@@ -17,7 +17,7 @@ extension Cursor {
         deletionChanges = changes
         guard status == MDB_SUCCESS else { throw access.failed(status, "delete at a cursor") }
         deleted.withUnsafeBytes {
-            access.note(.delete, $0, Access.noBytes, in: Database(handle: mdb_cursor_dbi(cursor)))
+            access.note(.delete, $0, Access.noBytes, in: database)
         }
     }
 

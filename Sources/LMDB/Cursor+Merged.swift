@@ -62,8 +62,6 @@ extension Cursor {
         try result.get()
     }
 
-    private var database: Database { Database(handle: mdb_cursor_dbi(cursor)) }
-
     private var run: OverlayRun {
         access.overlay?.pointee.run(of: database.index) ?? OverlayRun()
     }

@@ -10,6 +10,7 @@ public import CLMDB
 package struct Cursor: ~Copyable {
     @usableFromInline let access: Access
     @usableFromInline let cursor: OpaquePointer
+    @usableFromInline let database: Database
     @usableFromInline var name = MDB_val()
     @usableFromInline var data = MDB_val()
     @usableFromInline var place = Place.start
@@ -39,6 +40,7 @@ package struct Cursor: ~Copyable {
         }
         self.access = access
         self.cursor = cursor
+        self.database = database
         isMerged = access.overlay != nil && access.hasWaiting(in: database)
     }
 

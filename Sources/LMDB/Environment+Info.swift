@@ -104,7 +104,7 @@ extension EnvironmentCore {
 
 extension Database {
     /// LMDB's own list of free pages.
-    static let free = Database(handle: 0)
+    static let free = Database(index: -2)
     /// LMDB's own list of databases.
-    static let main = Database(handle: 1)
+    static let main = Database(index: -1)
 }

@@ -20,6 +20,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let writer: SerialThread
     let process = ProcessIdentity.current
     let databases: [String: Database]
+    /// The databases of the family.
+    let members: DatabaseMembers
     let committer = Committer()
     /// `nil` if nothing is written, or where no file is to last.
     let redo: Redo?
@@ -49,20 +51,22 @@ final class EnvironmentCore: @unchecked Sendable {
             ? nil : Redo(pointer, folder, options, committer) { gate.panic() }
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder, redo: redo)
+            members = DatabaseMembers(pointer, options)
+            try members.refresh()
             guard let key = try FileKey(path: folder.dataPath) else {
                 throw LMDBError(.notFoundPath, "'\(folder.dataPath)' was removed while it opened.")
             }
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
             // The last step, because it may start a thread.
-            journal = try JournalSetup.open(map, folder, options, committer, redo)
+            journal = try JournalSetup.open(map, folder, options, committer, redo, members)
         } catch {
             mdb_env_close(pointer)
             throw error
         }
         var dead: Int32 = 0
         mdb_reader_check(pointer, &dead)
-        state.initialize(to: WriteState())
+        state.initialize(to: WriteState(options.family == nil ? nil : members))
     }
 
     deinit {

@@ -104,10 +104,18 @@ struct EnvironmentWriter {
         _ body: (borrowing WriteTransaction) throws -> R, _ journal: Journal
     ) throws -> Attempt<R>? {
         core.state.pointee.begin(isRecorded: false)
+        let known = core.members.known
         let begun = try adoptingMapSize { () throws(LMDBError) in
             try journal.beginRecord(core.state)
         }
         guard let slot = begun else { return nil }
+        // A database that another process made: the commit goes into the data file this time.
+        guard core.members.areAll(known, in: slot.pointee.transaction) else {
+            journal.endRecord(slot)
+            core.state.pointee.endRecord()
+            return nil
+        }
+        core.state.pointee.members = known
         defer {
             journal.endRecord(slot)
             core.state.pointee.endRecord()
@@ -117,7 +125,7 @@ struct EnvironmentWriter {
         do {
             let access = Access(
                 slot.pointee.transaction, state: core.state, overlay: overlay,
-                number: overlay.pointee.top)
+                number: overlay.pointee.top, namedCount: UInt32(core.options.databases.count))
             result = try body(WriteTransaction(access))
             if let failure = core.state.pointee.failure { throw failure }
         } catch {
@@ -138,14 +146,17 @@ struct EnvironmentWriter {
     private func attemptInDataFile<R>(
         _ body: (borrowing WriteTransaction) throws -> R
     ) throws -> Attempt<R> {
-        let transaction = try beginTransaction()
+        let (transaction, known) = try beginTransaction()
         let result: R
         var published: UInt64?
         do {
             let isRecorded = try core.redo?.begin(transaction) ?? false
             core.state.pointee.begin(isRecorded: isRecorded)
+            core.state.pointee.members = known
             let direct = try beginDirect(transaction)
-            let access = Access(transaction, state: core.state, number: direct?.number ?? 0)
+            let access = Access(
+                transaction, state: core.state, number: direct?.number ?? 0,
+                namedCount: UInt32(core.options.databases.count))
             result = try body(WriteTransaction(access))
             if let failure = core.state.pointee.failure { throw failure }
             if let direct { published = try endDirect(direct, transaction) }
@@ -160,7 +171,9 @@ struct EnvironmentWriter {
         }
         let status: Int32
         do throws(LMDBError) {
-            status = try commit(transaction)
+            status = try core.members.committing(core.state.pointee.members) {
+                () throws(LMDBError) in try commit(transaction)
+            }
         } catch {
             if error.code == .diskFull { return .diskFull(error) }
             throw error
@@ -225,14 +238,21 @@ struct EnvironmentWriter {
             mayTakeReserve: core.state.pointee.mayTakeReserve)
     }
 
-    private func beginTransaction() throws(LMDBError) -> OpaquePointer {
+    /// Begins a transaction that sees all members of the family.
+    private func beginTransaction(
+    ) throws(LMDBError) -> (transaction: OpaquePointer, known: DatabaseMembers.Known) {
         try adoptingMapSize { () throws(LMDBError) in
-            var begun: OpaquePointer?
-            let status = mdb_txn_begin(core.pointer, nil, 0, &begun)
-            guard status == MDB_SUCCESS, let begun else {
-                throw LMDBError(status: status, "begin a write")
+            while true {
+                let known = core.members.known
+                var begun: OpaquePointer?
+                let status = mdb_txn_begin(core.pointer, nil, 0, &begun)
+                guard status == MDB_SUCCESS, let begun else {
+                    throw LMDBError(status: status, "begin a write")
+                }
+                if core.members.areAll(known, in: begun) { return (begun, known) }
+                mdb_txn_abort(begun)
+                try core.members.refresh()
             }
-            return begun
         }
     }
 

@@ -102,12 +102,14 @@ extension Folder {
         let pointer = try EnvironmentCore.openPointer(self, options)
         defer { mdb_env_close(pointer) }
         _ = try EnvironmentCore.openDatabases(pointer, options, self, redo: nil)
-        try EnvironmentCore.commit(pointer) { access throws(LMDBError) in
+        // A commit that makes a database is never in the redo file.
+        let members = DatabaseMembers(pointer, options)
+        try members.refresh()
+        try EnvironmentCore.commit(pointer, members, options) { access throws(LMDBError) in
             for (bytes, records) in [(first, firstRecords), (second, secondRecords)] {
                 for record in records {
                     try bytes[record].withBytes { changes throws(LMDBError) in
-                        try RedoBuffer.replay(
-                            changes, databaseCount: options.databases.count, in: access)
+                        try RedoBuffer.replay(changes, in: access)
                     }
                 }
             }
@@ -118,22 +120,27 @@ extension Folder {
 extension EnvironmentCore {
     /// Runs a closure in a write transaction of an environment that nothing else uses.
     fileprivate static func commit(
-        _ pointer: OpaquePointer, _ body: (Access) throws(LMDBError) -> Void
+        _ pointer: OpaquePointer, _ members: DatabaseMembers, _ options: EnvironmentOptions,
+        _ body: (Access) throws(LMDBError) -> Void
     ) throws(LMDBError) {
+        let known = members.known
         var begun: OpaquePointer?
         var status = mdb_txn_begin(pointer, nil, 0, &begun)
         guard status == MDB_SUCCESS, let transaction = begun else {
             throw LMDBError(status: status, "begin a write")
         }
         let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
-        state.initialize(to: WriteState())
+        state.initialize(to: WriteState(members))
+        state.pointee.members = known
         defer {
             state.pointee.end()
             state.deinitialize(count: 1)
             state.deallocate()
         }
         do throws(LMDBError) {
-            try body(Access(transaction, state: state))
+            try body(
+                Access(
+                    transaction, state: state, namedCount: UInt32(options.databases.count)))
         } catch {
             mdb_txn_abort(transaction)
             throw error

@@ -10,11 +10,7 @@ extension Journal {
     /// - Parameter isClosing: Makes the data file complete without the journal.
     /// - Throws: `mapFull`, `diskFull`, `io`; then the records wait on.
     func apply(isClosing: Bool = false) throws(LMDBError) {
-        var begun: OpaquePointer?
-        let status = mdb_txn_begin(pointer, nil, 0, &begun)
-        guard status == MDB_SUCCESS, let transaction = begun else {
-            throw LMDBError(status: status, "apply the journal")
-        }
+        let transaction = try beginApplying()
         let number: UInt64?
         do throws(LMDBError) {
             number = try apply(to: transaction, isClosing: isClosing)
@@ -36,13 +32,29 @@ extension Journal {
         monitor.leave()
     }
 
+    /// Begins a write transaction that sees all members of the family: records may be of them.
+    private func beginApplying() throws(LMDBError) -> OpaquePointer {
+        while true {
+            let known = members.known
+            var begun: OpaquePointer?
+            let status = mdb_txn_begin(pointer, nil, 0, &begun)
+            guard status == MDB_SUCCESS, let transaction = begun else {
+                throw LMDBError(status: status, "apply the journal")
+            }
+            if members.areAll(known, in: transaction) { return transaction }
+            mdb_txn_abort(transaction)
+            try members.refresh()
+        }
+    }
+
     /// - Returns: The state that LMDB has then; `nil` if it has that already.
     private func apply(
         to transaction: OpaquePointer, isClosing: Bool
     ) throws(LMDBError) -> UInt64? {
         var position = try position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1)
         if case .lacks(let overlay) = try fitLast(position) {
-            let status = overlay.apply(to: transaction, after: position.number)
+            let status = overlay.apply(
+                to: transaction, after: position.number, named: databaseCount)
             guard status == MDB_SUCCESS else { throw applyingFailed(status) }
             position.number = overlay.top
             position.link = overlay.link
@@ -71,7 +83,8 @@ extension Journal {
         switch try fit(position) {
         case .complete: break
         case .lacks(let overlay):
-            let status = overlay.apply(to: transaction, after: position.number)
+            let status = overlay.apply(
+                to: transaction, after: position.number, named: databaseCount)
             guard status == MDB_SUCCESS else { return status }
         case .stale:
             // What waited when the copy began was applied before.

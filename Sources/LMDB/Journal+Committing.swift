@@ -155,7 +155,7 @@ extension Journal {
             return (direct, MDB_SUCCESS)
         }
         let direct = Direct(position: position, number: overlay.top, link: overlay.link)
-        return (direct, overlay.apply(to: transaction, after: position.number))
+        return (direct, overlay.apply(to: transaction, after: position.number, named: databaseCount))
     }
 
     /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.

@@ -60,7 +60,7 @@ extension Journal {
         let record = UnsafeRawBufferPointer(rebasing: block.free[..<found.space])
         block.take(found.space)
         try JournalRecord.visitChanges(of: record) { database, entry throws(LMDBError) in
-            guard database < databaseCount else { throw JournalRecord.damaged }
+            guard isDatabase(database) else { throw JournalRecord.damaged }
             overlay.set(entry, in: database)
         }
         var place = found.place

@@ -31,6 +31,9 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let committer: Committer
     let gate: Gate
     let databaseCount: Int
+    let members: DatabaseMembers
+    /// Whether a record may have a database with a number.
+    let isDatabase: @Sendable (Int) -> Bool
     /// Whether commits of this process may become records.
     let isWanted: Bool
     /// Part of the links behind commits without a record.
@@ -50,7 +53,7 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
 
     init(
         _ map: EnvironmentMap, _ file: JournalFile, _ options: EnvironmentOptions,
-        _ committer: Committer
+        _ committer: Committer, _ members: DatabaseMembers
     ) throws(LMDBError) {
         self.map = map
         self.file = file
@@ -59,6 +62,8 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
         limits = options.journal ?? JournalLimits()
         isWanted = options.journal != nil && options.boot != nil
         databaseCount = options.databases.count
+        self.members = members
+        isDatabase = { options.name(ofDatabase: $0) != nil }
         applier = JournalApplier(idleMilliseconds: limits.idleMilliseconds)
         words = try file.words(boot: options.boot)
         applier.begin { [unowned self] in try applyInGate() }

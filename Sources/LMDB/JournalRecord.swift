@@ -25,8 +25,8 @@ enum JournalChange: UInt8 {
 ///
 /// | bytes | field                                       |
 /// |-------|---------------------------------------------|
-/// | 1     | what: 1 put, 2 delete, 3 append             |
-/// | 1     | index of the database                       |
+/// | 1     | what: 1 put, 2 delete, 3 append; and 4 times the high byte of the next field |
+/// | 1     | number of the database, low byte            |
 /// | 2     | byte count of the key                       |
 /// | 4     | byte count of the value; 0 for delete       |
 /// | n, m  | key, value                                  |
@@ -104,13 +104,13 @@ enum JournalRecord {
             let keyBytes = Int(rest.number(at: 2, as: UInt16.self))
             let valueBytes = Int(rest.number(at: 4, as: UInt32.self))
             let byteCount = changeHeadBytes + keyBytes + valueBytes
-            guard let change = JournalChange(rawValue: rest[0]), (1...511).contains(keyBytes),
+            guard let change = JournalChange(rawValue: rest[0] & 3), (1...511).contains(keyBytes),
                 byteCount <= rest.count, let start = rest.baseAddress
             else { throw damaged }
             let entry = OverlayEntry(
                 key: start + changeHeadBytes, keyCount: keyBytes, valueCount: valueBytes,
                 number: head.number, change: change)
-            try visit(Int(rest[1]), entry)
+            try visit(Int(rest[0] >> 2) << 8 | Int(rest[1]), entry)
             rest = UnsafeRawBufferPointer(rebasing: rest[byteCount...])
         }
     }

@@ -8,7 +8,7 @@ enum JournalSetup {
     /// - Returns: `nil` if there is none, and none is wanted.
     static func open(
         _ map: EnvironmentMap, _ folder: Folder, _ options: EnvironmentOptions,
-        _ committer: Committer, _ redo: Redo?
+        _ committer: Committer, _ redo: Redo?, _ members: DatabaseMembers
     ) throws(LMDBError) -> Journal? {
         guard !folder.isUnlinked else { return nil }
         let isSynced = options.durability == .full
@@ -39,7 +39,7 @@ enum JournalSetup {
             }
         }
         guard let file else { throw LMDBError.foreignJournal(folder.journalPath) }
-        let journal = try Journal(map, file, options, committer)
+        let journal = try Journal(map, file, options, committer, members)
         do throws(LMDBError) {
             if !options.isReadOnly { try journal.takeOver() }
         } catch {

@@ -84,9 +84,11 @@ struct Overlay {
     /// Makes the changes behind a position in a write transaction of LMDB.
     ///
     /// - Returns: LMDB's status.
-    func apply(to transaction: OpaquePointer, after position: UInt64) -> Int32 {
-        for (index, run) in runs.enumerated() {
-            let handle = Database(index: index).handle
+    ///
+    /// - Parameter named: How many databases the options name.
+    func apply(to transaction: OpaquePointer, after position: UInt64, named: Int) -> Int32 {
+        for (index, run) in runs.enumerated() where !run.isEmpty {
+            let handle = Database(number: index, named: named).handle
             for chunk in run.chunks {
                 for entry in chunk where entry.number > position {
                     let status = Self.apply(entry, handle, to: transaction)

@@ -25,8 +25,8 @@ struct RecordDraft {
         let start = JournalRecord.headBytes + count
         let free = UnsafeMutableRawBufferPointer(rebasing: block.free[start...].prefix(byteCount))
         guard let memory = free.baseAddress else { return nil }
-        free[0] = change.rawValue
-        free[1] = UInt8(database)
+        free[0] = change.rawValue | UInt8(database >> 8) << 2
+        free[1] = UInt8(truncatingIfNeeded: database)
         free.storeBytes(
             of: UInt16(key.count).littleEndian, toByteOffset: 2, as: UInt16.self)
         free.storeBytes(

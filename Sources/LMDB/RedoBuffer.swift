@@ -2,8 +2,8 @@
 ///
 /// | bytes | field                                       |
 /// |-------|---------------------------------------------|
-/// | 1     | what: 1 put, 2 delete, 3 clear              |
-/// | 1     | index of the database                       |
+/// | 1     | what: 1 put, 2 delete, 3 clear; and 4 times the high byte of the next field |
+/// | 1     | number of the database, low byte            |
 /// | 2     | byte count of the key; 0 for clear          |
 /// | 4     | byte count of the value; 0 for all but put  |
 /// | n, m  | key, value                                  |
@@ -56,17 +56,17 @@ struct RedoBuffer {
     @usableFromInline
     mutating func note(
         _ change: Change, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
-        in handle: UInt32
+        in database: Database
     ) {
         let needed = Self.headBytes + key.count + value.count
         guard let storage, count + needed <= Self.bytesMax,
-            let index = UInt8(exactly: handle - Database.firstHandle)
+            let number = UInt16(exactly: database.index), number < 1 << 14
         else {
             isRecording = false
             return
         }
-        storage.storeBytes(of: change.rawValue, toByteOffset: count, as: UInt8.self)
-        storage.storeBytes(of: index, toByteOffset: count + 1, as: UInt8.self)
+        storage[count] = change.rawValue | UInt8(number >> 8) << 2
+        storage[count + 1] = UInt8(truncatingIfNeeded: number)
         storage.storeBytes(
             of: UInt16(key.count).littleEndian, toByteOffset: count + 2, as: UInt16.self)
         storage.storeBytes(
@@ -84,7 +84,7 @@ extension RedoBuffer {
     ///
     /// - Throws: `damaged` if the bytes are no recorded changes; what ``Access`` throws.
     static func replay(
-        _ changes: UnsafeRawBufferPointer, databaseCount: Int, in access: Access
+        _ changes: UnsafeRawBufferPointer, in access: Access
     ) throws(LMDBError) {
         var rest = changes[...]
         while !rest.isEmpty {
@@ -95,20 +95,25 @@ extension RedoBuffer {
             let valueBytes = Int(
                 UInt32(littleEndian: head.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
             rest = rest.dropFirst(headBytes)
-            guard let change = Change(rawValue: head[0]), Int(head[1]) < databaseCount,
+            guard let change = Change(rawValue: head[0] & 3),
+                let database = access.database(numbered: number(of: head)),
                 rest.count >= keyBytes + valueBytes
             else { throw damaged }
             let key = UnsafeRawBufferPointer(rebasing: rest.prefix(keyBytes))
             rest = rest.dropFirst(keyBytes)
             let value = UnsafeRawBufferPointer(rebasing: rest.prefix(valueBytes))
             rest = rest.dropFirst(valueBytes)
-            let database = Database(index: Int(head[1]))
             switch change {
             case .put: try access.put(key, value, in: database)
             case .delete: try access.delete(key, in: database)
             case .clear: try access.clear(database)
             }
         }
+    }
+
+    /// The number of the database in the head of a change.
+    static func number(of head: UnsafeRawBufferPointer) -> Int {
+        Int(head[0] >> 2) << 8 | Int(head[1])
     }
 
     private static var damaged: LMDBError {

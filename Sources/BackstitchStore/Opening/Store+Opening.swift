@@ -81,7 +81,7 @@ extension EnvironmentOptions {
     package init(
         of configuration: StoreConfiguration, durability: StoreConfiguration.Durability? = nil
     ) {
-        self.init(databases: Databases.names)
+        self = .store
         addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
         usesRedoFile = true

@@ -9,13 +9,15 @@ extension EnvironmentFiles {
     ///
     /// - Parameters:
     ///   - names: The databases that there should be.
+    ///   - family: Those beside them; entries of them have the number of their member behind
+    ///     ``Database/memberNumberBase``.
     ///   - scansLoosePages: Whether the entries of all pages are shown too, as those of loose pages.
     ///   - begin: Called before the first entry, and again if everything begins anew.
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
     ///   files; what `visit` throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
     package func inspect(
-        names: [String], boot: BootID? = .current,
+        names: [String], family: DatabaseFamily? = nil, boot: BootID? = .current,
         scansLoosePages: Bool = false, begin: () throws -> Void = {},
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
@@ -28,7 +30,7 @@ extension EnvironmentFiles {
         for attempt in 1...attempts {
             try begin()
             let redo = try RedoInspection(folder, on: boot)
-            var inspector = FileInspector(file: file, names: names)
+            var inspector = FileInspector(file: file, names: names, family: family)
             for problem in redo.problems {
                 inspector.result.note(FileInspection.Part.redo, problem)
             }

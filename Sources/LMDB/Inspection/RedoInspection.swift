@@ -109,7 +109,7 @@ extension RedoBuffer {
             let value = UnsafeRawBufferPointer(
                 rebasing: rest.dropFirst(keyBytes).prefix(valueBytes))
             rest = rest.dropFirst(keyBytes + valueBytes)
-            if head[0] == Change.put.rawValue { try visit(Int(head[1]), key, value) }
+            if head[0] & 3 == Change.put.rawValue { try visit(number(of: head), key, value) }
         }
     }
 }

@@ -174,10 +174,12 @@ extension Store {
     func content() throws -> [String: Entries] {
         try environment.read { transaction in
             var content: [String: Entries] = [:]
+            let access = transaction.access
+            let rows = access.entitiesWithRows.compactMap { access.rows(of: $0) }
             for (name, database) in [
                 ("log", databases.log), ("tables", databases.tables), ("meta", databases.meta),
-            ] {
-                var entries: Entries = []
+            ] + rows.map({ ("rows", $0) }) {
+                var entries = content[name] ?? []
                 try transaction.access.withCursor(in: database) { cursor in
                     while try cursor.next() {
                         entries.append((Array(cursor.key), Array(cursor.value)))
@@ -191,7 +193,10 @@ extension Store {
 
     /// The tables, byte for byte.
     func tableImage() throws -> [[UInt8]] {
-        try content()["tables"].map { $0.flatMap { [$0.key, $0.value] } } ?? []
+        let content = try content()
+        return ["rows", "tables"].flatMap { name in
+            (content[name] ?? []).flatMap { [$0.key, $0.value] }
+        }
     }
 
     func pushes() throws -> [PendingChange] { try read { try $0.reader.sortedPushes() } }

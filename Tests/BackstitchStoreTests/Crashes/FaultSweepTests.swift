@@ -285,11 +285,11 @@ import Testing
         if work == .compact { try await CrashRecords.acknowledge(in: store, tag: 1) }
         store.close()
         if work == .repair {
-            var options = EnvironmentOptions(databases: Databases.names)
+            var options = EnvironmentOptions.store
             options.usesRedoFile = false
             let environment = try Environment.open(at: path, options: options)
             defer { environment.close() }
-            try environment.tamper { try $0.clear($1.tables) }
+            try environment.tamper { try $0.clearTables($1) }
         }
     }
 }
