@@ -14,6 +14,8 @@ struct ContentCheck {
     private(set) var isLogDamaged = false
     /// Whether a row is.
     private(set) var areRowsDamaged = false
+    /// The catalog; nil if it can't be read.
+    private(set) var catalog: Catalog?
     /// The last operation that an intact row names.
     private var lastOfRows: UInt64 = 0
 
@@ -108,8 +110,21 @@ struct ContentCheck {
         guard let bytes = meta[MetaName.catalog] else {
             return diagnosis.note(.meta, "The catalog is missing.")
         }
-        do { _ = try CatalogCoding.decode(bytes) } catch {
+        do { catalog = try CatalogCoding.decode(bytes) } catch {
             diagnosis.note(.meta, "The catalog can't be read.")
+        }
+    }
+
+    /// Notes the trees of rows that are not there, once the check has finished.
+    ///
+    /// - Parameter isThere: Whether there is a database with a name.
+    mutating func checkTrees(_ isThere: (String) -> Bool) {
+        guard let catalog, catalog.formatVersion > 1 else { return }
+        for entity in catalog.entities
+        where !isThere(Databases.rows.name(of: Int(entity.number.rawValue))) {
+            areRowsDamaged = true
+            diagnosis.note(
+                .tables, "The tree of rows of entity \(entity.number.rawValue) is missing.")
         }
     }
 

@@ -18,7 +18,8 @@ public struct StoreDiagnosis: Hashable, Sendable {
     public enum Remedy: String, Hashable, Sendable, CaseIterable {
         /// Nothing is wrong.
         case none
-        /// Opening the store: after a power cut its last commits are in the file `redo`.
+        /// Opening the store for writing: after a power cut its last commits are in the file `redo`, or it
+        /// has an older format, which that brings to the present one.
         case opening
         /// Log and catalog are whole: a repair makes all else from them, and nothing is lost.
         case rebuild

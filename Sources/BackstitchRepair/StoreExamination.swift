@@ -26,6 +26,7 @@ enum StoreExamination {
             check.add($0)
         }
         check.finish()
+        check.checkTrees { inspection.entries[$0] != nil }
         var diagnosis = check.diagnosis
         for problem in inspection.problems {
             diagnosis.note(StoreDiagnosis.Part(problem.part), problem.described)
@@ -33,7 +34,8 @@ enum StoreExamination {
         var extent = DamageExtent(inspection, check)
         extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
         if diagnosis.isHealthy {
-            if inspection.needsRecovery {
+            let isOlder = check.catalog.map { $0.formatVersion < Catalog.formatVersion } == true
+            if inspection.needsRecovery || isOlder {
                 diagnosis.remedy = .opening
                 return (diagnosis, extent)
             }

@@ -123,21 +123,25 @@ import Threading
         #expect(error?.code == .damaged)
     }
 
-    @Test func `a row without a checksum is right, and gets one with the next change`()
+    @Test func `a row in an earlier form is read, and is not what follows from the log`()
         async throws
     {
         let image = try store.image()
         try tamper(TableKey.rows) { access, databases, key, value in
-            var old = Array(value.dropLast(RowView.checksumByteCount))
-            old[0] = RowView.uncheckedVersion
+            let old = try value.withUnsafeBytes { value in
+                let row = try #require(RowView(value))
+                var output = ByteBuffer()
+                row.header.appendUnchecked(to: &output)
+                output.append(row.bodyBytes)
+                return Array(output.bytes)
+            }
             try key.withUnsafeBytes { key in
                 try old.withUnsafeBytes { try databases.put(key, $0, access) }
             }
         }
         #expect(try store.image() != image)
-        #expect(try store.verify().problems == [])
         #expect(try store.read { try $0.find(Department.self, "d") }?.name == "One")
-        #expect(try await store.rebuild().isIdentical)
+        try await expectTableDamage("another value")
         #expect(try store.image() == image)
     }
 

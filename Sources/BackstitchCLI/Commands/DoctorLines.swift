@@ -19,8 +19,9 @@ enum DoctorLines {
         if diagnosis.isHealthy {
             lines.append(
                 diagnosis.remedy == .opening
-                    ? "In order: the last commits before a power cut are in the file 'redo', and "
-                        + "whoever opens the store next recovers them."
+                    ? "In order: whoever opens the store for writing next recovers the last commits "
+                        + "before a power cut from the file 'redo', or brings the store to the "
+                        + "present format."
                     : "In order: \(diagnosis.operations.counted("operation")), "
                         + "\(diagnosis.rows.counted("row")).")
             return lines

@@ -301,7 +301,7 @@ package struct Projector: ~Copyable {
     ) throws {
         rowBuffer.removeAll()
         header.append(to: &rowBuffer)
-        rowBuffer.append(body)
+        try writer.rewrite(body, into: &rowBuffer)
         try putRow(operation)
     }
 

@@ -21,7 +21,9 @@ extension Store {
     ///     if the file may be damaged: the storage engine trusts pages and may crash on a
     ///     damaged one.
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
-    ///   if this process has the store open with other options.
+    ///   if this process has the store open with other options; `olderFormat` for a store of an older
+    ///   format, unless it may be written to: then it is brought to the present format, or `busy` says
+    ///   that another process has it open.
     public static func open(
         existing directory: URL, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false
@@ -40,7 +42,7 @@ extension Store {
             options.isReadOnly = access == .readOnly
             try StoreFolder(directory).requireStore(options, checksPages: checksPages)
             options.createsIfMissing = access == .readWrite
-            let environment = try Environment.open(at: directory, options: options)
+            let environment = try StoreFiles(directory, options, configuration).open()
             do {
                 if checksPages { try environment.checkPages() }
                 let databases = try Databases(environment)

@@ -85,6 +85,7 @@ private struct TablesRebuild {
             throw StoreError(.damaged, problem + " Run 'backstitch doctor' on the store.")
         }
         log.hasWrittenDirectly = true
+        try log.access.makeMembers(through: log.catalog.tables.count)
         try log.access.clearTables(log.databases)
         var projector = Projector(access: log.access, databases: log.databases)
         var done = 0
