@@ -105,7 +105,7 @@ extension StoreError {
             case .differentOptions: .openOtherwise
             case .alreadyWriting: .nestedWrite
             case .closed, .forked: .closed
-            case .readersFull, .busy: .busy
+            case .readersFull, .busy, .beingReplaced: .busy
             case .mapFull, .diskFull: .full
             case .panicked: .io
             case .io: commits ? .outcomeUnknown : .io

@@ -1,12 +1,10 @@
 import Backstitch
-import BackstitchCore
-import BackstitchLog
-import BackstitchStore
 import ChildProcess
 import Foundation
 import Glibc
 import LMDB
 import Testing
+import Threading
 
 /// A store of format 1 that is kept, brought to the present format by the program.
 ///
@@ -26,15 +24,11 @@ import Testing
 
     @Test func `commands that only read say what to do, and those that write do it`() throws {
         for arguments in [
-            ["inspect"], ["verify"], ["history"], ["export"], ["query", "SELECT"],
-            ["backup", fixture.root + "/copy"],
+            ["inspect", kept], ["verify", kept], ["export", kept],
+            ["backup", kept, fixture.root + "/copy"],
         ] {
-            let rest = arguments.dropFirst()
-            let refused = try Runner.run([arguments[0], kept] + rest)
-            #expect(refused.code != 0, "\(arguments)")
-        }
-        for command in ["inspect", "verify", "history"] {
-            let refused = try Runner.run(command, kept)
+            let refused = try Runner.run(arguments)
+            #expect(refused.code != 0 && refused.output == "", "\(refused)")
             #expect(refused.complaint.contains("format 1"), "\(refused)")
             #expect(refused.complaint.contains("backstitch rebuild"), "\(refused)")
         }
@@ -49,16 +43,16 @@ import Testing
 
     /// Makes the store larger, so that its migration takes a while: marks of a full fetch say nothing.
     private func enlarge() throws {
-        var options = EnvironmentOptions.store
+        var options = EnvironmentOptions(databases: ["log", "tables", "meta"])
         options.durability = .relaxed
         let environment = try Environment.open(at: kept, options: options)
         defer { environment.close() }
-        let databases = try Databases(environment)
+        let meta = try environment.database("meta")
         try environment.writer.submitAndWait {
             try environment.write { transaction in
-                for number in 0..<40_000 {
+                for number in 0..<8_000 {
                     try Array("seen.\(number)-\(String(repeating: "x", count: 200))".utf8)
-                        .withUnsafeBytes { try transaction.access.put($0, $0, in: databases.meta) }
+                        .withUnsafeBytes { try transaction.access.put($0, $0, in: meta) }
                 }
             }
         }

@@ -58,7 +58,9 @@ import Threading
             // An older snapshot has those that there were.
             #expect(old.access.members == 3)
             #expect(old.access.member(4) == nil)
-            #expect(try old.access.get("key", in: #require(old.access.member(3))) == "3")
+            let third = try #require(old.access.member(3))
+            let value = try old.access.get("key", in: third)
+            #expect(value == "3")
         }
         #expect(try Self.values(in: environment) == (1...40).map { "\($0)" })
         environment.close()

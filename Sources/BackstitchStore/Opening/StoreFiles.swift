@@ -16,7 +16,7 @@ struct StoreFiles {
         (self.directory, self.options, self.configuration) = (directory, options, configuration)
     }
 
-    /// How often a migration is tried while others have just opened the store, for no other reason than
+    /// How often a step is tried while others hold it up: who migrates the store, and who has opened it only
     /// to see that it has to be migrated.
     private static let attemptsMax = 40
     private static let millisecondsBetween: UInt32 = 50
@@ -28,7 +28,7 @@ struct StoreFiles {
     /// - Throws: `olderFormat` if it may only be read; `busy` if another process has it open, which keeps
     ///   it as it is; `full`; what opening throws. Nothing is changed then.
     func open() throws -> Environment {
-        let environment = try Environment.open(at: directory, options: options)
+        let environment = try openFiles()
         do {
             guard let format = try format(of: environment), format < Catalog.formatVersion else {
                 return environment
@@ -41,8 +41,36 @@ struct StoreFiles {
         environment.close()
         Self.turn.lock()
         defer { Self.turn.unlock() }
-        try migrate()
-        return try Environment.open(at: directory, options: options)
+        do {
+            try Self.repeating([.busy, .beingReplaced]) { try migrate() }
+        } catch let error as LMDBError where error.code == .busy {
+            throw StoreError(
+                .busy,
+                "The store at '\(directory)' has an older format. To be brought to format "
+                    + "\(Catalog.formatVersion) it must not be open anywhere else: " + error.message,
+                cause: error)
+        }
+        return try openFiles()
+    }
+
+    private func openFiles() throws -> Environment {
+        try Self.repeating([.beingReplaced]) {
+            try Environment.open(at: directory, options: options)
+        }
+    }
+
+    /// Tries again for a while if it fails with one of the codes.
+    private static func repeating<Result>(
+        _ codes: Set<LMDBError.Code>, _ body: () throws -> Result
+    ) throws -> Result {
+        for _ in 1..<attemptsMax {
+            do {
+                return try body()
+            } catch let error as LMDBError where codes.contains(error.code) {
+                usleep(millisecondsBetween * 1_000)
+            }
+        }
+        return try body()
     }
 
     /// The version of the format that a store has; nil if it has no catalog yet.
@@ -52,26 +80,6 @@ struct StoreFiles {
     }
 
     private func migrate() throws {
-        var attempt = 1
-        while true {
-            do {
-                return try migrateOnce()
-            } catch let error as LMDBError where error.code == .busy {
-                guard attempt < Self.attemptsMax else {
-                    throw StoreError(
-                        .busy,
-                        "The store at '\(directory)' has an older format. To be brought to format "
-                            + "\(Catalog.formatVersion) it must not be open anywhere else: "
-                            + error.message,
-                        cause: error)
-                }
-                attempt += 1
-                usleep(Self.millisecondsBetween * 1_000)
-            }
-        }
-    }
-
-    private func migrateOnce() throws {
         var reading = options
         reading.isReadOnly = true
         let environment = try Environment.open(at: directory, options: reading)

@@ -123,7 +123,7 @@ import Threading
             damaged[damaged.count - 9] ^= 4
             try put(key, damaged, access, databases.tables)
         }
-        let store = try folder.open(.format)
+        let store = try Store.open(existing: folder.store, access: .readWrite)
         #expect(try store.verify().problems.count == 1)
         #expect(try await store.rebuild().isIdentical == false)
         #expect(try store.verify().problems == [])
