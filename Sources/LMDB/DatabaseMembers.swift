@@ -74,7 +74,26 @@ final class DatabaseMembers: @unchecked Sendable {  // Protected by the monitor 
         }
     }
 
-    /// Makes members up to a number in a write transaction, whose end has to be told by ``end(_:)``.
+    /// Begins a write transaction that sees all members.
+    ///
+    /// - Parameter action: What fails if that does.
+    func beginWriting(
+        _ action: String
+    ) throws(LMDBError) -> (transaction: OpaquePointer, known: Known) {
+        while true {
+            let known = known
+            var begun: OpaquePointer?
+            let status = mdb_txn_begin(pointer, nil, 0, &begun)
+            guard status == MDB_SUCCESS, let transaction = begun else {
+                throw LMDBError(status: status, action)
+            }
+            if areAll(known, in: transaction) { return (transaction, known) }
+            mdb_txn_abort(transaction)
+            try refresh()
+        }
+    }
+
+    /// Makes members up to a number in a write transaction, which commits by ``committing(_:_:)``.
     ///
     /// - Parameter known: What is known in the transaction; gets the new ones.
     /// - Returns: LMDB's status.
@@ -92,7 +111,9 @@ final class DatabaseMembers: @unchecked Sendable {  // Protected by the monitor 
     }
 
     /// Runs the commit of a transaction that made members, and makes them known if it succeeds.
-    func committing(_ made: Known, _ commit: () throws(LMDBError) -> Int32) throws(LMDBError) -> Int32 {
+    func committing(
+        _ made: Known, _ commit: () throws(LMDBError) -> Int32
+    ) throws(LMDBError) -> Int32 {
         guard made.count > known.count else { return try commit() }
         monitor.enter()
         defer { monitor.leave() }

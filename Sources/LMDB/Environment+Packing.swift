@@ -70,7 +70,9 @@ extension EnvironmentCore {
         let meta = try file.newestMeta()
         var walk = PageWalk(
             file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
-        guard let name = options.name(ofDatabase: database.index), let tree = try walk.tree(named: name) else { return LeafWindow() }
+        guard let name = options.name(ofDatabase: database.index),
+            let tree = try walk.tree(named: name)
+        else { return LeafWindow() }
         return try walk.leaves(from: key, in: tree, pagesMax: pagesMax)
     }
 }

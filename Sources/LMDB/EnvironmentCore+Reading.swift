@@ -69,9 +69,14 @@ extension EnvironmentCore {
         slot.pointee.namedCount = UInt32(options.databases.count)
         if members.areAll(known, in: slot.pointee.transaction) { return true }
         mdb_txn_reset(slot.pointee.transaction)
-        // In the gate still, so that the map stays as it is.
-        defer { gate.leave(slot) }
-        try members.refresh()
+        do throws(LMDBError) {
+            // In the gate still, so that the map stays as it is.
+            defer { gate.leave(slot) }
+            try members.refresh()
+        } catch {
+            guard error.underlying == MDB_MAP_RESIZED else { throw error }
+            try map.adopt()
+        }
         return false
     }
 

@@ -238,21 +238,11 @@ struct EnvironmentWriter {
             mayTakeReserve: core.state.pointee.mayTakeReserve)
     }
 
-    /// Begins a transaction that sees all members of the family.
-    private func beginTransaction(
-    ) throws(LMDBError) -> (transaction: OpaquePointer, known: DatabaseMembers.Known) {
+    private func beginTransaction() throws(LMDBError) -> (
+        transaction: OpaquePointer, known: DatabaseMembers.Known
+    ) {
         try adoptingMapSize { () throws(LMDBError) in
-            while true {
-                let known = core.members.known
-                var begun: OpaquePointer?
-                let status = mdb_txn_begin(core.pointer, nil, 0, &begun)
-                guard status == MDB_SUCCESS, let begun else {
-                    throw LMDBError(status: status, "begin a write")
-                }
-                if core.members.areAll(known, in: begun) { return (begun, known) }
-                mdb_txn_abort(begun)
-                try core.members.refresh()
-            }
+            try core.members.beginWriting("begin a write")
         }
     }
 

@@ -10,7 +10,7 @@ extension Journal {
     /// - Parameter isClosing: Makes the data file complete without the journal.
     /// - Throws: `mapFull`, `diskFull`, `io`; then the records wait on.
     func apply(isClosing: Bool = false) throws(LMDBError) {
-        let transaction = try beginApplying()
+        let (transaction, _) = try members.beginWriting("apply the journal")
         let number: UInt64?
         do throws(LMDBError) {
             number = try apply(to: transaction, isClosing: isClosing)
@@ -30,21 +30,6 @@ extension Journal {
         known?.prune(through: number)
         if known?.isEmpty == true { known = nil }
         monitor.leave()
-    }
-
-    /// Begins a write transaction that sees all members of the family: records may be of them.
-    private func beginApplying() throws(LMDBError) -> OpaquePointer {
-        while true {
-            let known = members.known
-            var begun: OpaquePointer?
-            let status = mdb_txn_begin(pointer, nil, 0, &begun)
-            guard status == MDB_SUCCESS, let transaction = begun else {
-                throw LMDBError(status: status, "apply the journal")
-            }
-            if members.areAll(known, in: transaction) { return transaction }
-            mdb_txn_abort(transaction)
-            try members.refresh()
-        }
     }
 
     /// - Returns: The state that LMDB has then; `nil` if it has that already.

@@ -155,7 +155,9 @@ extension Journal {
             return (direct, MDB_SUCCESS)
         }
         let direct = Direct(position: position, number: overlay.top, link: overlay.link)
-        return (direct, overlay.apply(to: transaction, after: position.number, named: databaseCount))
+        let status = overlay.apply(
+            to: transaction, after: position.number, named: databaseCount)
+        return (direct, status)
     }
 
     /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.

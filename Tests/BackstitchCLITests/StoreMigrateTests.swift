@@ -89,6 +89,8 @@ import Threading
             }
             try FileManager.default.removeItem(atPath: folder)
         }
-        print("\(new) of \(kills) killed migrations had put the new file in its place, \(drafts) left a draft")
+        print(
+            "\(new) of \(kills) killed migrations had put the new file in its place, "
+                + "\(drafts) left a draft")
     }
 }

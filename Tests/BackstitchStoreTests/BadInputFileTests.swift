@@ -88,7 +88,11 @@ import Testing
         #expect(failure { _ = try folder.open() }?.message.contains("version 3") == true)
     }
 
-    @Test(arguments: ["", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#, #"{"formatVersion":2}"#, "\u{0}"])
+    @Test(
+        arguments: [
+            "", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#,
+            #"{"formatVersion":2}"#, "\u{0}",
+        ])
     func `a damaged catalog`(text: String) throws {
         try folder.fill()
         try replaceCatalog(text)

@@ -21,9 +21,7 @@ extension Store {
     ///     if the file may be damaged: the storage engine trusts pages and may crash on a
     ///     damaged one.
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
-    ///   if this process has the store open with other options; `olderFormat` for a store of an older
-    ///   format, unless it may be written to: then it is brought to the present format, or `busy` says
-    ///   that another process has it open.
+    ///   if this process has it open with other options; `olderFormat` if it would have to be migrated.
     public static func open(
         existing directory: URL, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false

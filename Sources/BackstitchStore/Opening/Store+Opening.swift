@@ -9,16 +9,12 @@ extension Store {
     /// The schema is checked as a whole, and against what is stored. Opening does not read the log:
     /// its time does not grow with the number of records. New indexes are built in the background
     /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
-    /// converted attributes are worked on first, some ten microseconds a record.
-    ///
-    /// A store of an older format is brought to the present one first, some microseconds an entry: a new
-    /// file is written beside the old one and takes its place at once, so that a crash leaves one or the
-    /// other. The configuration's monitor is told how far that has come (`store.migrating`).
+    /// converted attributes are worked on first, some ten microseconds a record. A store of an older format
+    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`).
     ///
     /// - Parameter directory: The store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `notAStore`, `newerFormat`, `damaged`,
-    ///   `inaccessible`, `openOtherwise`, `full` or `io`; `busy` if another process has a store open that
-    ///   is to be brought to the present format.
+    ///   `inaccessible`, `openOtherwise`, `busy` (if it is to be migrated), `full` or `io`.
     public convenience init(
         at directory: URL, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
@@ -32,9 +28,7 @@ extension Store {
         try SchemaAdopter(schema, configuration).check()
         try StoreFolder(directory).refuseOtherFiles()
         try self.init(schema: schema, configuration: configuration) {
-            try StoreFiles(
-                directory, EnvironmentOptions(of: configuration), configuration
-            ).open()
+            try StoreFiles(directory, EnvironmentOptions(of: configuration), configuration).open()
         }
     }
 

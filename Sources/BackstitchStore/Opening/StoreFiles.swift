@@ -19,7 +19,7 @@ struct StoreFiles {
     /// How often a step is tried while others hold it up: who migrates the store, and who has opened it only
     /// to see that it has to be migrated.
     private static let attemptsMax = 40
-    private static let millisecondsBetween: UInt32 = 50
+    private static let millisecondsBetween = 50
     /// Held by whoever migrates, so that stores of this process do it one after another.
     private static let turn = NSLock()
 
@@ -47,7 +47,8 @@ struct StoreFiles {
             throw StoreError(
                 .busy,
                 "The store at '\(directory)' has an older format. To be brought to format "
-                    + "\(Catalog.formatVersion) it must not be open anywhere else: " + error.message,
+                    + "\(Catalog.formatVersion) it must not be open anywhere else: "
+                    + error.message,
                 cause: error)
         }
         return try openFiles()
@@ -67,7 +68,8 @@ struct StoreFiles {
             do {
                 return try body()
             } catch let error as LMDBError where codes.contains(error.code) {
-                usleep(millisecondsBetween * 1_000)
+                let monitor = Monitor()
+                monitor.inside { _ = monitor.wait(milliseconds: millisecondsBetween) }
             }
         }
         return try body()

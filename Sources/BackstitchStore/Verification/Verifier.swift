@@ -178,7 +178,8 @@ struct Verifier {
                     guard stored.value.holdsSameBytes(as: wanted.value) else {
                         let place = Self.describe(prefix + Array(stored.key))
                         found.note(
-                            "The tables hold \(place) with another value than follows from the log.")
+                            "The tables hold \(place) with another value than follows from the log."
+                        )
                         return false
                     }
                     found.entries += 1

@@ -92,7 +92,9 @@ import Testing
         let draft = "/.store.draft-"
         let named = try #require(calls.firstIndex(of: "rename /store/data.mdb"))
         let written = try #require(
-            calls[..<named].lastIndex { $0.hasPrefix("write \(draft)") && $0.hasSuffix("/data.mdb") })
+            calls[..<named].lastIndex {
+                $0.hasPrefix("write \(draft)") && $0.hasSuffix("/data.mdb")
+            })
         #expect(
             calls[written..<named].contains {
                 $0.hasPrefix("sync \(draft)") && $0.hasSuffix("/data.mdb")
