@@ -16,6 +16,8 @@ public struct StoreError: BackstitchError {
         public static let notAStore = Code("notAStore")
         /// The files were written by a newer version of Backstitch.
         public static let newerFormat = Code("newerFormat")
+        /// The store has an older format, and was opened for reading only.
+        public static let olderFormat = Code("olderFormat")
         /// The files are damaged.
         public static let damaged = Code("damaged")
         /// The path can't be read or written.
@@ -103,7 +105,7 @@ extension StoreError {
             case .differentOptions: .openOtherwise
             case .alreadyWriting: .nestedWrite
             case .closed, .forked: .closed
-            case .readersFull, .busy: .busy
+            case .readersFull, .busy, .beingReplaced: .busy
             case .mapFull, .diskFull: .full
             case .panicked: .io
             case .io: commits ? .outcomeUnknown : .io

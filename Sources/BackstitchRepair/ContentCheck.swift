@@ -14,6 +14,8 @@ struct ContentCheck {
     private(set) var isLogDamaged = false
     /// Whether a row is.
     private(set) var areRowsDamaged = false
+    /// The catalog; nil if it can't be read.
+    private(set) var catalog: Catalog?
     /// The last operation that an intact row names.
     private var lastOfRows: UInt64 = 0
 
@@ -25,7 +27,10 @@ struct ContentCheck {
         case Databases.logIndex: addOperation(entry)
         case Databases.tablesIndex: addTableEntry(entry)
         case Databases.metaIndex: addMeta(entry)
-        default: break
+        case let place?:
+            guard let entity = Databases.entity(ofDatabase: place) else { return }
+            addRow(entry, of: entity, entry.key)
+        case nil: break
         }
     }
 
@@ -49,14 +54,29 @@ struct ContentCheck {
         }
     }
 
+    /// Checks the rows among the tables, which only stores of format 1 have there.
     private mutating func addTableEntry(_ entry: FileEntry) {
         guard entry.key.first == TableKey.rows else { return }
+        guard TableKey.isRow(entry.key) else {
+            areRowsDamaged = true
+            return diagnosis.note(.tables, "A row is damaged: its key is no record's.")
+        }
+        addRow(entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key))
+    }
+
+    private mutating func addRow(
+        _ entry: FileEntry, of entity: EntityNumber, _ key: UnsafeRawBufferPointer
+    ) {
         diagnosis.rows += 1
-        guard entry.key.isRowKey, let row = RowView(entry.value), row.isIntact(at: entry.key),
+        guard key.isRecordKey, let row = RowView(entry.value), row.isIntact(of: entity, key),
             row.isWellFormed
         else {
             areRowsDamaged = true
-            return diagnosis.note(.tables, "A row is damaged: \(Self.name(entry.key)).")
+            let name =
+                key.isRecordKey
+                ? RecordKey(reading: key).map { "'\($0)' of entity \(entity.rawValue)" } : nil
+            return diagnosis.note(
+                .tables, "A row is damaged: \(name ?? "its key is no record's").")
         }
         if row.isChecked { lastOfRows = max(lastOfRows, row.lastSequence) }
     }
@@ -90,8 +110,21 @@ struct ContentCheck {
         guard let bytes = meta[MetaName.catalog] else {
             return diagnosis.note(.meta, "The catalog is missing.")
         }
-        do { _ = try CatalogCoding.decode(bytes) } catch {
+        do { catalog = try CatalogCoding.decode(bytes) } catch {
             diagnosis.note(.meta, "The catalog can't be read.")
+        }
+    }
+
+    /// Notes the trees of rows that are not there, once the check has finished.
+    ///
+    /// - Parameter isThere: Whether there is a database with a name.
+    mutating func checkTrees(_ isThere: (String) -> Bool) {
+        guard let catalog, catalog.formatVersion > 1 else { return }
+        for entity in catalog.entities
+        where !isThere(Databases.rows.name(of: Int(entity.number.rawValue))) {
+            areRowsDamaged = true
+            diagnosis.note(
+                .tables, "The tree of rows of entity \(entity.number.rawValue) is missing.")
         }
     }
 
@@ -120,21 +153,11 @@ struct ContentCheck {
         }
     }
 
-    private static func name(_ key: UnsafeRawBufferPointer) -> String {
-        guard key.isRowKey,
-            let record = RecordKey(reading: key.part(TableKey.rowPrefixByteCount..<key.count))
-        else { return "its key is no record's" }
-        return "'\(record)' of entity \(UInt16(key[1]) << 8 | UInt16(key[2]))"
-    }
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these are the bytes of a row's key, to the last one.
-    var isRowKey: Bool {
-        guard count > TableKey.rowPrefixByteCount, first == TableKey.rows else { return false }
-        let record = part(TableKey.rowPrefixByteCount..<count)
-        return RecordKey(reading: record)?.byteCount == record.count
-    }
+    /// Whether these are the bytes of a record key, to the last one.
+    var isRecordKey: Bool { RecordKey(reading: self)?.byteCount == count }
 }
 
 extension RowView {

@@ -36,7 +36,10 @@ extension SalvageBuilder {
         func catalog(or loose: [[UInt8]]) throws -> Catalog {
             let stored = [values[MetaName.catalog], values[MetaName.catalogCopy]]
             for bytes in stored.compactMap({ $0 }) + loose.reversed() {
-                if let catalog = try? CatalogCoding.decode(bytes) { return catalog }
+                if var catalog = try? CatalogCoding.decode(bytes) {
+                    catalog.formatVersion = Catalog.formatVersion
+                    return catalog
+                }
             }
             throw StoreError(
                 .damaged,
@@ -58,8 +61,7 @@ extension SalvageBuilder {
     /// - Parameter end: Up to where operations may be missing; nil if nothing changes that.
     func putMeta(compactedThrough end: UInt64?) throws {
         report.metaDropped = meta.damaged
-        try target.putMeta(
-            MetaName.catalog, try CatalogCoding.encode(catalog.catalog), databases)
+        try target.putCatalog(catalog.catalog, databases)
         var bounds = bounds
         if let end { bounds = CompactionBounds(through: end, firstKept: end > 0 ? 1 : 0) }
         if bounds.through > 0 {

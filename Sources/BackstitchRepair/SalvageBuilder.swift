@@ -200,7 +200,7 @@ final class SalvageBuilder {
         report.operationsSetAside += report.operationsKept
         report.operationsKept = 0
         try target.clear(databases.log)
-        try target.clear(databases.tables)
+        try target.clearTables(databases)
         try target.deleteMeta(MetaName.compaction, databases)
     }
 

@@ -31,6 +31,10 @@ struct SalvageSource {
     /// Up to where operations of loose pages count: later ones may never have been committed.
     private var looseMax: UInt64 = 0
     private static let looseCatalogsMax = 16
+    /// The greatest number of an entity that anything intact speaks of.
+    private var entityMax: UInt16 = 0
+    /// The entity of the row of a loose page that was added last.
+    private var lastLooseEntity: UInt16 = 1
 
     init(_ access: Access, in scratch: Environment) throws {
         self.access = access
@@ -60,9 +64,13 @@ struct SalvageSource {
             if !entry.isOfView { try put(entry.key, entry.value, in: Place.meta) }
         case nil where isLoose:
             if entry.key.count == 8 { try addOperation(entry, isLoose: true) }
-            if entry.key.first == TableKey.rows { try addRow(entry, isLoose: true) }
+            try addLooseRow(entry)
             addCatalog(entry)
-        default: break
+        case let place?:
+            guard let entity = Databases.entity(ofDatabase: place) else { return }
+            entityMax = max(entityMax, entity.rawValue)
+            try addRow(entry, of: entity, entry.key, isLoose: false)
+        case nil: break
         }
     }
 
@@ -75,6 +83,7 @@ struct SalvageSource {
             let operation = try? OperationView(entry.value, sequence: sequence),
             operation.keyBytes.isRecordKey
         else { return }
+        entityMax = max(entityMax, min(operation.entity.rawValue, UInt16(Catalog.numberMax)))
         var key = ByteBuffer()
         key.append(big: operation.entity.rawValue)
         key.append(operation.keyBytes)
@@ -97,7 +106,12 @@ struct SalvageSource {
 
     private mutating func addTableEntry(_ entry: FileEntry) throws {
         switch entry.key.first {
-        case TableKey.rows: try addRow(entry, isLoose: false)
+        case TableKey.rows:
+            // A store of format 1.
+            guard TableKey.isRow(entry.key) else { return areRowsWhole = false }
+            try addRow(
+                entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key),
+                isLoose: false)
         case TableKey.parked where entry.place == .tree && entry.value.count >= 8:
             let key = entry.key.part(1..<entry.key.count)
             try put(key, entry.value, in: Place.parked)
@@ -108,16 +122,40 @@ struct SalvageSource {
         }
     }
 
-    private mutating func addRow(_ entry: FileEntry, isLoose: Bool) throws {
-        guard entry.key.isRowKey, let row = RowView(entry.value),
-            row.isChecked || entry.place == .tree, row.isIntact(at: entry.key), row.isWellFormed,
-            row.lastSequence < .max
+    /// Adds a row of a page that nothing refers to. In a tree of rows its key does not say of which
+    /// entity it is; the checksum does.
+    private mutating func addLooseRow(_ entry: FileEntry) throws {
+        if TableKey.isRow(entry.key), TableKey.record(of: entry.key).isRecordKey {
+            return try addRow(
+                entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key),
+                isLoose: true)
+        }
+        guard entry.key.isRecordKey, let row = RowView(entry.value), row.isChecked else { return }
+        // Rows of one entity lie together.
+        let numbers = [lastLooseEntity] + Array(1...max(1, entityMax))
+        guard
+            let number = numbers.first(where: { row.isIntact(of: EntityNumber($0), entry.key) })
+        else { return }
+        lastLooseEntity = number
+        try addRow(entry, of: EntityNumber(number), entry.key, isLoose: true)
+    }
+
+    private mutating func addRow(
+        _ entry: FileEntry, of entity: EntityNumber, _ keyBytes: UnsafeRawBufferPointer,
+        isLoose: Bool
+    ) throws {
+        guard keyBytes.isRecordKey, let row = RowView(entry.value),
+            row.isChecked || entry.place == .tree, row.isIntact(of: entity, keyBytes),
+            row.isWellFormed, row.lastSequence < .max
         else {
             if !isLoose { areRowsWhole = false }
             return
         }
         if isLoose, row.lastSequence > looseMax { return }
-        let key = entry.key.part(1..<entry.key.count)
+        var buffer = ByteBuffer(capacity: 300)
+        buffer.append(big: entity.rawValue)
+        buffer.append(keyBytes)
+        let key = buffer.bytes
         if isLoose, let known = try get(key, in: Place.rows),
             let other = RowView(known.part(1..<known.count)),
             known[0] == 0 || other.lastSequence > row.lastSequence
@@ -170,11 +208,6 @@ extension OperationView {
         guard other.kind == .baseline, let old = other.baseline?.row else { return true }
         return row.syncedSequence > old.syncedSequence
     }
-}
-
-extension UnsafeRawBufferPointer {
-    /// Whether these are the bytes of a record key, to the last one.
-    fileprivate var isRecordKey: Bool { RecordKey(reading: self)?.byteCount == count }
 }
 
 extension FileEntry {

@@ -26,6 +26,7 @@ enum StoreExamination {
             check.add($0)
         }
         check.finish()
+        check.checkTrees { inspection.entries[$0] != nil }
         var diagnosis = check.diagnosis
         for problem in inspection.problems {
             diagnosis.note(StoreDiagnosis.Part(problem.part), problem.described)
@@ -33,6 +34,10 @@ enum StoreExamination {
         var extent = DamageExtent(inspection, check)
         extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
         if diagnosis.isHealthy {
+            if check.catalog.map({ $0.formatVersion < Catalog.formatVersion }) == true {
+                diagnosis.remedy = .opening
+                return (diagnosis, extent)
+            }
             do {
                 try verify(directory, configuration, &diagnosis, &extent, progress)
             } catch let error as StoreError where error.code == .damaged {
@@ -50,8 +55,8 @@ enum StoreExamination {
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
         try EnvironmentFiles(at: directory).inspect(
-            names: Databases.names, scansLoosePages: scansLoosePages, begin: begin,
-            visit)
+            names: Databases.names, family: Databases.rows, scansLoosePages: scansLoosePages,
+            begin: begin, visit)
     }
 
     /// Opens a file whose pages are in order, and compares log and tables.
@@ -141,6 +146,7 @@ extension StoreExamination.DamageExtent {
             canBeReached && !parts.contains(.database("log")) && !check.isLogDamaged
         areRowsWhole =
             canBeReached && !parts.contains(.database("tables")) && !check.areRowsDamaged
+            && !parts.contains(where: \.isOfRows)
         if !parts.contains(.database("log")) { operations = inspection.entries["log"] ?? 0 }
     }
 }
@@ -151,10 +157,19 @@ extension StoreDiagnosis.Part {
         case .meta, .freePages, .databases: self = .file
         case .database("log"): self = .log
         case .database("tables"): self = .tables
+        case let part where part.isOfRows: self = .tables
         case .database("meta"): self = .meta
         case .database: self = .file
         case .journal: self = .journal
         }
+    }
+}
+
+extension FileInspection.Part {
+    /// Whether it is the tree of an entity's rows.
+    fileprivate var isOfRows: Bool {
+        guard case .database(let name) = self else { return false }
+        return name.hasPrefix(Databases.rows.prefix)
     }
 }
 

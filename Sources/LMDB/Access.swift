@@ -17,13 +17,19 @@ package struct Access {
     @usableFromInline let number: UInt64
     /// What ends the read if its task is cancelled; `nil` if nothing does. Whoever reads keeps it.
     @usableFromInline let interruption: Unmanaged<ReadInterruption>?
+    /// The members of the family that a read transaction sees.
+    @usableFromInline let memberCount: UInt32
+    /// How many databases the options name.
+    @usableFromInline let namedCount: UInt32
 
     @inlinable
     init(
         _ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil,
         overlay: UnsafeMutablePointer<Overlay>? = nil, number: UInt64 = 0,
-        interruption: ReadInterruption? = nil
+        interruption: ReadInterruption? = nil, memberCount: UInt32 = 0, namedCount: UInt32 = 0
     ) {
+        self.memberCount = memberCount
+        self.namedCount = namedCount
         self.interruption = interruption.map { Unmanaged.passUnretained($0) }
         self.transaction = transaction
         self.state = state
@@ -36,7 +42,8 @@ package struct Access {
     init(_ slot: UnsafeMutablePointer<ReaderSlot>, _ interruption: ReadInterruption?) {
         self.init(
             slot.pointee.transaction, overlay: slot.pointee.overlay, number: slot.pointee.number,
-            interruption: interruption)
+            interruption: interruption, memberCount: slot.pointee.memberCount,
+            namedCount: slot.pointee.namedCount)
     }
 
     /// The number of the commit whose state the transaction began with: each has a greater one than

@@ -11,6 +11,8 @@ struct Draft: ~Copyable {
     init(of target: Folder) throws(LMDBError) {
         let prefix = ".\(target.name).draft-"
         Self.removeLeftovers(in: target.parent, prefix: prefix)
+        // What was being made in a draft has one of its own.
+        Self.removeLeftovers(in: target.parent, prefix: "." + prefix)
         while true {
             let folder = try Folder.makeUnique(in: target.parent, prefix: prefix)
             let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -60,6 +60,7 @@ extension EnvironmentCore {
         let pointer = try Self.openPointer(copy, options)
         defer { mdb_env_close(pointer) }
         _ = try Self.openDatabases(pointer, options, copy)
+        try DatabaseMembers(pointer, options).refresh()
         var begun: OpaquePointer?
         var status = mdb_txn_begin(pointer, nil, 0, &begun)
         guard status == MDB_SUCCESS, let transaction = begun else {

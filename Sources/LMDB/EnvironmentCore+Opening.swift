@@ -43,7 +43,7 @@ extension EnvironmentCore {
         let page = sysconf(Int32(_SC_PAGESIZE))
         status = mdb_env_set_mapsize(pointer, (mapBytes + page - 1) / page * page)
         if status == 0 { status = mdb_env_set_maxreaders(pointer, UInt32(options.readersMax)) }
-        if status == 0 { status = mdb_env_set_maxdbs(pointer, UInt32(options.databases.count)) }
+        if status == 0 { status = mdb_env_set_maxdbs(pointer, UInt32(options.databasesMax)) }
         if status == 0, !options.isReadOnly { folder.allocateLockFile(slots: options.readersMax) }
         if status == 0 { status = mdb_env_open(pointer, folder.path, UInt32(flags), 0o600) }
         if status == 0 { return (pointer, 0) }

@@ -59,18 +59,48 @@ extension EnvironmentCore {
     /// Begins a snapshot of LMDB, in a pooled transaction if there is one.
     private func renewSlot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
         while true {
+            let known = members.known
             if let slot = try gate.enter() {
                 let status = mdb_txn_renew(slot.pointee.transaction)
-                if status == MDB_SUCCESS { return slot }
+                if status == MDB_SUCCESS {
+                    if try note(known, slot) { return slot }
+                    continue
+                }
                 gate.leave(slot)
                 try recover(status)
             } else {
                 let (transaction, status) = beginSnapshot()
-                if let transaction { return gate.adopt(transaction) }
+                if let transaction {
+                    let slot = gate.adopt(transaction)
+                    if try note(known, slot) { return slot }
+                    continue
+                }
                 gate.leave()
                 try recover(status)
             }
         }
+    }
+
+    /// Notes the members of the family that a snapshot has.
+    ///
+    /// - Returns: `false` if it has some that were not open when it began; they are now, and the snapshot
+    ///   is ended.
+    private func note(
+        _ known: DatabaseMembers.Known, _ slot: UnsafeMutablePointer<ReaderSlot>
+    ) throws(LMDBError) -> Bool {
+        slot.pointee.memberCount = UInt32(known.count)
+        slot.pointee.namedCount = UInt32(options.databases.count)
+        if members.areAll(known, in: slot.pointee.transaction) { return true }
+        mdb_txn_reset(slot.pointee.transaction)
+        do throws(LMDBError) {
+            // In the gate still, so that the map stays as it is.
+            defer { gate.leave(slot) }
+            try members.refresh()
+        } catch {
+            guard error.underlying == MDB_MAP_RESIZED else { throw error }
+            try map.adopt()
+        }
+        return false
     }
 
     /// Ends a snapshot.

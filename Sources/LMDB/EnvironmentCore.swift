@@ -20,6 +20,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let writer: SerialThread
     let process = ProcessIdentity.current
     let databases: [String: Database]
+    /// The databases of the family.
+    let members: DatabaseMembers
     let committer = Committer()
     private let seat: JournalSeat
     /// The small commits in a row without a journal; the writer thread's.
@@ -45,19 +47,21 @@ final class EnvironmentCore: @unchecked Sendable {
             pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path)
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder)
+            members = DatabaseMembers(pointer, options)
+            try members.refresh()
             guard let key = try FileKey(path: folder.dataPath) else {
                 throw LMDBError(.notFoundPath, "'\(folder.dataPath)' was removed while it opened.")
             }
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
-            seat = JournalSeat(try JournalSetup.open(map, folder, options, committer))
+            seat = JournalSeat(try JournalSetup.open(map, folder, options, committer, members))
         } catch {
             mdb_env_close(pointer)
             throw error
         }
         var dead: Int32 = 0
         mdb_reader_check(pointer, &dead)
-        state.initialize(to: WriteState())
+        state.initialize(to: WriteState(options.family == nil ? nil : members))
     }
 
     deinit {
@@ -90,7 +94,7 @@ final class EnvironmentCore: @unchecked Sendable {
     /// - Returns: It; `nil` if the data file is complete without one, and there is none.
     func joinJournal(_ position: JournalPosition) throws(LMDBError) -> Journal? {
         try seat.join { () throws(LMDBError) in
-            try JournalSetup.join(position, map, folder, options, committer)
+            try JournalSetup.join(position, map, folder, options, committer, members)
         }
     }
 

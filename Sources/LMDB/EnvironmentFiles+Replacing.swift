@@ -94,8 +94,16 @@ extension EnvironmentFiles {
     package func replaceData(
         movingFrom source: String, after commit: UInt64
     ) throws {
+        try replaceData(movingFrom: source, after: commit, holding: RepairLock(folder))
+    }
+
+    /// As ``replaceData(movingFrom:after:)``.
+    ///
+    /// - Parameter lock: What keeps others from opening the environment.
+    func replaceData(
+        movingFrom source: String, after commit: UInt64, holding lock: consuming RepairLock
+    ) throws {
         let source = Folder(path: source)
-        let lock = try RepairLock(folder)
         try source.refuseOpen()
         try folder.refuseOpen()
         guard try DataFile.lastCommit(at: folder.dataPath) == commit,

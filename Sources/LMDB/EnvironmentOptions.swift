@@ -10,6 +10,8 @@ package struct EnvironmentOptions: Sendable, Hashable {
     package var readersMax = 1024
     /// The names of the databases; missing ones are created, except when reading only.
     package var databases: [String]
+    /// Databases that are made while the environment is open; `nil` for none.
+    package var family: DatabaseFamily?
     /// Adds databases that an existing file lacks. Otherwise such a file is a foreign one.
     package var addsDatabases = true
     /// Opens an existing environment without ever writing to it.

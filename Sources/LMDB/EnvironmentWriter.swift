@@ -108,10 +108,18 @@ struct EnvironmentWriter {
         _ body: (borrowing WriteTransaction) throws -> R, _ journal: Journal
     ) throws -> Attempt<R>? {
         core.state.pointee.begin()
+        let known = core.members.known
         let begun = try adoptingMapSize { () throws(LMDBError) in
             try journal.beginRecord(core.state)
         }
         guard let slot = begun else { return nil }
+        // A database that another process made: the commit goes into the data file this time.
+        guard core.members.areAll(known, in: slot.pointee.transaction) else {
+            journal.endRecord(slot)
+            core.state.pointee.endRecord()
+            return nil
+        }
+        core.state.pointee.members = known
         defer {
             journal.endRecord(slot)
             core.state.pointee.endRecord()
@@ -121,7 +129,7 @@ struct EnvironmentWriter {
         do {
             let access = Access(
                 slot.pointee.transaction, state: core.state, overlay: overlay,
-                number: overlay.pointee.top)
+                number: overlay.pointee.top, namedCount: UInt32(core.options.databases.count))
             result = try body(WriteTransaction(access))
             if let failure = core.state.pointee.failure { throw failure }
         } catch {
@@ -142,18 +150,21 @@ struct EnvironmentWriter {
     private func attemptInDataFile<R>(
         _ body: (borrowing WriteTransaction) throws -> R, _ journal: Journal?
     ) throws -> Attempt<R> {
-        let transaction = try beginTransaction()
+        let (transaction, known) = try beginTransaction()
         let result: R
         var ending: Ending?
         defer { ending?.begun?.file.unlock() }
         do {
             core.state.pointee.begin()
+            core.state.pointee.members = known
             let beginning = try begin(transaction, journal)
             if case .foundJournal = beginning {
                 mdb_txn_abort(transaction)
                 return .journalFound
             }
-            let access = Access(transaction, state: core.state, number: beginning.number)
+            let access = Access(
+                transaction, state: core.state, number: beginning.number,
+                namedCount: UInt32(core.options.databases.count))
             result = try body(WriteTransaction(access))
             if let failure = core.state.pointee.failure { throw failure }
             ending = try end(beginning, transaction, journal)
@@ -167,7 +178,9 @@ struct EnvironmentWriter {
             default: throw error
             }
         }
-        let status = core.committer.commit(transaction)
+        let status = try core.members.committing(core.state.pointee.members) {
+            () throws(LMDBError) in core.committer.commit(transaction)
+        }
         guard status == MDB_SUCCESS else {
             let error = status == MDB_MAP_FULL ? nil : core.commitFailed(status)
             // Otherwise the outcome is unknown, and the next who writes finds out.
@@ -271,7 +284,8 @@ struct EnvironmentWriter {
         guard isSmall, core.smallCommits >= limits.commitsBefore else { return nil }
         let made = try? { () throws(LMDBError) in
             let made = try JournalSetup.make(
-                transaction, behind: last, core.map, core.folder, core.options, core.committer)
+                transaction, behind: last, core.map, core.folder, core.options, core.committer,
+                core.members)
             try made?.0.file.lock()
             return made
         }()
@@ -311,14 +325,11 @@ struct EnvironmentWriter {
         core.begin(begun)
     }
 
-    private func beginTransaction() throws(LMDBError) -> OpaquePointer {
+    private func beginTransaction() throws(LMDBError) -> (
+        transaction: OpaquePointer, known: DatabaseMembers.Known
+    ) {
         try adoptingMapSize { () throws(LMDBError) in
-            var begun: OpaquePointer?
-            let status = mdb_txn_begin(core.pointer, nil, 0, &begun)
-            guard status == MDB_SUCCESS, let begun else {
-                throw LMDBError(status: status, "begin a write")
-            }
-            return begun
+            try core.members.beginWriting("begin a write")
         }
     }
 

@@ -11,41 +11,73 @@ package struct FileRewrite {
 
     private let directory: String
     private var options: EnvironmentOptions
+    private let change: Change?
 
-    /// - Parameter options: How the environment is opened.
-    package init(of directory: String, options: EnvironmentOptions) {
-        (self.directory, self.options) = (directory, options)
+    /// An entry of the new file.
+    package struct Entry: Sendable {
+        package var key: [UInt8]
+        package var value: [UInt8]
+        /// The member of the family that it goes to; 0 for the database that it comes from.
+        package var member = 0
+    }
+
+    /// What a rewrite makes of the entries of a file.
+    package struct Change: Sendable {
+        let memberCount: Int
+        let entry: @Sendable (_ database: String, inout Entry) throws -> Void
+        let progress: @Sendable (_ done: Int, _ total: Int) -> Void
+
+        /// - Parameters:
+        ///   - memberCount: The members of the family that the new file has.
+        ///   - progress: Called now and then with the entries that were written.
+        ///   - entry: Changes an entry of one of the databases that the options name. Keys of one
+        ///     database have to stay in order, and those of each member too.
+        package init(
+            memberCount: Int, progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void,
+            entry: @escaping @Sendable (_ database: String, inout Entry) throws -> Void
+        ) {
+            (self.memberCount, self.progress, self.entry) = (memberCount, progress, entry)
+        }
+    }
+
+    /// - Parameters:
+    ///   - options: How the environment is opened.
+    ///   - change: What is changed; nil for nothing.
+    package init(of directory: String, options: EnvironmentOptions, change: Change? = nil) {
+        (self.directory, self.options, self.change) = (directory, options, change)
         self.options.createsIfMissing = false
     }
 
     /// Puts a new file in the place of the old one at once, complete, checked and on disk.
     ///
-    /// Nobody may have the environment open.
+    /// Nobody may have the environment open, and from the beginning on nobody can open it.
     ///
     /// - Throws: `busy` if it is open, or was written to meanwhile; `notFoundPath`; `diskFull`: both files
-    ///   are there for a while; what opening throws. Nothing is changed then.
+    ///   are there for a while; what opening throws, or the change. Nothing is changed then.
     /// - Complexity: O(*n*) in the bytes of all entries.
     package func run() throws {
         let folder = Folder(path: directory)
         try folder.refuseOpen()
         // Recovers what is to be recovered, and puts what waits in a journal into the data file.
         try Environment.open(at: directory, options: options).close()
+        var reading = options
+        reading.isReadOnly = true
+        let source = try Environment.open(at: directory, options: reading)
+        defer { source.close() }
+        let lock = try RepairLock(folder)
         let draft = try Draft(of: folder)
-        let commit = try fill(draft.folder.path)
-        try withExtendedLifetime(draft) {
-            try EnvironmentFiles(at: directory).replaceData(
-                movingFrom: draft.folder.path, after: commit)
-        }
+        let commit = try fill(draft.folder.path, from: source)
+        source.close()
+        let path = draft.folder.path
+        try EnvironmentFiles(at: directory).replaceData(
+            movingFrom: path, after: commit, holding: lock)
+        withExtendedLifetime(draft) {}
     }
 
     /// Copies all entries into a new environment.
     ///
     /// - Returns: The id of the last commit that the copy has.
-    private func fill(_ draft: String) throws -> UInt64 {
-        var reading = options
-        reading.isReadOnly = true
-        let source = try Environment.open(at: directory, options: reading)
-        defer { source.close() }
+    private func fill(_ draft: String, from source: Environment) throws -> UInt64 {
         var writing = options
         writing.createsIfMissing = true
         writing.addsDatabases = true
@@ -54,13 +86,37 @@ package struct FileRewrite {
         let target = try Environment.open(at: draft, options: writing)
         defer { target.close() }
         return try source.read { snapshot in
+            let access = snapshot.access
+            let memberCount = change?.memberCount ?? access.members
+            if memberCount > 0 {
+                try target.writer.submitAndWait {
+                    try target.write { try $0.access.makeMembers(through: memberCount) }
+                }
+            }
+            var (done, total) = (0, 0)
+            for name in options.databases { total += try access.count(of: source.database(name)) }
             for name in options.databases {
-                let (from, to) = (try source.database(name), try target.database(name))
-                try snapshot.access.withCursor(in: from) { cursor in
+                try access.withCursor(in: source.database(name)) { cursor in
                     var isThere = try cursor.first()
                     while isThere {
-                        let part = try EntryRun(&cursor, &isThere, bytesMax: Self.bytesPerCommit)
-                        try Self.append(part, to: to, of: target)
+                        let part = try EntryRun(&cursor, &isThere, bytesMax: Self.bytesPerCommit) {
+                            try change?.entry(name, &$0)
+                        }
+                        try Self.append(part, to: name, of: target)
+                        done += part.entries.count
+                        change?.progress(done, total)
+                    }
+                }
+            }
+            for member in 0..<access.members {
+                guard let rows = access.member(member + 1) else { continue }
+                try access.withCursor(in: rows) { cursor in
+                    var isThere = try cursor.first()
+                    while isThere {
+                        let part = try EntryRun(&cursor, &isThere, bytesMax: Self.bytesPerCommit) {
+                            $0.member = member + 1
+                        }
+                        try Self.append(part, to: "", of: target)
                     }
                 }
             }
@@ -68,16 +124,21 @@ package struct FileRewrite {
         }
     }
 
-    /// Adds entries behind all others of a database.
+    /// Adds entries behind all others of their databases.
     private static func append(
-        _ part: EntryRun, to database: Database, of target: Environment
+        _ part: EntryRun, to name: String, of target: Environment
     ) throws {
         try target.writer.submitAndWait {
             try target.write { transaction in
-                for (key, value) in part.entries {
-                    try key.withUnsafeBytes { key in
-                        try value.withUnsafeBytes { value in
-                            try transaction.access.append(key, value, in: database)
+                let access = transaction.access
+                for entry in part.entries {
+                    let database =
+                        entry.member == 0
+                        ? try target.database(name) : access.member(entry.member)
+                    guard let database else { throw LMDBError.noMember(entry.member) }
+                    try entry.key.withUnsafeBytes { key in
+                        try entry.value.withUnsafeBytes { value in
+                            try access.append(key, value, in: database)
                         }
                     }
                 }
@@ -86,16 +147,27 @@ package struct FileRewrite {
     }
 }
 
+extension LMDBError {
+    fileprivate static func noMember(_ member: Int) -> LMDBError {
+        LMDBError(.damaged, "An entry belongs to database \(member), which is not there.")
+    }
+}
+
 /// Entries that follow one another.
 private struct EntryRun: Sendable {
-    var entries: [(key: [UInt8], value: [UInt8])] = []
+    var entries: [FileRewrite.Entry] = []
 
     /// Copies entries from where a cursor is, and leaves it at the first that it did not copy.
-    init(_ cursor: inout Cursor, _ isThere: inout Bool, bytesMax: Int) throws {
+    init(
+        _ cursor: inout Cursor, _ isThere: inout Bool, bytesMax: Int,
+        change: (inout FileRewrite.Entry) throws -> Void
+    ) throws {
         var bytes = 0
         while isThere, bytes < bytesMax {
-            entries.append((Array(cursor.key), Array(cursor.value)))
-            bytes += cursor.key.count + cursor.value.count
+            var entry = FileRewrite.Entry(key: Array(cursor.key), value: Array(cursor.value))
+            bytes += entry.key.count + entry.value.count
+            try change(&entry)
+            entries.append(entry)
             isThere = try cursor.next()
         }
     }

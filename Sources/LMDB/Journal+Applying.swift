@@ -10,11 +10,7 @@ extension Journal {
     /// - Parameter isClosing: Makes the data file complete without the journal.
     /// - Throws: `mapFull`, `diskFull`, `io`; then the records wait on.
     func apply(isClosing: Bool = false) throws(LMDBError) {
-        var begun: OpaquePointer?
-        let status = mdb_txn_begin(pointer, nil, 0, &begun)
-        guard status == MDB_SUCCESS, let transaction = begun else {
-            throw LMDBError(status: status, "apply the journal")
-        }
+        let (transaction, _) = try members.beginWriting("apply the journal")
         let number: UInt64?
         do throws(LMDBError) {
             number = try apply(to: transaction, isClosing: isClosing)

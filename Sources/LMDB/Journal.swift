@@ -31,6 +31,7 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let committer: Committer
     let gate: Gate
     let options: EnvironmentOptions
+    let members: DatabaseMembers
     /// Whether commits of this process may become records.
     let isWanted: Bool
     /// Whether what this process commits to the data file is on disk then.
@@ -56,7 +57,7 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
 
     init(
         _ map: EnvironmentMap, _ file: JournalFile, _ options: EnvironmentOptions,
-        _ committer: Committer
+        _ committer: Committer, _ members: DatabaseMembers
     ) throws(LMDBError) {
         self.map = map
         self.file = file
@@ -64,6 +65,7 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
         (pointer, gate) = (map.pointer, map.gate)
         limits = options.journal ?? JournalLimits()
         self.options = options
+        self.members = members
         isWanted = options.wantsJournal
         isDurable = options.durability == .full
         applier = JournalApplier(idleMilliseconds: limits.idleMilliseconds)

@@ -102,7 +102,7 @@ enum JournalRecord {
             let keyBytes = Int(rest.number(at: 4, as: UInt16.self))
             let valueBytes = Int(rest.number(at: 6, as: UInt32.self))
             let byteCount = changeHeadBytes + keyBytes + valueBytes
-            guard let change = JournalChange(rawValue: rest[0]), (1...511).contains(keyBytes),
+            guard let change = JournalChange(rawValue: rest[0] & 3), (1...511).contains(keyBytes),
                 byteCount <= rest.count, let start = rest.baseAddress
             else { throw damaged }
             let entry = OverlayEntry(

@@ -7,10 +7,10 @@ enum JournalSetup {
     /// - Returns: `nil` if there is none.
     static func open(
         _ map: EnvironmentMap, _ folder: Folder, _ options: EnvironmentOptions,
-        _ committer: Committer
+        _ committer: Committer, _ members: DatabaseMembers
     ) throws(LMDBError) -> Journal? {
         guard !folder.isUnlinked, let position = try position(map.pointer),
-            let journal = try join(position, map, folder, options, committer)
+            let journal = try join(position, map, folder, options, committer, members)
         else { return nil }
         do throws(LMDBError) {
             if !options.isReadOnly { try journal.takeOver() }
@@ -27,7 +27,7 @@ enum JournalSetup {
     /// - Throws: `damaged` if the data file may lack what it has.
     static func join(
         _ position: JournalPosition, _ map: EnvironmentMap, _ folder: Folder,
-        _ options: EnvironmentOptions, _ committer: Committer
+        _ options: EnvironmentOptions, _ committer: Committer, _ members: DatabaseMembers
     ) throws(LMDBError) -> Journal? {
         guard
             let file = try JournalFile.open(in: folder, isReadOnly: options.isReadOnly),
@@ -36,7 +36,7 @@ enum JournalSetup {
             guard !position.mayHaveRecords else { throw .foreignJournal(folder.journalPath) }
             return nil
         }
-        return try Journal(map, file, options, committer)
+        return try Journal(map, file, options, committer, members)
     }
 
     /// Makes a journal, with LMDB's writers' lock, which the transaction's commit makes known.
@@ -46,7 +46,8 @@ enum JournalSetup {
     /// - Throws: `diskFull` and others about the file; nothing was changed then.
     static func make(
         _ transaction: OpaquePointer, behind last: JournalPosition?, _ map: EnvironmentMap,
-        _ folder: Folder, _ options: EnvironmentOptions, _ committer: Committer
+        _ folder: Folder, _ options: EnvironmentOptions, _ committer: Committer,
+        _ members: DatabaseMembers
     ) throws(LMDBError) -> (Journal, JournalPosition)? {
         let id = JournalChance.number()
         let limits = options.journal ?? JournalLimits()
@@ -54,7 +55,7 @@ enum JournalSetup {
             let file = try JournalFile.make(in: folder, id: id, halfBytes: limits.halfBytes)
         else { return nil }
         let number = max(UInt64(mdb_txn_id(transaction)) - 1, last?.number ?? 0)
-        let journal = try Journal(map, file, options, committer)
+        let journal = try Journal(map, file, options, committer, members)
         return (journal, JournalPosition(number: number, journal: id))
     }
 

@@ -47,6 +47,8 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case panicked
         /// The call would wait for its own caller.
         case busy
+        /// Another data file is about to take the place of the environment's.
+        case beingReplaced
         /// The task of a read was cancelled.
         case cancelled
         /// The operating system reported a failure of the device or the file system.

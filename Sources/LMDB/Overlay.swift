@@ -107,8 +107,7 @@ struct Overlay {
         to transaction: OpaquePointer, after position: UInt64, _ options: EnvironmentOptions
     ) -> Int32 {
         for part in parts {
-            let (handle, status) = options.openDatabase(part.database, in: transaction)
-            guard status == MDB_SUCCESS else { return status }
+            let handle = options.database(numbered: part.database).handle
             for chunk in part.run.chunks {
                 for entry in chunk where entry.number > position {
                     let status = Self.apply(entry, handle, to: transaction)

@@ -9,6 +9,9 @@ struct ReaderSlot {
     @usableFromInline var overlay: UnsafeMutablePointer<Overlay>?
     /// The number of the state that is read; 0 without a journal.
     @usableFromInline var number: UInt64 = 0
+    /// The members of the family that the snapshot has, and how many databases the options name.
+    @usableFromInline var memberCount: UInt32 = 0
+    @usableFromInline var namedCount: UInt32 = 0
     /// The position of the snapshot that the transaction had when it was looked at last.
     var position = JournalPosition(number: 0, journal: 0)
     /// The last commit in that snapshot.

@@ -54,6 +54,11 @@ extension Folder {
 
 extension LMDBError {
     fileprivate static func isBeingRepaired(_ path: String) -> LMDBError {
-        LMDBError(.busy, "'\(path)' is being repaired by another process. Try again later.")
+        LMDBError(
+            .beingReplaced,
+            """
+            '\(path)' is being repaired, or brought to a new format, by another process. Try again \
+            later.
+            """)
     }
 }

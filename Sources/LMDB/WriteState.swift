@@ -11,6 +11,10 @@ struct WriteState {
     var isTooLarge = false
     /// The bytes of the keys and values that were written.
     @usableFromInline var byteCount = 0
+    /// The members of the family that the transaction sees, with those that it made.
+    @usableFromInline var members = DatabaseMembers.Known()
+    /// `nil` without a family.
+    let memberList: DatabaseMembers?
     /// What open savepoints replaced.
     @usableFromInline var undo = UndoLog()
     /// The first failure that spoiled the transaction. It is never committed then, even if the
@@ -19,7 +23,8 @@ struct WriteState {
     /// Whether the transaction may use the space that the journal keeps for those that free some.
     var mayTakeReserve = false
 
-    init() {
+    init(_ memberList: DatabaseMembers? = nil) {
+        self.memberList = memberList
         overlay.initialize(to: Overlay(at: JournalPosition(number: 0, journal: 0)))
     }
 

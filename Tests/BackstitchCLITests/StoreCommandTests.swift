@@ -136,14 +136,14 @@ import Testing
 
     @Test func `damaged tables are found with the first difference, and rebuilt`() throws {
         try fixture.fill()
-        try fixture.damage { access, databases in
-            let tables = try #require(databases["tables"])
+        try fixture.damage { access, _ in
+            let rows = try #require(access.member(1))
             var key: [UInt8] = []
-            try access.withCursor(in: tables) { cursor in
+            try access.withCursor(in: rows) { cursor in
                 _ = try cursor.first()
                 key = Array(cursor.key)
             }
-            try access.change(key, in: tables) { $0[$0.count - 1] ^= 1 }
+            try access.change(key, in: rows) { $0[$0.count - 1] ^= 1 }
         }
         let before = try fixture.snapshot()["store/data.mdb"]
         let verified = try Runner.run("verify", fixture.path)

@@ -48,8 +48,9 @@ final class StoreFixture {
         _ change: @escaping @Sendable (Access, [String: Database]) throws -> Void
     ) throws {
         let names = ["log", "tables", "meta"]
-        let environment = try Environment.open(
-            at: path, options: EnvironmentOptions(databases: names))
+        var options = EnvironmentOptions(databases: names)
+        options.family = DatabaseFamily(prefix: "rows.", countMax: 5_000)
+        let environment = try Environment.open(at: path, options: options)
         defer { environment.close() }
         var databases: [String: Database] = [:]
         for name in names { databases[name] = try environment.database(name) }

@@ -34,8 +34,7 @@ import Testing
         }
         if kind == .baseline {
             output.append(little: UInt32(0))
-            RowHeader(lastSequence: sequence, changeTag: "tag").append(
-                to: &output, version: RowView.uncheckedVersion)
+            RowHeader(lastSequence: sequence, changeTag: "tag").appendUnchecked(to: &output)
         }
         if kind.changesContent { writer.finish(into: &output) }
         if kind == .park { output.append(utf8: "because") }

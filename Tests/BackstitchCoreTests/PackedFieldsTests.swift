@@ -36,15 +36,69 @@ import Testing
         straight.withUnsafeBytes { #expect(PackedFields($0)?.isWellFormed == true) }
     }
 
-    @Test(arguments: [65_535 - 6, 65_535 - 5, 65_536, 300_000])
+    @Test(arguments: [0, 126, 127, 16_382, 16_383, 65_521, 65_522, 65_536, 300_000])
     func `narrow and wide offsets`(count: Int) throws {
         let text = String(repeating: "x", count: count)
         let fields: [(FieldID, RecordValue)] = [
-            (FieldID(2), .string(text)), (FieldID(900), .string("end")),
+            (FieldID(2), .string(text)), (FieldID(200), .string("end")),
+            (FieldID(201), .int64(7)),
         ]
         let bytes = try pack(fields)
-        #expect(bytes[0] == (count + 5 > 65_535 ? 1 : 0))
+        // A tag and the text, the others, and four bytes a value.
+        #expect(bytes[0] == (count + 1 + 4 + 9 + 12 > 65_535 ? 3 : 2))
         #expect(try read(bytes) == Fields(fields))
+        bytes.withUnsafeBytes { #expect(PackedFields($0)?.isWellFormed == true) }
+        let wide = try pack(fields + [(FieldID(256), .bool(true))])
+        #expect(wide[0] == 3)
+        #expect(try read(wide) == Fields(fields + [(FieldID(256), .bool(true))]))
+    }
+
+    @Test(arguments: [10, 70_000])
+    func `values of fixed size come first, and all are found by their fields`(count: Int) throws {
+        let text = RecordValue.string(String(repeating: "x", count: count))
+        let fields: [(FieldID, RecordValue)] = [
+            (FieldID(1), text), (FieldID(3), .int64(5)), (FieldID(4), .decimal(2)),
+            (FieldID(9), .bool(true)), (FieldID(10), .uuid(UUID())),
+        ]
+        let bytes = try pack(fields)
+        try bytes.withUnsafeBytes { raw in
+            let packed = try #require(PackedFields(raw))
+            let header = count > 65_535 ? 8 + 5 * 6 : 4 + 5 * 3
+            // Tag and number stand right behind the directory.
+            #expect(raw[header] == FieldTag.int64.rawValue && raw[header + 1] == 5)
+            let row = RowBytes(key: raw, fields: packed)
+            for number in 1...11 as ClosedRange<UInt16> {
+                let expected = fields.first { $0.0 == FieldID(number) }?.1
+                #expect(try packed.value(of: FieldID(number))?.decoded() == expected)
+                #expect(try row.value(of: FieldID(number))?.decoded() == expected)
+            }
+        }
+    }
+
+    @Test(arguments: [1, 66_000])
+    func `fields in the form of earlier versions are read, and written in the present one`(
+        count: Int
+    ) throws {
+        var fields = Self.values.enumerated().map { (FieldID(UInt16($0 * 3 + 1)), $1) }
+        fields.append((FieldID(900), .string(String(repeating: "y", count: count))))
+        var writer = _FieldWriter()
+        for (field, value) in fields { try writer.write(value, of: field) }
+        var output = ByteBuffer()
+        writer.finishInFieldOrder(into: &output)
+        let earlier = Array(output.bytes)
+        #expect(earlier[0] == (count > 65_535 ? 1 : 0))
+        #expect(try read(earlier) == Fields(fields))
+        try earlier.withUnsafeBytes { raw in
+            let packed = try #require(PackedFields(raw))
+            #expect(packed.isWellFormed)
+            let row = RowBytes(key: raw, fields: packed)
+            for (field, value) in fields {
+                #expect(try row.value(of: field)?.decoded() == value)
+            }
+            var present = ByteBuffer()
+            try writer.rewrite(raw, into: &present)
+            #expect(try Array(present.bytes) == pack(fields))
+        }
     }
 
     @Test func `a field has a largest size`() throws {
@@ -113,6 +167,8 @@ import Testing
                     _ = packed.isWellFormed
                     _ = packed.isAscending
                     for position in 0..<packed.count { _ = try? packed.rawValue(at: position) }
+                    let row = RowBytes(key: raw, fields: packed)
+                    for (field, _) in fields { _ = try? row.value(of: field) }
                 }
             }
             _ = try? read(Array(bytes[..<offset]))

@@ -54,7 +54,7 @@ import Testing
             areRowsWhole: Bool = true, _ body: (RecordSalvage) throws -> Result
         ) throws -> Result {
             var stored = ByteBuffer()
-            row?.header.append(to: &stored, version: RowView.uncheckedVersion)
+            row?.header.appendUnchecked(to: &stored)
             row?.body.withUnsafeBytes { stored.append($0) }
             var all = ByteBuffer()
             var ranges: [(UInt64, Range<Int>)] = []

@@ -83,12 +83,16 @@ import Testing
 
     @Test func `a catalog of a newer format`() throws {
         try folder.fill()
-        try replaceCatalog(#"{"formatVersion":2,"anything":[]}"#)
+        try replaceCatalog(#"{"formatVersion":3,"anything":[]}"#)
         try expectRefused([.newerFormat])
-        #expect(failure { _ = try folder.open() }?.message.contains("version 2") == true)
+        #expect(failure { _ = try folder.open() }?.message.contains("version 3") == true)
     }
 
-    @Test(arguments: ["", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#, "\u{0}"])
+    @Test(
+        arguments: [
+            "", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#,
+            #"{"formatVersion":2}"#, "\u{0}",
+        ])
     func `a damaged catalog`(text: String) throws {
         try folder.fill()
         try replaceCatalog(text)

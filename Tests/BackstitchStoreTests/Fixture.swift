@@ -47,7 +47,7 @@ final class TemporaryFolder: Sendable {
     /// Changes the databases behind the back of the store, which is closed.
     func tamper(_ body: @Sendable (Access, Databases) throws -> Void) throws {
         let environment = try Environment.open(
-            at: store, options: EnvironmentOptions(databases: Databases.names))
+            at: store, options: .store)
         defer { environment.close() }
         try environment.tamper(body)
     }
@@ -58,6 +58,28 @@ extension Environment {
     func tamper(_ body: @Sendable (Access, Databases) throws -> Void) throws {
         let databases = try Databases(self)
         try writer.submitAndWait { try write { try body($0.access, databases) } }
+    }
+}
+
+extension Access {
+    /// The first entry of a table, by the key that says where it is.
+    func firstEntry(
+        of table: UInt8, _ databases: Databases
+    ) throws -> (key: [UInt8], value: [UInt8])? {
+        guard table == TableKey.rows else {
+            return try withCursor(in: databases.tables) { cursor in
+                let isThere = try [table].withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
+                guard isThere, cursor.key.first == table else { return nil }
+                return (Array(cursor.key), Array(cursor.value))
+            }
+        }
+        for entity in entitiesWithRows {
+            let found = try withCursor(in: rowsForWriting(of: entity)) { cursor in
+                try cursor.first() ? (Array(cursor.key), Array(cursor.value)) : nil
+            }
+            if let found { return (TableKey.rowPrefix(entity) + found.0, found.1) }
+        }
+        return nil
     }
 }
 
@@ -114,7 +136,7 @@ extension Store {
     func image() throws -> [[UInt8]] {
         try environment.read { transaction in
             var image: [[UInt8]] = []
-            for database in [databases.log, databases.tables, databases.meta] {
+            for database in transaction.access.all(of: databases) {
                 try transaction.access.withCursor(in: database) { cursor in
                     while try cursor.next() {
                         image.append(Array(cursor.key))

@@ -11,9 +11,7 @@ import Testing
     private func contents(_ store: Store) throws -> [[UInt8]] {
         try store.environment.read { transaction in
             var contents: [[UInt8]] = []
-            for database in [
-                store.databases.log, store.databases.tables, store.databases.meta,
-            ] {
+            for database in transaction.access.all(of: store.databases) {
                 try transaction.access.withCursor(in: database) { cursor in
                     while try cursor.next() {
                         // The catalog, its copy and their checksums have the store's identity.

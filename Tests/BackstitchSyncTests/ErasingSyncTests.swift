@@ -15,10 +15,7 @@ import Testing
     private func holdsSecret(_ device: Device) throws -> Bool {
         let secret = Data(secret.utf8)
         return try device.store.environment.read { transaction in
-            for database in [
-                device.store.databases.log, device.store.databases.tables,
-                device.store.databases.meta,
-            ] {
+            for database in transaction.access.all(of: device.store.databases) {
                 let isThere = try transaction.access.withCursor(in: database) { cursor in
                     while try cursor.next() {
                         if Data(cursor.key).range(of: secret) != nil { return true }

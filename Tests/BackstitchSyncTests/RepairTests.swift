@@ -30,7 +30,7 @@ import Threading
     /// where what was taken out could be found.
     private func tamper(_ body: @escaping @Sendable (Access, Databases) throws -> Void) throws {
         let environment = try Environment.open(
-            at: path, options: EnvironmentOptions(databases: Databases.names))
+            at: path, options: .store)
         let databases = try Databases(environment)
         try environment.writer.submitAndWait {
             try environment.write { try body($0.access, databases) }
@@ -58,9 +58,9 @@ import Threading
             }
             guard row else { return }
             try TableKey.withRow(EntityNumber(1), RecordKey(RecordName(name))) {
-                _ = try access.delete($0, in: databases.tables)
+                try databases.delete($0, access)
                 // So that its absence proves nothing.
-                try access.put($0, $0, in: databases.tables)
+                try databases.put($0, $0, access)
             }
         }
     }

@@ -115,11 +115,11 @@ import Testing
         try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { draft in
             try fill(draft, "new")
             // Nobody gets in meanwhile.
-            #expect(code { _ = try fixture.open() } == .busy)
+            #expect(code { _ = try fixture.open() } == .beingReplaced)
             #expect(
                 code {
                     try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { _ in }
-                } == .busy)
+                } == .beingReplaced)
         }
         #expect(try Data(contentsOf: URL(fileURLWithPath: kept + "/data.mdb")) == old)
         let environment = try fixture.open()

@@ -18,8 +18,11 @@ enum DoctorLines {
         }
         if diagnosis.isHealthy {
             lines.append(
-                "In order: \(diagnosis.operations.counted("operation")), "
-                    + "\(diagnosis.rows.counted("row")).")
+                diagnosis.remedy == .opening
+                    ? "In order: whoever opens the store for writing next brings it to the present "
+                        + "format."
+                    : "In order: \(diagnosis.operations.counted("operation")), "
+                        + "\(diagnosis.rows.counted("row")).")
             return lines
         }
         lines.append("Damaged:")

@@ -20,7 +20,7 @@ package struct FoldedRow: Equatable, Sendable {
     /// The row that a baseline carries.
     package init(_ baseline: BaselineView) {
         self.init(
-            header: baseline.row.header, body: Array(baseline.row.bodyBytes),
+            header: baseline.row.header, body: PackedFields.presentForm(of: baseline.row.bodyBytes),
             park: baseline.park.map { Park(sequence: $0.sequence, reason: Array($0.reason)) })
     }
 
@@ -31,7 +31,7 @@ package struct FoldedRow: Equatable, Sendable {
             output.append(big: park.sequence)
             park.reason.withUnsafeBytes { output.append($0) }
         }
-        header.append(to: &output, version: RowView.uncheckedVersion)
+        header.appendUnchecked(to: &output)
         body.withUnsafeBytes { output.append($0) }
     }
 
@@ -72,7 +72,8 @@ package struct RowFolder: ~Copyable {
     ) throws {
         switch try RowChange(operation, on: row?.header) {
         case .begin(let header):
-            row = FoldedRow(header: header, body: Array(operation.afterBytes))
+            row = FoldedRow(
+                header: header, body: PackedFields.presentForm(of: operation.afterBytes))
         case .update(let header):
             let body = try overlay(operation, on: row?.body ?? [])
             row = FoldedRow(header: header, body: body)
@@ -105,7 +106,39 @@ package struct RowFolder: ~Copyable {
     }
 }
 
+extension PackedFields {
+    /// Packed fields in a form that is written now; bytes that are none, as they are.
+    static func presentForm(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        guard !isPresentForm(bytes) else { return Array(bytes) }
+        var writer = _FieldWriter()
+        var output = ByteBuffer(capacity: bytes.count + 16)
+        do {
+            try writer.rewrite(bytes, into: &output)
+        } catch {
+            return Array(bytes)
+        }
+        return Array(output.bytes)
+    }
+}
+
 extension _FieldWriter {
+    /// Appends packed fields in a form that is written now: as they are if they have one.
+    ///
+    /// - Parameter bytes: None for a deleted record.
+    package mutating func rewrite(
+        _ bytes: UnsafeRawBufferPointer, into output: inout ByteBuffer
+    ) throws(FieldError) {
+        if bytes.isEmpty || PackedFields.isPresentForm(bytes) { return output.append(bytes) }
+        guard let fields = PackedFields(bytes), fields.isAscending else {
+            throw FieldError(.damaged)
+        }
+        reset()
+        for position in 0..<fields.count {
+            try write(raw: fields.rawValue(at: position), of: fields.field(at: position))
+        }
+        finish(into: &output)
+    }
+
     /// Writes the fields of a row with changes laid over them; a null removes its field.
     package mutating func write(
         _ fields: PackedFields, overlaidBy changed: PackedFields

@@ -4,16 +4,26 @@ import XXHash
 ///
 /// | bytes | meaning, integers little-endian |
 /// |---|---|
-/// | 1 | format version: 2, or 1 without a checksum |
+/// | 1 | format version: 3 |
 /// | 1 | flags |
-/// | 1, 1 | byte count of the change tag; zero |
-/// | 8, 8 | sequence of the last operation that changed content; sequence up to which it is synced |
-/// | 8 | the service's modification time of the base, milliseconds since 1970 |
-/// | n | change tag of the base |
+/// | 1 | byte counts of the next two: of the first in the low half; of the second in the high half, which is 15 if they are equal and it is left out |
+/// | 1 | byte count of the third; and 16 if there is a change tag |
+/// | 0 to 8 each | sequence of the last operation that changed content; sequence up to which it is synced; the service's modification time of the base, milliseconds since 1970 |
+/// | 0 or 1 + n | change tag of the base: byte count, UTF-8 |
 /// | rest | packed fields; none for a tombstone |
-/// | 4 | version 2: low half of XXH64 of all bytes before, seeded with XXH64 of the row's key |
+/// | 4 | low half of XXH64 of all bytes before, seeded with XXH64 of the row's key |
 ///
-/// Rows in baselines have version 1: the checksum of the operation covers them.
+/// Rows in baselines have version 1, and the checksum of the operation covers them. Those of stores of
+/// format 1 have version 2, which adds the checksum, or version 1:
+///
+/// | bytes | meaning |
+/// |---|---|
+/// | 1, 1 | format version, flags |
+/// | 1, 1 | byte count of the change tag; zero |
+/// | 8, 8, 8 | the sequences and the time |
+/// | n | change tag of the base |
+/// | rest | packed fields |
+/// | 4 | version 2: the checksum |
 @usableFromInline
 package struct RowView {
     /// Bits of the flags byte.
@@ -45,10 +55,16 @@ package struct RowView {
         @inlinable package static var contentMarks: Flags { Flags(rawValue: 31) }
     }
 
-    @inlinable package static var formatVersion: UInt8 { 2 }
+    @inlinable package static var formatVersion: UInt8 { 3 }
     /// The version of rows that have no checksum.
     @inlinable package static var uncheckedVersion: UInt8 { 1 }
-    @inlinable package static var fixedByteCount: Int { 28 }
+    /// The version before the present one.
+    @inlinable package static var earlierVersion: UInt8 { 2 }
+    /// What stands for a sequence that equals the one before.
+    @inlinable static var same: UInt8 { 15 }
+    @inlinable static var hasTag: UInt8 { 16 }
+    @usableFromInline static var earlierFixedByteCount: Int { 28 }
+    @usableFromInline static var fixedByteCount: Int { 4 }
     @inlinable package static var checksumByteCount: Int { 4 }
 
     @usableFromInline package let bytes: UnsafeRawBufferPointer
@@ -59,18 +75,49 @@ package struct RowView {
     @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedByteCount else { return nil }
-        switch bytes[0] {
-        case Self.formatVersion: bodyEnd = bytes.count - Self.checksumByteCount
-        case Self.uncheckedVersion: bodyEnd = bytes.count
-        default: return nil
-        }
-        bodyStart = Self.fixedByteCount + Int(bytes[2])
-        guard bodyStart <= bodyEnd else { return nil }
         self.bytes = bytes
+        guard bytes[0] == Self.formatVersion else {
+            guard bytes[0] == Self.earlierVersion || bytes[0] == Self.uncheckedVersion,
+                bytes.count >= Self.earlierFixedByteCount
+            else { return nil }
+            let isChecked = bytes[0] == Self.earlierVersion
+            bodyEnd = bytes.count - (isChecked ? Self.checksumByteCount : 0)
+            bodyStart = Self.earlierFixedByteCount + Int(bytes[2])
+            guard bodyStart <= bodyEnd else { return nil }
+            return
+        }
+        bodyEnd = bytes.count - Self.checksumByteCount
+        let (last, synced, modified) = (bytes[2] & 15, bytes[2] >> 4, bytes[3] & 15)
+        guard last <= 8, synced <= 8 || synced == Self.same, modified <= 8, bytes[3] < 32 else {
+            return nil
+        }
+        var start = Self.fixedByteCount + Int(last) + Int(modified)
+        if synced != Self.same { start += Int(synced) }
+        if bytes[3] & Self.hasTag != 0 {
+            guard start < bodyEnd else { return nil }
+            start += 1 + Int(bytes[start])
+        }
+        guard start <= bodyEnd else { return nil }
+        bodyStart = start
     }
 
+    /// Whether the row has the present version, and not an earlier one.
+    @inlinable var isPresent: Bool { bytes[0] == Self.formatVersion }
+
+    /// A number of so many bytes.
+    @inlinable
+    func number(at offset: Int, bytes count: Int) -> UInt64 {
+        var number: UInt64 = 0
+        for index in 0..<count { number |= UInt64(bytes[offset + index]) << UInt64(8 * index) }
+        return number
+    }
+
+    /// How many bytes the sequences of the present version have.
+    @inlinable var lastBytes: Int { Int(bytes[2] & 15) }
+    @inlinable var syncedBytes: Int { bytes[2] >> 4 == Self.same ? 0 : Int(bytes[2] >> 4) }
+
     /// Whether the row carries a checksum.
-    package var isChecked: Bool { bytes[0] == Self.formatVersion }
+    package var isChecked: Bool { bytes[0] != Self.uncheckedVersion }
 
     /// Whether the row is as it was written at a key of the tables; a row without a checksum passes.
     /// Costs some 20 ns and 0.1 ns a byte.
@@ -80,10 +127,7 @@ package struct RowView {
             == Self.checksum(of: bytes.part(0..<bodyEnd), at: key)
     }
 
-    /// Everything but the version and the checksum.
-    package var contents: UnsafeRawBufferPointer { bytes.part(1..<bodyEnd) }
-
-    /// Appends the checksum of a row of version 2, which is all that `output` holds.
+    /// Appends the checksum of a row, which is all that `output` holds.
     package static func appendChecksum(
         at key: UnsafeRawBufferPointer, to output: inout ByteBuffer
     ) {
@@ -101,19 +145,37 @@ package struct RowView {
     @inlinable
     package var isDeleted: Bool { flags.contains(.isDeleted) }
     @inlinable
-    package var lastSequence: UInt64 { bytes.little(UInt64.self, at: 4) }
+    package var lastSequence: UInt64 {
+        guard isPresent else { return bytes.little(UInt64.self, at: 4) }
+        return number(at: Self.fixedByteCount, bytes: lastBytes)
+    }
     @inlinable
-    package var syncedSequence: UInt64 { bytes.little(UInt64.self, at: 12) }
+    package var syncedSequence: UInt64 {
+        guard isPresent else { return bytes.little(UInt64.self, at: 12) }
+        if bytes[2] >> 4 == Self.same { return lastSequence }
+        return number(at: Self.fixedByteCount + lastBytes, bytes: syncedBytes)
+    }
     @inlinable
     package var isDirty: Bool { lastSequence > syncedSequence }
-    package var modifiedMilliseconds: Int64 { bytes.little(Int64.self, at: 20) }
+    package var modifiedMilliseconds: Int64 {
+        guard isPresent else { return bytes.little(Int64.self, at: 20) }
+        let start = Self.fixedByteCount + lastBytes + syncedBytes
+        return Int64(bitPattern: number(at: start, bytes: Int(bytes[3] & 15)))
+    }
 
     /// The change tag of the base; empty if the service is not known to have the record.
     package var changeTag: String {
-        String(decoding: bytes.part(Self.fixedByteCount..<bodyStart), as: UTF8.self)
+        String(decoding: bytes.part((bodyStart - changeTagBytes)..<bodyStart), as: UTF8.self)
     }
 
-    package var hasChangeTag: Bool { bytes[2] > 0 }
+    package var hasChangeTag: Bool { changeTagBytes > 0 }
+
+    private var changeTagBytes: Int {
+        guard isPresent else { return Int(bytes[2]) }
+        guard bytes[3] & Self.hasTag != 0 else { return 0 }
+        return Int(
+            bytes[Self.fixedByteCount + lastBytes + syncedBytes + Int(bytes[3] & 15)])
+    }
 
     @inlinable
     package var bodyBytes: UnsafeRawBufferPointer { bytes.part(bodyStart..<bodyEnd) }
@@ -153,18 +215,50 @@ package struct RowHeader: Hashable, Sendable {
     package var isDeleted: Bool { flags.contains(.isDeleted) }
 
     /// Appends the stored form to `output`; the body follows, and then the checksum.
-    package func append(
-        to output: inout ByteBuffer, version: UInt8 = RowView.formatVersion
-    ) {
-        let tagCount = changeTag.utf8.count
-        precondition(tagCount <= 255, "A change tag is too long.")
-        output.append(version)
+    package func append(to output: inout ByteBuffer) {
+        let isSame = syncedSequence == lastSequence
+        let last = Self.byteCount(lastSequence)
+        let synced = isSame ? Int(RowView.same) : Self.byteCount(syncedSequence)
+        let time = UInt64(bitPattern: modifiedMilliseconds)
+        let modified = Self.byteCount(time)
+        let tagCount = checkedTagCount
+        output.append(RowView.formatVersion)
         output.append(flags.rawValue)
+        output.append(UInt8(last | synced << 4))
+        output.append(UInt8(modified) | (tagCount > 0 ? RowView.hasTag : 0))
+        Self.append(lastSequence, bytes: last, to: &output)
+        if !isSame { Self.append(syncedSequence, bytes: synced, to: &output) }
+        Self.append(time, bytes: modified, to: &output)
+        guard tagCount > 0 else { return }
         output.append(UInt8(tagCount))
+        output.append(utf8: changeTag)
+    }
+
+    /// Appends the form that rows in baselines have; the body follows, and no checksum.
+    package func appendUnchecked(to output: inout ByteBuffer) {
+        output.append(RowView.uncheckedVersion)
+        output.append(flags.rawValue)
+        output.append(UInt8(checkedTagCount))
         output.append(0)
         output.append(little: lastSequence)
         output.append(little: syncedSequence)
         output.append(little: modifiedMilliseconds)
         output.append(utf8: changeTag)
+    }
+
+    private var checkedTagCount: Int {
+        let tagCount = changeTag.utf8.count
+        precondition(tagCount <= 255, "A change tag is too long.")
+        return tagCount
+    }
+
+    private static func byteCount(_ number: UInt64) -> Int {
+        (UInt64.bitWidth - number.leadingZeroBitCount + 7) / 8
+    }
+
+    private static func append(_ number: UInt64, bytes count: Int, to output: inout ByteBuffer) {
+        for index in 0..<count {
+            output.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * index)))
+        }
     }
 }

@@ -16,43 +16,44 @@ package struct RowBytes {
     /// this is the inner loop of every scan; `PackedFields` has checked that it fits.
     @inline(__always)
     func value(of field: FieldID) throws(FieldError) -> _FieldValue? {
-        guard let start = fields.bytes.baseAddress else { return nil }
-        let isWide = start.load(as: UInt8.self) != 0
-        let entrySize = isWide ? 6 : 4
-        let wanted = field.rawValue.littleEndian
+        guard let start = fields.bytes.baseAddress, fields.entrySize == 3 else {
+            return try fields.value(of: field).flatMap { $0.tag == .null ? nil : $0 }
+        }
         var position = min(Int(field.rawValue), fields.count) - 1
         while position >= 0 {
-            let entry = start + (4 + position * entrySize)
-            let found = entry.loadUnaligned(as: UInt16.self)
-            if found == wanted {
-                let data = 4 + fields.count * entrySize
-                let low =
-                    position == 0 ? 0 : Self.end(of: entry - entrySize, isWide: isWide)
-                let high = Self.end(of: entry, isWide: isWide)
-                guard low < high, data + high <= fields.bytes.count else {
-                    throw FieldError(.damaged)
-                }
-                let byte = (start + data + low).load(as: UInt8.self)
-                guard let tag = FieldTag(rawValue: byte) else {
-                    throw FieldError(unknownTag: byte)
-                }
-                if tag == .null { return nil }
-                return _FieldValue(
-                    tag: tag,
-                    payload: UnsafeRawBufferPointer(
-                        start: start + (data + low + 1), count: high - low - 1))
+            let entry = start + (fields.entryStart + position * 3)
+            let found = UInt16(entry.load(as: UInt8.self))
+            if found == field.rawValue {
+                let offset = (entry + 1).loadUnaligned(as: UInt16.self)
+                return try value(at: fields.dataStart + Int(UInt16(littleEndian: offset)), start)
             }
-            if UInt16(littleEndian: found) < field.rawValue { return nil }
+            if found < field.rawValue { return nil }
             position -= 1
         }
         return nil
     }
 
+    /// The value that begins at a place behind the directory; nil for null.
     @inline(__always)
-    private static func end(of entry: UnsafeRawPointer, isWide: Bool) -> Int {
-        isWide
-            ? Int(UInt32(littleEndian: (entry + 2).loadUnaligned(as: UInt32.self)))
-            : Int(UInt16(littleEndian: (entry + 2).loadUnaligned(as: UInt16.self)))
+    private func value(
+        at place: Int, _ start: UnsafeRawPointer
+    ) throws(FieldError) -> _FieldValue? {
+        var low = place
+        let high: Int
+        if place < fields.varyingStart {
+            let tag = (start + place).load(as: UInt8.self)
+            guard let size = FieldTag.fixedBytes(tag) else { throw FieldError(.damaged) }
+            high = place + 1 + size
+        } else {
+            (low, high) = try fields.varyingBounds(at: place)
+        }
+        guard low < high, high <= fields.bytes.count else { throw FieldError(.damaged) }
+        let byte = (start + low).load(as: UInt8.self)
+        guard let tag = FieldTag(rawValue: byte) else { throw FieldError(unknownTag: byte) }
+        if tag == .null { return nil }
+        return _FieldValue(
+            tag: tag,
+            payload: UnsafeRawBufferPointer(start: start + (low + 1), count: high - low - 1))
     }
 }
 

@@ -19,7 +19,10 @@ extension FoldedRow {
 
     /// Whether a row of the tables says the same.
     func isSame(as row: RowView) -> Bool {
-        row.header == header && body.withUnsafeBytes { $0.elementsEqual(row.bodyBytes) }
+        guard row.header == header else { return false }
+        // Each may be of another version.
+        return body.withUnsafeBytes { PackedFields.presentForm(of: $0) }
+            == PackedFields.presentForm(of: row.bodyBytes)
     }
 
     /// The fields; nil for a deleted record, or where they are damaged.

@@ -62,7 +62,7 @@ public struct _FieldReader: ~Copyable {
         }
         guard let position = fields.position(of: field) else { return nil }
         next = position + 1
-        nextStart = position == 0 ? 0 : fields.end(at: position - 1)
+        nextStart = fields.hint(at: position)
         return try fields.value(at: position, startingAt: &nextStart)
     }
 }

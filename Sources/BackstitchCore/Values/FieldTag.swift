@@ -38,6 +38,18 @@ package enum FieldTag: UInt8, Sendable {
     /// Whether a newer version may have written a value with this byte: those up to 15 are reserved.
     @usableFromInline static func isReserved(_ byte: UInt8) -> Bool { byte <= 15 }
 
+    /// How many bytes the payloads behind a tag byte have, where all have as many.
+    @inlinable
+    package static func fixedBytes(_ tag: UInt8) -> Int? {
+        switch tag {
+        case 0: 0
+        case 1: 1
+        case 2, 3, 6, 12: 8
+        case 8, 10: 16
+        default: nil
+        }
+    }
+
     /// The tag of a stored byte; nil if no tag has it.
     ///
     /// Spelled out, so that it is inlined where rows are decoded: the compiler's own is not.

@@ -272,12 +272,59 @@ public struct _FieldWriter: ~Copyable {
     ///
     /// A field that was written twice is a broken invariant.
     package mutating func finish(into output: inout ByteBuffer) {
-        if !isAscending {
-            entries.sort { $0.field < $1.field }
-            for (first, second) in zip(entries, entries.dropFirst()) {
-                precondition(first.field != second.field, "A codec wrote a field twice.")
+        sortEntries()
+        var fixedBytes = 0
+        for entry in entries where isFixed(entry) { fixedBytes += entry.end - entry.start }
+        // A byte count takes four bytes at most.
+        let isNarrow =
+            entries.count <= UInt8.max && (entries.last?.field.rawValue ?? 0) <= UInt8.max
+            && data.count + 4 * entries.count <= UInt16.max
+        output.append(isNarrow ? 2 : 3)
+        if isNarrow {
+            output.append(UInt8(entries.count))
+            output.append(little: UInt16(fixedBytes))
+        } else {
+            output.append(0)
+            output.append(little: UInt16(entries.count))
+            output.append(little: UInt32(fixedBytes))
+        }
+        var (fixed, varying) = (0, fixedBytes)
+        for entry in entries {
+            let byteCount = entry.end - entry.start
+            let offset: Int
+            if isFixed(entry) {
+                offset = fixed
+                fixed += byteCount
+            } else {
+                offset = varying
+                varying += byteCount + Self.prefixBytes(byteCount)
+            }
+            if isNarrow {
+                output.append(UInt8(truncatingIfNeeded: entry.field.rawValue))
+                output.append(little: UInt16(offset))
+            } else {
+                output.append(little: entry.field.rawValue)
+                output.append(little: UInt32(offset))
             }
         }
+        for entry in entries where isFixed(entry) {
+            output.append(data.bytes.part(entry.start..<entry.end))
+        }
+        for entry in entries where !isFixed(entry) {
+            var rest = entry.end - entry.start
+            while rest >= 0x80 {
+                output.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+                rest >>= 7
+            }
+            output.append(UInt8(rest))
+            output.append(data.bytes.part(entry.start..<entry.end))
+        }
+    }
+
+    /// Appends the packed fields in the form of earlier versions, for bytes that are compared with some
+    /// of them.
+    package mutating func finishInFieldOrder(into output: inout ByteBuffer) {
+        sortEntries()
         let isWide = data.count > Int(UInt16.max)
         output.append(isWide ? 1 : 0)
         output.append(0)
@@ -292,10 +339,25 @@ public struct _FieldWriter: ~Copyable {
                 output.append(little: UInt16(end))
             }
         }
-        if isAscending {
-            output.append(data.bytes)
-        } else {
-            for entry in entries { output.append(data.bytes.part(entry.start..<entry.end)) }
+        for entry in entries { output.append(data.bytes.part(entry.start..<entry.end)) }
+    }
+
+    private mutating func sortEntries() {
+        guard !isAscending else { return }
+        entries.sort { $0.field < $1.field }
+        for (first, second) in zip(entries, entries.dropFirst()) {
+            precondition(first.field != second.field, "A codec wrote a field twice.")
         }
+        isAscending = true
+    }
+
+    /// Whether a value has the size of all values with its tag.
+    private func isFixed(_ entry: Entry) -> Bool {
+        FieldTag.fixedBytes(data.bytes[entry.start]) == entry.end - entry.start - 1
+    }
+
+    /// The size of a byte count.
+    private static func prefixBytes(_ byteCount: Int) -> Int {
+        byteCount < 1 << 7 ? 1 : byteCount < 1 << 14 ? 2 : byteCount < 1 << 21 ? 3 : 4
     }
 }

@@ -1,75 +1,159 @@
 /// A read-only view of packed fields: the body of a row or of an operation.
 ///
+/// | bytes | meaning, integers little-endian |
+/// |---|---|
+/// | 1 | form: 2, or 3 if ids, counts or offsets don't fit |
+/// | 1 | form 2: number of fields; form 3: zero |
+/// | 2 or 2, 4 | form 3: number of fields; both: where values of varying size begin |
+/// | 3 or 6 each | field id (8 or 16 bits) and where its value begins (16 or 32 bits) |
+/// | rest | values of fixed size: a tag byte (`FieldTag`), then the payload; then the others, each behind its byte count in groups of 7 bits, the lowest first |
+///
+/// Offsets count from the end of the directory. So the values of fixed size lie close to the directory,
+/// and a scan that needs one of them touches no more.
+///
+/// The forms of earlier versions, which operations and baselines may have, are read too:
+///
 /// | bytes | meaning |
 /// |---|---|
-/// | 1 | width of offsets: 0 is 16 bits, 1 is 32 bits |
+/// | 1 | form: 0, or 1 for wide offsets |
 /// | 1 | zero |
-/// | 2 | number of fields, little-endian |
+/// | 2 | number of fields |
 /// | 4 or 6 each | field id (16 bits) and the end of its value (16 or 32 bits) after the directory |
-/// | rest | values: a tag byte (`FieldTag`), then the payload |
+/// | rest | values, in the order of their fields |
 ///
 /// Fields ascend by id. The view does not own the bytes: it is valid as long as they are.
 @usableFromInline
 package struct PackedFields {
     @usableFromInline package let bytes: UnsafeRawBufferPointer
     @usableFromInline package let count: Int
+    @usableFromInline let entryStart: Int
     @usableFromInline let entrySize: Int
     @usableFromInline let dataStart: Int
+    /// Where values of varying size begin; negative in the earlier forms.
+    @usableFromInline let varyingStart: Int
 
     /// A view of `bytes`, or nil if their directory does not fit.
     ///
     /// Only sizes are checked here, in constant time; each value's bounds are checked when read.
     @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
-        guard bytes.count >= 4, bytes[0] <= 1 else { return nil }
+        guard bytes.count >= 4 else { return nil }
         self.bytes = bytes
-        count = Int(bytes.little(UInt16.self, at: 2))
-        entrySize = bytes[0] == 0 ? 4 : 6
-        dataStart = 4 + count * entrySize
-        guard dataStart <= bytes.count else { return nil }
+        switch bytes[0] {
+        case 2:
+            count = Int(bytes[1])
+            (entryStart, entrySize) = (4, 3)
+            dataStart = 4 + count * 3
+            varyingStart = dataStart + Int(bytes.little(UInt16.self, at: 2))
+        case 3:
+            guard bytes.count >= 8 else { return nil }
+            count = Int(bytes.little(UInt16.self, at: 2))
+            (entryStart, entrySize) = (8, 6)
+            dataStart = 8 + count * 6
+            varyingStart = dataStart + Int(bytes.little(UInt32.self, at: 4))
+        case 0, 1:
+            count = Int(bytes.little(UInt16.self, at: 2))
+            (entryStart, entrySize) = (4, bytes[0] == 0 ? 4 : 6)
+            dataStart = 4 + count * entrySize
+            varyingStart = -1
+        default: return nil
+        }
+        guard dataStart <= bytes.count, varyingStart <= bytes.count else { return nil }
+    }
+
+    /// Whether bytes have one of the forms that are written now.
+    package static func isPresentForm(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.first == 2 || bytes.first == 3
     }
 
     /// The id of the field at a position of the directory.
     @inlinable @inline(__always)
     package func field(at position: Int) -> FieldID {
-        FieldID(bytes.little(UInt16.self, at: 4 + position * entrySize))
+        let offset = entryStart + position * entrySize
+        return entrySize == 3
+            ? FieldID(UInt16(bytes[offset])) : FieldID(bytes.little(UInt16.self, at: offset))
     }
 
+    /// The offset at a position of the directory.
     @inlinable @inline(__always)
-    func end(at position: Int) -> Int {
-        let offset = 4 + position * entrySize + 2
-        return entrySize == 4
-            ? Int(bytes.little(UInt16.self, at: offset))
-            : Int(bytes.little(UInt32.self, at: offset))
+    func offset(at position: Int) -> Int {
+        let offset = entryStart + position * entrySize
+        switch entrySize {
+        case 3: return Int(bytes.little(UInt16.self, at: offset + 1))
+        case 4: return Int(bytes.little(UInt16.self, at: offset + 2))
+        default: return Int(bytes.little(UInt32.self, at: offset + 2))
+        }
+    }
+
+    /// Where a value is told to begin by that before it, in the forms that have no offset of it.
+    @inlinable
+    func hint(at position: Int) -> Int {
+        varyingStart < 0 && position > 0 ? offset(at: position - 1) : 0
     }
 
     /// The value at a position of the directory; damaged if its bounds don't fit.
     @inlinable
     package func value(at position: Int) throws(FieldError) -> _FieldValue {
-        var start = position == 0 ? 0 : end(at: position - 1)
+        var start = hint(at: position)
         return try value(at: position, startingAt: &start)
     }
 
-    /// The value at a position of the directory, whose predecessor ends at `next`, and then its end.
+    /// The value at a position of the directory.
+    ///
+    /// - Parameter next: The ``hint(at:)`` of the position, and then that of the next one.
     @inlinable @inline(__always)
     package func value(at position: Int, startingAt next: inout Int) throws(FieldError)
         -> _FieldValue
     {
-        let start = dataStart + next
-        next = end(at: position)
-        let end = dataStart + next
-        guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
+        let (start, end) = try bounds(at: position, startingAt: &next)
         guard let tag = FieldTag(rawValue: bytes[start]) else {
             throw FieldError(unknownTag: bytes[start])
         }
         return _FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
     }
 
+    /// Where the tag byte and payload at a position lie: not empty, and within the bytes.
+    @inlinable @inline(__always)
+    func bounds(at position: Int, startingAt next: inout Int) throws(FieldError) -> (Int, Int) {
+        let start: Int
+        let end: Int
+        if varyingStart < 0 {
+            start = dataStart + next
+            next = offset(at: position)
+            end = dataStart + next
+        } else {
+            let place = dataStart + offset(at: position)
+            if place < varyingStart {
+                guard let size = FieldTag.fixedBytes(bytes[place]) else {
+                    throw FieldError(.damaged)
+                }
+                (start, end) = (place, place + 1 + size)
+            } else {
+                (start, end) = try varyingBounds(at: place)
+            }
+        }
+        guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
+        return (start, end)
+    }
+
+    /// The bounds of a value behind its byte count.
+    @inlinable
+    func varyingBounds(at place: Int) throws(FieldError) -> (Int, Int) {
+        var (count, start) = (0, place)
+        for shift in [0, 7, 14, 21] {
+            guard start < bytes.count else { throw FieldError(.damaged) }
+            let byte = bytes[start]
+            start += 1
+            count |= Int(byte & 0x7F) << shift
+            if byte < 0x80 { return (start, start + count) }
+        }
+        throw FieldError(.damaged)
+    }
+
     /// The tag byte and payload at a position, as they stand.
     package func rawValue(at position: Int) throws(FieldError) -> UnsafeRawBufferPointer {
-        let start = dataStart + (position == 0 ? 0 : end(at: position - 1))
-        let end = dataStart + end(at: position)
-        guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
+        var next = hint(at: position)
+        let (start, end) = try bounds(at: position, startingAt: &next)
         return bytes.part(start..<end)
     }
 
@@ -102,15 +186,26 @@ package struct PackedFields {
 
     /// Checks the directory: ids ascend, values follow one another and end with the bytes.
     package var isWellFormed: Bool {
-        var previousEnd = 0
+        var fixedEnd = dataStart
+        var end = max(dataStart, varyingStart)
+        var next = 0
         for position in 0..<count {
             if position > 0, !(field(at: position - 1) < field(at: position)) { return false }
-            guard end(at: position) > previousEnd else { return false }
-            previousEnd = end(at: position)
-            guard dataStart + previousEnd <= bytes.count,
+            let place = dataStart + offset(at: position)
+            guard let bounds = try? bounds(at: position, startingAt: &next),
                 (try? value(at: position))?.isWellFormed == true
             else { return false }
+            if varyingStart < 0 {
+                guard bounds.0 == end else { return false }
+                end = bounds.1
+            } else if place < varyingStart {
+                guard place == fixedEnd, bounds.1 <= varyingStart else { return false }
+                fixedEnd = bounds.1
+            } else {
+                guard place == end else { return false }
+                end = bounds.1
+            }
         }
-        return dataStart + previousEnd == bytes.count
+        return end == bytes.count && (varyingStart < 0 || fixedEnd == varyingStart)
     }
 }

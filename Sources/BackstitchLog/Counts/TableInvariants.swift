@@ -92,7 +92,7 @@ package struct TableInvariants {
             try reader.visit(prefix: prefix) { key, _ in
                 if table == TableKey.indexes, key.count >= TableKey.indexPrefixByteCount {
                     let field = FieldID(UInt16(key[3]) << 8 | UInt16(key[4]))
-                    let attribute = reader.catalog.table(PastRows.entity(of: key))?
+                    let attribute = reader.catalog.table(TableKey.entity(of: key))?
                         .attribute(field)
                     if attribute?.isBuilding == true { return true }
                 }

@@ -59,13 +59,13 @@ struct PastEntries {
         case TableKey.indexes:
             let field = FieldID(UInt16(key[3]) << 8 | UInt16(key[4]))
             let value = key.part(TableKey.indexPrefixByteCount..<key.count)
-            guard let schema = catalog.table(PastRows.entity(of: key))?.attribute(field)?.schema,
+            guard let schema = catalog.table(TableKey.entity(of: key))?.attribute(field)?.schema,
                 let count = OrderedKey.byteCount(of: schema.type, in: value)
             else { return false }
             start = TableKey.indexPrefixByteCount + count
         default: break
         }
         guard start <= key.count else { return false }
-        return past.record(PastRows.entity(of: key), key.part(start..<key.count)) != nil
+        return past.record(TableKey.entity(of: key), key.part(start..<key.count)) != nil
     }
 }

@@ -73,8 +73,7 @@ package final class PastRows {
 
     /// The record whose row a key of the tables names; nil if it did not change since.
     package func record(at rowKey: UnsafeRawBufferPointer) -> Record? {
-        record(
-            Self.entity(of: rowKey), rowKey.part(TableKey.rowPrefixByteCount..<rowKey.count))
+        record(TableKey.entity(of: rowKey), TableKey.record(of: rowKey))
     }
 
     package func record(_ entity: EntityNumber, _ key: UnsafeRawBufferPointer) -> Record? {
@@ -99,10 +98,6 @@ package final class PastRows {
         record.range.flatMap { BaselineView(bytes.bytes.part($0)) }
     }
 
-    package static func entity(of key: UnsafeRawBufferPointer) -> EntityNumber {
-        EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
-    }
-
     // MARK: Entries
 
     /// The entries of then that records which changed since had in a table, in the order of their
@@ -124,7 +119,7 @@ package final class PastRows {
         var made: [Entry] = []
         let isOfOne = prefix.count >= TableKey.rowPrefixByteCount
         for (entity, records) in records {
-            if isOfOne, prefix.withUnsafeBytes({ Self.entity(of: $0) }) != entity { continue }
+            if isOfOne, prefix.withUnsafeBytes({ TableKey.entity(of: $0) }) != entity { continue }
             for record in records {
                 guard let baseline = baseline(of: record) else { continue }
                 if let entry = try entry(of: baseline, record, entity, prefix, catalog) {

@@ -1,35 +1,99 @@
 import BackstitchCore
 import LMDB
 
-/// The entries of the tables as they are stored now.
+/// The entries of the tables as they are stored now, by the keys that ``TableKey`` makes.
 struct StoredEntries {
     let access: Access
     let database: Database
 
+    typealias Visit = (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+
     /// Visits the entries from a key up to but without another, either way round, until the closure
-    /// returns false.
+    /// returns false. The two are of the same table.
     func visit(
         from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer, reversed: Bool,
-        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+        _ visit: Visit
     ) throws {
-        try access.withCursor(in: database) { cursor in
+        guard first.first == TableKey.rows else {
+            _ = try Self.visit(
+                access, in: database, from: first, to: end, reversed: reversed, visit)
+            return
+        }
+        let entities = access.entitiesWithRows
+        for entity in reversed ? entities.reversed() : entities {
+            guard let rows = access.rows(of: entity),
+                let bounds = bounds(of: entity, from: first, to: end)
+            else { continue }
+            var key = ByteBuffer(capacity: 300)
+            TableKey.rowPrefix(entity).withUnsafeBytes { key.append($0) }
+            let goesOn = try Self.visit(
+                access, in: rows, from: bounds.lower, to: bounds.upper, reversed: reversed
+            ) { record, value in
+                key.truncate(to: TableKey.rowPrefixByteCount)
+                key.append(record)
+                return try visit(key.bytes, value)
+            }
+            guard goesOn else { return }
+        }
+    }
+
+    /// What of the record keys of an entity lies between two keys of rows; nil if nothing can.
+    private func bounds(
+        of entity: EntityNumber, from first: UnsafeRawBufferPointer,
+        to end: UnsafeRawBufferPointer
+    ) -> (lower: UnsafeRawBufferPointer, upper: UnsafeRawBufferPointer?)? {
+        TableKey.rowPrefix(entity).withUnsafeBytes { prefix in
+            let none = UnsafeRawBufferPointer(start: nil, count: 0)
+            var lower = none
+            if first.begins(with: prefix) {
+                lower = first.part(prefix.count..<first.count)
+            } else if prefix.order(first) < 0 {
+                return nil
+            }
+            if end.begins(with: prefix) {
+                return (lower, end.part(prefix.count..<end.count))
+            }
+            return prefix.order(end) < 0 ? (lower, nil) : nil
+        }
+    }
+
+    /// Visits the entries of a database.
+    ///
+    /// - Parameters:
+    ///   - first: Empty for the first entry.
+    ///   - end: Nil for all behind it.
+    /// - Returns: Whether the closure wants to go on.
+    static func visit(
+        _ access: Access, in database: Database, from first: UnsafeRawBufferPointer,
+        to end: UnsafeRawBufferPointer?, reversed: Bool, _ visit: Visit
+    ) throws -> Bool {
+        if end?.isEmpty == true { return true }
+        return try access.withCursor(in: database) { cursor in
             guard reversed else {
-                var isThere = try cursor.seek(atOrAfter: first)
+                var isThere =
+                    first.isEmpty ? try cursor.first() : try cursor.seek(atOrAfter: first)
                 while isThere {
                     let key = cursor.key
-                    guard key.order(end) < 0, try visit(key, cursor.value) else { return }
+                    if let end, key.order(end) >= 0 { return true }
+                    guard try visit(key, cursor.value) else { return false }
                     isThere = try cursor.next()
                 }
-                return
+                return true
             }
             // The entry before the end; the last one if nothing follows it.
-            var isThere =
-                try cursor.seek(atOrAfter: end) ? try cursor.previous() : try cursor.last()
+            var isThere: Bool
+            if let end, try cursor.seek(atOrAfter: end) {
+                isThere = try cursor.previous()
+            } else {
+                isThere = try cursor.last()
+            }
             while isThere {
                 let key = cursor.key
-                guard key.order(first) >= 0, try visit(key, cursor.value) else { return }
+                guard key.order(first) >= 0 else { return true }
+                guard try visit(key, cursor.value) else { return false }
                 isThere = try cursor.previous()
             }
+            return true
         }
     }
 }

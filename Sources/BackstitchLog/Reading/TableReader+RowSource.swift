@@ -8,17 +8,13 @@ extension TableReader: RowSource {
         of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        var prefix = ByteBuffer(capacity: 8)
-        prefix.append(TableKey.rows)
-        prefix.append(big: entity.rawValue)
-        let prefixCount = prefix.count
         let examiner = examiner(of: entity)
-        try visitEntries(
-            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
+        try visitRowEntries(
+            of: entity, from: range.lower, to: range.upper, reversed: reversed
         ) { key, value in
             guard let row = RowView(value) else { throw Self.damagedRow }
             guard try isReadable(row, by: examiner) else { return true }
-            return try visit(key.part(prefixCount..<key.count), row.bodyBytes)
+            return try visit(key, row.bodyBytes)
         }
     }
 

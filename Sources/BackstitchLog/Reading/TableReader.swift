@@ -59,7 +59,7 @@ package struct TableReader {
 
     private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
         if let past, let record = past.record(at: key) { return past.row(of: record) }
-        guard let bytes = try access.get(key, in: databases.tables) else { return nil }
+        guard let bytes = try databases.value(at: key, access) else { return nil }
         guard let row = RowView(bytes), !checksRows || row.isIntact(at: key) else {
             throw Self.damagedRow
         }
@@ -79,13 +79,8 @@ package struct TableReader {
                 prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
                 reversed: false, visit)
         }
-        try access.withCursor(in: databases.tables) { cursor in
-            var isThere = try cursor.seek(atOrAfter: start ?? prefix)
-            while isThere {
-                guard cursor.key.begins(with: prefix) else { return }
-                guard try visit(cursor.key, cursor.value) else { return }
-                isThere = try cursor.next()
-            }
+        try Array(prefix).next.withUnsafeBytes { end in
+            try storedEntries.visit(from: start ?? prefix, to: end, reversed: false, visit)
         }
     }
 
@@ -94,17 +89,41 @@ package struct TableReader {
         of entity: EntityNumber, from start: RecordKey? = nil,
         _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
     ) throws {
-        var prefix = ByteBuffer(capacity: 8)
-        prefix.append(TableKey.rows)
-        prefix.append(big: entity.rawValue)
-        var from = ByteBuffer()
-        from.append(prefix.bytes)
-        if let start { from.append(start) }
         footprint?.noteAll(of: entity)
-        try unnoted.visit(prefix: prefix.bytes, from: from.bytes) { key, value in
-            guard let row = RowView(value), row.isIntact(at: key) else { throw Self.damagedRow }
-            let keyBytes = key.part(TableKey.rowPrefixByteCount..<key.count)
-            return try visit(keyBytes, row)
+        try unnoted.visitRowEntries(
+            of: entity, from: start?.bytes ?? [], to: nil, reversed: false
+        ) { key, value in
+            guard let row = RowView(value), row.isIntact(of: entity, key) else {
+                throw Self.damagedRow
+            }
+            return try visit(key, row)
+        }
+    }
+
+    /// Visits the rows of an entity from a record key up to but without another, either way round.
+    ///
+    /// - Parameter visit: Gets the record key and the row's bytes.
+    func visitRowEntries(
+        of entity: EntityNumber, from lower: [UInt8], to upper: [UInt8]?, reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        if let pastEntries {
+            let prefix = TableKey.rowPrefix(entity)
+            let end = upper.map { prefix + $0 } ?? prefix.next
+            return try prefix.withUnsafeBytes { bytes in
+                try pastEntries.visit(
+                    prefix: bytes, from: prefix + lower, to: end, reversed: reversed
+                ) { try visit(TableKey.record(of: $0), $1) }
+            }
+        }
+        guard let rows = access.rows(of: entity) else { return }
+        try lower.withUnsafeBytes { lower in
+            func visitRows(to end: UnsafeRawBufferPointer?) throws {
+                _ = try StoredEntries.visit(
+                    access, in: rows, from: lower, to: end, reversed: reversed, visit)
+            }
+            guard let upper else { return try visitRows(to: nil) }
+            try upper.withUnsafeBytes { try visitRows(to: $0) }
         }
     }
 

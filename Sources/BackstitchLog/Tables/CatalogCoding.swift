@@ -68,7 +68,8 @@ package enum CatalogCoding {
             throw StoreError(
                 .newerFormat,
                 "The store has format version \(version.formatVersion), and this program reads up "
-                    + "to \(Catalog.formatVersion). Update the program.")
+                    + "to \(Catalog.formatVersion). Update the program. Without its update, export the "
+                    + "store with the program that wrote it, and import that into a new one here.")
         }
         guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
             catalog.isWellFormed

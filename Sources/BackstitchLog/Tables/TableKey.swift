@@ -1,6 +1,9 @@
 package import BackstitchCore
 
-/// Builds the keys of the one tree that holds all tables.
+/// Builds the keys of all tables.
+///
+/// Those of rows name a place only: the rows of each entity have a tree of their own
+/// (``Databases/rows``), and what is stored there is the record key alone.
 ///
 /// | table | key, integers big-endian | value |
 /// |---|---|---|
@@ -17,6 +20,8 @@ package enum TableKey {
     package static let journal: UInt8 = 4
     package static let parked: UInt8 = 5
     package static let unreadable: UInt8 = 6
+    /// Kept for references to files.
+    package static let files: UInt8 = 7
 
     /// The bytes before the record key of a row or a parked record.
     package static let rowPrefixByteCount = 3
@@ -24,6 +29,29 @@ package enum TableKey {
     package static let indexPrefixByteCount = 5
     /// The most bytes of a row's key.
     package static let rowByteCountMax = rowPrefixByteCount + RecordKey.byteCountMax
+
+    /// Whether a key is that of a row.
+    @inline(__always)
+    package static func isRow(_ key: UnsafeRawBufferPointer) -> Bool {
+        key.count > rowPrefixByteCount && key[0] == rows
+    }
+
+    /// The entity in a key of any table but the journal.
+    @inline(__always)
+    package static func entity(of key: UnsafeRawBufferPointer) -> EntityNumber {
+        EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+    }
+
+    /// The record key in the key of a row.
+    @inline(__always)
+    package static func record(of key: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        key.part(rowPrefixByteCount..<key.count)
+    }
+
+    /// What the keys of rows of an entity begin with.
+    package static func rowPrefix(_ entity: EntityNumber) -> [UInt8] {
+        [rows] + entity.rawValue.bigEndianBytes
+    }
 
     /// Calls `body` with the key of a row.
     @inline(__always)
@@ -138,5 +166,13 @@ package enum TableKey {
         buffer.append(journal)
         buffer.append(big: sequence)
         return try body(buffer.bytes)
+    }
+}
+
+extension RowView {
+    /// Whether the row is as it was written for a record, as ``isIntact(at:)`` tells.
+    package func isIntact(of entity: EntityNumber, _ keyBytes: UnsafeRawBufferPointer) -> Bool {
+        guard keyBytes.count <= RecordKey.byteCountMax else { return false }
+        return TableKey.withRow(entity, keyBytes: keyBytes) { isIntact(at: $0) }
     }
 }

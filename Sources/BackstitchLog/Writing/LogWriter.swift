@@ -368,7 +368,13 @@ package final class LogWriter {
     package func finish() throws {
         try noteOutboxCounts()
         if catalogChanges.isPending {
-            try setMeta(MetaName.catalog, try CatalogCoding.encode(catalog.catalog))
+            try setCatalog(catalog.catalog)
         }
+    }
+
+    /// Stores a catalog, and makes the trees for the rows of its entities.
+    package func setCatalog(_ catalog: Catalog) throws {
+        hasWrittenDirectly = true
+        try access.putCatalog(catalog, databases)
     }
 }

@@ -301,7 +301,7 @@ package struct Projector: ~Copyable {
     ) throws {
         rowBuffer.removeAll()
         header.append(to: &rowBuffer)
-        rowBuffer.append(body)
+        try writer.rewrite(body, into: &rowBuffer)
         try putRow(operation)
     }
 
@@ -309,13 +309,13 @@ package struct Projector: ~Copyable {
     private mutating func putRow(_ operation: OperationView) throws {
         try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { key in
             RowView.appendChecksum(at: key, to: &rowBuffer)
-            try access.put(key, rowBuffer.bytes, in: databases.tables)
+            try databases.put(key, rowBuffer.bytes, access)
         }
     }
 
     private func deleteRow(_ operation: OperationView) throws {
-        _ = try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
-            try access.delete($0, in: databases.tables)
+        try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
+            try databases.delete($0, access)
         }
     }
 

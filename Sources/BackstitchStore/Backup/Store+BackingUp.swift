@@ -68,10 +68,10 @@ private struct StoreCopy {
         var catalog = original
         catalog.storeID = LiveValues.nextID()
         catalog.copiedFrom = original.storeID
-        let bytes = try CatalogCoding.encode(catalog)
+        let changed = catalog
         try environment.writer.submitAndWait {
             try environment.write { transaction in
-                try transaction.access.putMeta(MetaName.catalog, bytes, databases)
+                try transaction.access.putCatalog(changed, databases)
             }
         }
         let snapshot = CatalogSnapshot(catalog)

@@ -28,11 +28,19 @@ package struct FileSpace: Sendable {
 
     package init(_ store: Store) { (environment, databases) = (store.environment, store.databases) }
 
+    private func allDatabases() throws -> [Database] {
+        do {
+            return try environment.read { $0.access.all(of: databases) }
+        } catch {
+            throw StoreError.wrap(error)
+        }
+    }
+
     /// Rewrites the pages of the databases that are far from full, step by step.
     ///
     /// - Returns: Whether it went on to the end; otherwise its task was cancelled.
     package func packPages() async throws -> Bool {
-        for database in [databases.log, databases.tables, databases.meta] {
+        for database in try allDatabases() {
             var next: [UInt8]?
             repeat {
                 if Task.isCancelled { return false }
@@ -54,7 +62,7 @@ package struct FileSpace: Sendable {
         let target = pagesInUse + pagesInUse / 32 + 64
         for _ in 0..<Self.movingPassesMax {
             var moved = 0
-            for database in [databases.log, databases.tables, databases.meta] {
+            for database in try allDatabases() {
                 var next: [UInt8]?
                 repeat {
                     if Task.isCancelled { return }

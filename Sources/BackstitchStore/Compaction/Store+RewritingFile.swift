@@ -27,7 +27,9 @@ extension Store {
         at directory: String, configuration: StoreConfiguration = .init()
     ) throws {
         // What is no store, or damaged, is left as it is.
-        try Store.open(existing: directory, configuration: configuration, checksPages: true).close()
+        try Store.open(
+            existing: directory, access: .readWrite, configuration: configuration, checksPages: true
+        ).close()
         do {
             try FileRewrite(of: directory, options: EnvironmentOptions(of: configuration)).run()
         } catch {

@@ -21,7 +21,7 @@ extension Store {
     ///     if the file may be damaged: the storage engine trusts pages and may crash on a
     ///     damaged one.
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
-    ///   if this process has the store open with other options.
+    ///   if this process has it open with other options; `olderFormat` if it would have to be migrated.
     public static func open(
         existing directory: URL, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false
@@ -40,7 +40,7 @@ extension Store {
             options.isReadOnly = access == .readOnly
             try StoreFolder(directory).requireStore(options, checksPages: checksPages)
             options.createsIfMissing = access == .readWrite
-            let environment = try Environment.open(at: directory, options: options)
+            let environment = try StoreFiles(directory, options, configuration).open()
             do {
                 if checksPages { try environment.checkPages() }
                 let databases = try Databases(environment)

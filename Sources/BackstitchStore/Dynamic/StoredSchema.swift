@@ -56,7 +56,7 @@ extension StoredSchema {
                         access: transaction.access, databases: databases,
                         settings: LogWriter.Settings(configuration),
                         catalog: CatalogSnapshot(made))
-                    try log.setMeta(MetaName.catalog, try CatalogCoding.encode(made))
+                    try log.setCatalog(made)
                 }
             }
         } catch {

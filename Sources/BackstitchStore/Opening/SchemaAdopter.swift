@@ -49,7 +49,7 @@ struct SchemaAdopter {
                     access: transaction.access, databases: databases,
                     settings: LogWriter.Settings(configuration),
                     catalog: CatalogSnapshot(adoption.catalog))
-                try log.setMeta(MetaName.catalog, try CatalogCoding.encode(adoption.catalog))
+                try log.setCatalog(adoption.catalog)
                 try log.deleteMeta(MetaName.schemaWork)
                 try SchemaChange(log).carryOut(adoption)
                 // Another schema may have changed what the service refused.

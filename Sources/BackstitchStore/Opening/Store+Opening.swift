@@ -9,11 +9,12 @@ extension Store {
     /// The schema is checked as a whole, and against what is stored. Opening does not read the log:
     /// its time does not grow with the number of records. New indexes are built in the background
     /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
-    /// converted attributes are worked on first, some ten microseconds a record.
+    /// converted attributes are worked on first, some ten microseconds a record. A store of an older format
+    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`).
     ///
     /// - Parameter directory: The store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `notAStore`, `newerFormat`, `damaged`,
-    ///   `inaccessible`, `openOtherwise`, `full` or `io`.
+    ///   `inaccessible`, `openOtherwise`, `busy` (if it is to be migrated), `full` or `io`.
     public convenience init(
         at directory: URL, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
@@ -27,9 +28,7 @@ extension Store {
         try SchemaAdopter(schema, configuration).check()
         try StoreFolder(directory).refuseOtherFiles()
         try self.init(schema: schema, configuration: configuration) {
-            try Environment.open(
-                at: directory,
-                options: EnvironmentOptions(of: configuration))
+            try StoreFiles(directory, EnvironmentOptions(of: configuration), configuration).open()
         }
     }
 
@@ -81,7 +80,7 @@ extension EnvironmentOptions {
     package init(
         of configuration: StoreConfiguration, durability: StoreConfiguration.Durability? = nil
     ) {
-        self.init(databases: Databases.names)
+        self = .store
         addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
         journal = .standard

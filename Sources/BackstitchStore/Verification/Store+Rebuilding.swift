@@ -9,8 +9,7 @@ public struct RebuildReport: Hashable, Sendable {
     public let operations: Int
     /// The number of entries in the tables after it: rows, index entries, journal entries.
     public let entries: Int
-    /// Whether the tables are byte for byte what they were before; rows that an older version wrote
-    /// without a checksum get one, and count as the same.
+    /// Whether the tables are byte for byte what they were before.
     public let isIdentical: Bool
 }
 
@@ -33,31 +32,34 @@ extension Store {
 
 /// A digest of everything in the tables.
 package struct TablesDigest: Equatable {
-    /// A hash of all keys, and of what of their values says something.
+    /// A hash of all keys and values.
     package private(set) var hash: UInt64 = 0
     package private(set) var entries = 0
 
     package init(_ reader: TableReader) throws {
-        try reader.access.withCursor(in: reader.databases.tables) { cursor in
-            var isThere = try cursor.first()
-            while isThere {
-                hash = Checksum.xxh64(cursor.key, seed: hash)
-                hash = Checksum.xxh64(
-                    Self.contents(of: cursor.value, at: cursor.key), seed: hash)
-                entries += 1
-                isThere = try cursor.next()
-            }
+        for entity in reader.access.entitiesWithRows {
+            guard let rows = reader.access.rows(of: entity) else { continue }
+            try add(rows, TableKey.rowPrefix(entity), reader)
         }
+        try add(reader.databases.tables, [], reader)
     }
 
-    /// What of a value says something: of an intact row, what all versions have.
-    private static func contents(
-        of value: UnsafeRawBufferPointer, at key: UnsafeRawBufferPointer
-    ) -> UnsafeRawBufferPointer {
-        guard key.first == TableKey.rows, let row = RowView(value), row.isIntact(at: key) else {
-            return value
+    /// Adds the entries of a database.
+    ///
+    /// - Parameter prefix: What stands before its keys in those of ``TableKey``.
+    private mutating func add(
+        _ database: Database, _ prefix: [UInt8], _ reader: TableReader
+    ) throws {
+        hash = prefix.withUnsafeBytes { Checksum.xxh64($0, seed: hash) }
+        var digest = self
+        try reader.access.withCursor(in: database) { cursor in
+            while try cursor.next() {
+                digest.hash = Checksum.xxh64(cursor.key, seed: digest.hash)
+                digest.hash = Checksum.xxh64(cursor.value, seed: digest.hash)
+                digest.entries += 1
+            }
         }
-        return row.contents
+        self = digest
     }
 }
 
@@ -83,7 +85,8 @@ private struct TablesRebuild {
             throw StoreError(.damaged, problem + " Run 'backstitch doctor' on the store.")
         }
         log.hasWrittenDirectly = true
-        try log.access.clear(log.databases.tables)
+        try log.access.makeMembers(through: log.catalog.tables.count)
+        try log.access.clearTables(log.databases)
         var projector = Projector(access: log.access, databases: log.databases)
         var done = 0
         try log.reader.log.visit(from: 1) { operation in

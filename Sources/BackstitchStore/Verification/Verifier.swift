@@ -108,6 +108,7 @@ struct Verifier {
 
     /// Applies the whole log to empty tables elsewhere.
     func project(into target: TableReader, progress: (Int) -> Void = { _ in }) throws {
+        try target.access.makeMembers(through: reader.catalog.tables.count)
         var projector = Projector(access: target.access, databases: target.databases)
         var done = 0
         try reader.log.visit(from: 1) { operation in
@@ -120,16 +121,43 @@ struct Verifier {
 
     /// Compares all tables entry by entry and notes the first difference.
     func compare(with expected: TableReader, _ report: inout VerificationReport) throws {
-        var found = report
+        let entities = max(
+            reader.catalog.tables.count, reader.access.members, expected.access.members)
+        for number in 0..<entities {
+            let entity = EntityNumber(UInt16(number + 1))
+            guard let stored = reader.access.rows(of: entity) else {
+                report.note("The store lacks the tree of entity \(entity.rawValue)'s rows.")
+                return
+            }
+            guard let wanted = expected.access.rows(of: entity) else { continue }
+            let isSame = try compare(
+                stored, with: wanted, of: expected, prefix: TableKey.rowPrefix(entity), &report)
+            guard isSame else { return }
+        }
+        _ = try compare(
+            reader.databases.tables, with: expected.databases.tables, of: expected, prefix: [],
+            &report)
+    }
+
+    /// Compares a database entry by entry and notes the first difference.
+    ///
+    /// - Parameter prefix: What stands before its keys in those of ``TableKey``.
+    /// - Returns: Whether there is none.
+    private func compare(
+        _ storedDatabase: Database, with wantedDatabase: Database, of expected: TableReader,
+        prefix: [UInt8], _ report: inout VerificationReport
+    ) throws -> Bool {
         // Indexes that are being built lack entries, and may.
-        let building = prefixesOfBuilding()
+        let building = prefix.isEmpty ? prefixesOfBuilding() : []
         func skip(_ cursor: inout Cursor, _ isThere: inout Bool) throws {
             while isThere, building.contains(where: { cursor.key.starts(with: $0) }) {
                 isThere = try cursor.next()
             }
         }
-        try reader.access.withCursor(in: reader.databases.tables) { stored in
-            try expected.access.withCursor(in: expected.databases.tables) { wanted in
+        var found = report
+        defer { report = found }
+        return try reader.access.withCursor(in: storedDatabase) { stored in
+            try expected.access.withCursor(in: wantedDatabase) { wanted in
                 var isStored = try stored.first()
                 var isWanted = try wanted.first()
                 try skip(&stored, &isStored)
@@ -139,18 +167,20 @@ struct Verifier {
                         let isMissing =
                             !isStored
                             || (isWanted && wanted.key.lexicographicallyPrecedes(stored.key))
-                        let place = Self.describe(isMissing ? wanted.key : stored.key)
+                        let place = Self.describe(
+                            prefix + Array(isMissing ? wanted.key : stored.key))
                         found.note(
                             isMissing
                                 ? "The tables lack \(place), which follows from the log."
                                 : "The tables have \(place), which does not follow from the log.")
-                        return
+                        return false
                     }
-                    guard Self.areSame(stored.value, wanted.value, at: stored.key) else {
+                    guard stored.value.holdsSameBytes(as: wanted.value) else {
+                        let place = Self.describe(prefix + Array(stored.key))
                         found.note(
-                            "The tables hold \(Self.describe(stored.key)) with another value than "
-                                + "follows from the log.")
-                        return
+                            "The tables hold \(place) with another value than follows from the log."
+                        )
+                        return false
                     }
                     found.entries += 1
                     isStored = try stored.next()
@@ -158,21 +188,9 @@ struct Verifier {
                     try skip(&stored, &isStored)
                     try skip(&wanted, &isWanted)
                 }
+                return true
             }
         }
-        report = found
-    }
-
-    /// Whether a value is the expected one, or the same row in an older form.
-    private static func areSame(
-        _ stored: UnsafeRawBufferPointer, _ wanted: UnsafeRawBufferPointer,
-        at key: UnsafeRawBufferPointer
-    ) -> Bool {
-        if stored.holdsSameBytes(as: wanted) { return true }
-        guard key.first == TableKey.rows, let row = RowView(stored), !row.isChecked,
-            let expected = RowView(wanted)
-        else { return false }
-        return row.contents.holdsSameBytes(as: expected.contents)
     }
 
     /// What the keys of index entries begin with that are not all there yet.
@@ -188,7 +206,7 @@ struct Verifier {
     }
 
     /// What an entry of the tables is, without values.
-    private static func describe(_ key: UnsafeRawBufferPointer) -> String {
+    private static func describe(_ key: [UInt8]) -> String {
         let kinds: [UInt8: String] = [
             TableKey.rows: "a row", TableKey.indexes: "an index entry",
             TableKey.inverses: "an inverse index entry", TableKey.journal: "a journal entry",

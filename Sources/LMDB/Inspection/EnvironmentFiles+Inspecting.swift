@@ -9,6 +9,8 @@ extension EnvironmentFiles {
     ///
     /// - Parameters:
     ///   - names: The databases that there should be.
+    ///   - family: Those beside them; entries of them have the number of their member behind
+    ///     ``Database/memberNumberBase``.
     ///   - scansLoosePages: Whether the entries of all pages are shown too, as those of loose pages.
     ///   - begin: Called before the first entry, and again if everything begins anew.
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
@@ -16,7 +18,7 @@ extension EnvironmentFiles {
     ///   throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
     package func inspect(
-        names: [String], boot: BootID? = .current,
+        names: [String], family: DatabaseFamily? = nil, boot: BootID? = .current,
         scansLoosePages: Bool = false, begin: () throws -> Void = {},
         _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
@@ -30,7 +32,7 @@ extension EnvironmentFiles {
         for attempt in 1...attempts {
             try begin()
             let before = try? file.newestMeta().transaction
-            var inspector = FileInspector(file: file, names: names)
+            var inspector = FileInspector(file: file, names: names, family: family)
             let waiting = try? WaitingRecords(in: folder, behind: file)
             for problem in waiting?.problems ?? [] {
                 inspector.result.note(FileInspection.Part.journal, problem)

@@ -39,6 +39,7 @@ extension FileInspector {
         var walk = Walk(part: .databases) { leaves.append($0) }
         try inspect(meta.mainRoot, &walk) { _ in }
         var found: Set<String> = []
+        var members = 0
         for page in leaves {
             for node in page.nodes {
                 if page.isJournalPosition(node) { continue }
@@ -50,8 +51,9 @@ extension FileInspector {
                     continue
                 }
                 let root = TreeRoot(page.bytes[node.stored])
-                var walk = Walk(part: .database(name), database: names.firstIndex(of: name))
-                if walk.database != nil {
+                var walk = Walk(part: .database(name), database: number(ofDatabase: name))
+                if let number = walk.database {
+                    if number > Database.memberNumberBase { members += 1 }
                     found.insert(name)
                     result.entries[name] = root.counts.entries
                 }
@@ -60,6 +62,11 @@ extension FileInspector {
         }
         for name in names where !found.contains(name) {
             result.note(.database(name), "It is not in the list of databases.")
+        }
+        // They are made in the order of their numbers.
+        for member in stride(from: 1, through: members, by: 1) {
+            guard let name = self.name(ofMember: member), !found.contains(name) else { continue }
+            result.note(.database(name), "It is not in the list of databases, and later ones are.")
         }
     }
 }

@@ -7,7 +7,8 @@ struct FileInspector: ~Copyable {
 
     let file: DataFile
     /// The names of the databases that there should be.
-    let names: [String]
+    private var options: EnvironmentOptions
+    var names: [String] { options.databases }
     var result = FileInspection()
     var pageBytes = 4096
     var lastPage = 0
@@ -18,9 +19,20 @@ struct FileInspector: ~Copyable {
     /// A bit for every page that is in use or free.
     private var claimed: [UInt64] = []
 
-    init(file: DataFile, names: [String]) {
+    init(file: DataFile, names: [String], family: DatabaseFamily?) {
         self.file = file
-        self.names = names
+        options = EnvironmentOptions(databases: names)
+        options.family = family
+    }
+
+    /// The number of a database that there should be; `nil` for another one.
+    func number(ofDatabase name: String) -> Int? {
+        options.number(ofDatabase: name).map(Int.init)
+    }
+
+    /// The name of a member of the family.
+    func name(ofMember member: Int) -> String? {
+        options.name(ofDatabase: UInt16(Database.memberNumberBase + member))
     }
 
     /// Looks at all pages that are in use or listed as free.

@@ -101,10 +101,15 @@ final class CompactionHistory {
         let catalog = (names + names.map(MetaChecksum.name)).map { Array($0.utf8) }
         try copy.environment.tamper { access, databases in
             for (name, entries) in content {
-                let database = databases.named(name)
                 for (key, value) in entries where !catalog.contains(key) {
                     try key.withUnsafeBytes { key in
-                        try value.withUnsafeBytes { try access.put(key, $0, in: database) }
+                        try value.withUnsafeBytes { value in
+                            switch name {
+                            case "log": try access.put(key, value, in: databases.log)
+                            case "meta": try access.put(key, value, in: databases.meta)
+                            default: try databases.put(key, value, access)
+                            }
+                        }
                     }
                 }
             }
@@ -157,33 +162,27 @@ extension TableReader {
     }
 }
 
-extension Databases {
-    fileprivate func named(_ name: String) -> Database {
-        switch name {
-        case "log": log
-        case "tables": tables
-        default: meta
-        }
-    }
-}
-
 extension Store {
     typealias Entries = [(key: [UInt8], value: [UInt8])]
 
-    /// The entries of each database.
+    /// The entries of each database; rows are among the tables, by the keys of ``TableKey``.
     func content() throws -> [String: Entries] {
         try environment.read { transaction in
             var content: [String: Entries] = [:]
-            for (name, database) in [
-                ("log", databases.log), ("tables", databases.tables), ("meta", databases.meta),
-            ] {
-                var entries: Entries = []
-                try transaction.access.withCursor(in: database) { cursor in
+            let access = transaction.access
+            var parts: [(String, [UInt8], Database)] = [("log", [], databases.log)]
+            for entity in access.entitiesWithRows {
+                guard let rows = access.rows(of: entity) else { continue }
+                parts.append(("tables", TableKey.rowPrefix(entity), rows))
+            }
+            parts += [("tables", [], databases.tables), ("meta", [], databases.meta)]
+            for (name, prefix, database) in parts {
+                try access.withCursor(in: database) { cursor in
                     while try cursor.next() {
-                        entries.append((Array(cursor.key), Array(cursor.value)))
+                        content[name, default: []].append(
+                            (prefix + Array(cursor.key), Array(cursor.value)))
                     }
                 }
-                content[name] = entries
             }
             return content
         }

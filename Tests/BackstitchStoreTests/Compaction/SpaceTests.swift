@@ -27,8 +27,10 @@ import LMDB
     private func tables(_ store: Store) throws -> [[UInt8]] {
         try store.environment.read { transaction in
             var entries: [[UInt8]] = []
-            try transaction.access.withCursor(in: store.databases.tables) { cursor in
-                while try cursor.next() { entries += [Array(cursor.key), Array(cursor.value)] }
+            for database in transaction.access.all(of: store.databases).dropFirst().dropLast() {
+                try transaction.access.withCursor(in: database) { cursor in
+                    while try cursor.next() { entries += [Array(cursor.key), Array(cursor.value)] }
+                }
             }
             return entries
         }

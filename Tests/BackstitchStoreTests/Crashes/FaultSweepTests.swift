@@ -296,10 +296,10 @@ import Testing
         if work == .compact { try await CrashRecords.acknowledge(in: store, tag: 1) }
         store.close()
         if work == .repair {
-            let options = EnvironmentOptions(databases: Databases.names)
+            let options = EnvironmentOptions.store
             let environment = try Environment.open(at: path, options: options)
             defer { environment.close() }
-            try environment.tamper { try $0.clear($1.tables) }
+            try environment.tamper { try $0.clearTables($1) }
         }
     }
 }

@@ -66,7 +66,7 @@ import Testing
 
     /// Opens the files as after a start of the system.
     private static func recover(_ path: String) throws {
-        var options = EnvironmentOptions(databases: Databases.names)
+        var options = EnvironmentOptions.store
         options.boot = BootID(testing: 99)
         try Environment.open(at: path, options: options).close()
     }

@@ -94,9 +94,9 @@ extension StoreFiles {
         var used: [Int] = []
         for page in 2..<data.count / Self.pageBytes {
             try put(Data(count: Self.pageBytes), at: page)
-            let found = try EnvironmentFiles(at: folder.store).inspect(names: Databases.names) {
-                _ in
-            }
+            let found = try EnvironmentFiles(at: folder.store).inspect(
+                names: Databases.names, family: Databases.rows
+            ) { _ in }
             if !found.isSound { used.append(page) }
             try put(data.part(page * Self.pageBytes, Self.pageBytes), at: page)
         }

@@ -42,9 +42,10 @@ import Testing
         for prefix in prefixes {
             try prefix.withUnsafeBytes { prefix in
                 try transaction.reader.visit(prefix: prefix) { key, value in
-                    // Rows of then are folded from the log, and have no checksum.
+                    // Rows of then are folded from the log, and have the form that baselines carry.
                     let row = key.first == TableKey.rows ? RowView(value) : nil
-                    entries += [Array(key), Array(row?.contents ?? value)]
+                    let content = row.map { Array("\($0.header)".utf8) + Array($0.bodyBytes) }
+                    entries += [Array(key), content ?? Array(value)]
                     return true
                 }
             }

@@ -238,7 +238,7 @@ import LMDB
         store.close()
         // The last operations are lost with their rows, and others take their numbers.
         try folder.tamper { access, databases in
-            try access.clear(databases.tables)
+            try access.clearTables(databases)
             let last = try access.withCursor(in: databases.log) { cursor in
                 try cursor.last() ? cursor.key.sequence : 0
             }

@@ -1,0 +1,96 @@
+import Backstitch
+import ChildProcess
+import Foundation
+import Glibc
+import LMDB
+import Testing
+import Threading
+
+/// A store of format 1 that is kept, brought to the present format by the program.
+///
+/// `MIGRATION_KILLS` sets how often it is killed.
+@Suite struct StoreMigrateTests {
+    private let fixture: StoreFixture
+    private let kept: String
+
+    init() throws {
+        fixture = try StoreFixture()
+        kept = fixture.root + "/kept"
+        let past = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Fixtures/format-1/store").path
+        try FileManager.default.copyItem(atPath: past, toPath: kept)
+    }
+
+    @Test func `commands that only read say what to do, and those that write do it`() throws {
+        for arguments in [
+            ["inspect", kept], ["verify", kept], ["export", kept],
+            ["backup", kept, fixture.root + "/copy"],
+        ] {
+            let refused = try Runner.run(arguments)
+            #expect(refused.code != 0 && refused.output == "", "\(refused)")
+            #expect(refused.complaint.contains("format 1"), "\(refused)")
+            #expect(refused.complaint.contains("backstitch rebuild"), "\(refused)")
+        }
+        let doctor = try Runner.run("doctor", kept, "--json")
+        #expect(doctor.code == 0 && doctor.output.contains(#""remedy":"opening""#), "\(doctor)")
+        let rebuilt = try Runner.run("rebuild", kept, "--json")
+        #expect(rebuilt.code == 0 && rebuilt.output.contains(#""identical":true"#), "\(rebuilt)")
+        #expect(try Runner.run("verify", kept).code == 0)
+        let info = try Runner.run("inspect", kept, "--json")
+        #expect(info.code == 0 && info.output.contains(#""formatVersion":2"#), "\(info)")
+    }
+
+    /// Makes the store larger, so that its migration takes a while: marks of a full fetch say nothing.
+    private func enlarge() throws {
+        var options = EnvironmentOptions(databases: ["log", "tables", "meta"])
+        options.durability = .relaxed
+        let environment = try Environment.open(at: kept, options: options)
+        defer { environment.close() }
+        let meta = try environment.database("meta")
+        try environment.writer.submitAndWait {
+            try environment.write { transaction in
+                for number in 0..<8_000 {
+                    try Array("seen.\(number)-\(String(repeating: "x", count: 200))".utf8)
+                        .withUnsafeBytes { try transaction.access.put($0, $0, in: meta) }
+                }
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `a migration that is killed at any moment leaves the old store or the new one`() throws {
+        try enlarge()
+        let kills = ProcessInfo.processInfo.environment["MIGRATION_KILLS"].flatMap(Int.init) ?? 10
+        var state: UInt64 = 7
+        var (new, drafts) = (0, 0)
+        for number in 0..<kills {
+            let folder = fixture.root + "/killed-\(number)"
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: false)
+            let killed = folder + "/store"
+            try FileManager.default.copyItem(atPath: kept, toPath: killed)
+            let child = try Runner.start(["rebuild", killed, "--json"])
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            usleep(UInt32(state >> 33) % 900_000)
+            kill(child.identifier, SIGKILL)
+            _ = try child.wait()
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+            if left.count > 1 { drafts += 1 }
+            let look = try Runner.run("verify", killed)
+            #expect(look.code == 0 || look.complaint.contains("format 1"), "\(look)")
+            if look.code == 0 { new += 1 }
+            let again = try Runner.run("rebuild", killed, "--json")
+            #expect(again.code == 0 && again.output.contains(#""identical":true"#), "\(again)")
+            #expect(try Runner.run("verify", killed).code == 0)
+            // A draft that was left goes with the next one.
+            if look.code != 0 {
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["store"])
+            }
+            try FileManager.default.removeItem(atPath: folder)
+        }
+        print(
+            "\(new) of \(kills) killed migrations had put the new file in its place, "
+                + "\(drafts) left a draft")
+    }
+}
