@@ -37,7 +37,8 @@ final class JournalApplier: @unchecked Sendable {  // Protected by the monitor.
         if asks { isAsked = true }
         if thread == nil {
             thread = SystemThread { self.run() }
-        } else if asks || !hadWork {
+        } else if asks && failures == 0 || !hadWork {
+            // After a failure the thread waits its time; a commit that needs the room applies itself.
             monitor.broadcast()
         }
     }

@@ -19,7 +19,7 @@ struct JournalWords: ~Copyable {
     private static let byteCount = 4_096
 
     private let page: UnsafeMutableRawPointer
-    private let boot: BootID
+    private let boot: BootID?
 
     /// Maps the page of an open file.
     ///
@@ -32,7 +32,7 @@ struct JournalWords: ~Copyable {
             nil, Self.byteCount, protection, MAP_SHARED, descriptor, Self.offset)
         guard let page, page != MAP_FAILED else { throw LMDBError(errno: errno, "map", path: path) }
         self.page = page
-        self.boot = boot ?? BootID(high: 0, low: 0)
+        self.boot = boot
     }
 
     deinit { munmap(page, Self.byteCount) }
@@ -47,11 +47,16 @@ struct JournalWords: ~Copyable {
         word(offset).pointee.store(number, ordering: .releasing)
     }
 
-    /// Whether the words are of the running system.
-    var isCurrent: Bool { load(0) == boot.high && load(8) == boot.low }
+    /// Whether the words are of the running system. Where that can't be told, they never are, and the
+    /// records alone count.
+    var isCurrent: Bool {
+        guard let boot else { return false }
+        return load(0) == boot.high && load(8) == boot.low
+    }
 
     /// Takes the words over for the running system, once they are right.
     func makeCurrent() {
+        guard let boot else { return }
         store(boot.high, 0)
         store(boot.low, 8)
     }

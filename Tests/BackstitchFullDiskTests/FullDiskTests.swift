@@ -164,14 +164,15 @@ struct FullDiskTests {
         for number in 0..<100 { try await store.write { try $0.delete(Bulky.ID("r\(number)")) } }
         #expect(try Self.ids(store).count == 400)
         // An unfinished journal would take what is left.
-        let size = try? FileManager.default.attributesOfItem(atPath: path + "/journal")[.size] as? Int
+        let journal = path + "/journal"
+        let size = try? FileManager.default.attributesOfItem(atPath: journal)[.size] as? Int
         #expect((size ?? 0) <= 8_192)
         disk.give()
         for number in 0..<20 {
             try await store.write { try $0.insert(Bulky(id: .init("n\(number)"), body: "")) }
         }
         #expect(
-            try FileManager.default.attributesOfItem(atPath: path + "/journal")[.size] as? Int
+            try FileManager.default.attributesOfItem(atPath: journal)[.size] as? Int
                 ?? 0 > 1 << 20)
         #expect(try store.verify().problems == [])
     }

@@ -197,6 +197,25 @@ import Threading
         #expect(!FileManager.default.fileExists(atPath: alone + "/journal"))
     }
 
+    @Test func `where the running system can't be told, the records alone count`() throws {
+        let environment = try fixture.openJournaled(patient)
+        try environment.save(["a": "0"])
+        let before = try Data(contentsOf: URL(fileURLWithPath: fixture.journalPath))
+        for number in 1..<10 { try environment.save(["a": "\(number)"]) }
+        let path = try fixture.copyAsKilled()
+        // What processes told each other is as it was long before, and of no system.
+        let file = try #require(FileHandle(forUpdatingAtPath: path + "/journal"))
+        try file.seek(toOffset: 4_096)
+        try file.write(contentsOf: Data(count: 16) + before[4_112..<8_192])
+        try file.close()
+        let next = try fixture.openJournaled(patient, at: path) { $0.boot = nil }
+        #expect(try next.entries() == ["a": "9"])
+        try next.save(["b": "1"])
+        #expect(next.waitingRecords == 0)
+        next.close()
+        #expect(try fixture.openJournaled(patient, at: path).entries() == ["a": "9", "b": "1"])
+    }
+
     @Test func `a change of a database that has no name is damage`() throws {
         let environment = try fixture.openJournaled(patient)
         for number in 0..<5 {
