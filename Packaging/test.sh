@@ -151,6 +151,7 @@ start
 ask http://127.0.0.1:9480/ready | grep ready >/dev/null || fail "the hub is not ready"
 if ask http://127.0.0.1:8480/metrics 2>/dev/null; then fail "everybody can read /metrics"; fi
 cp -r Tests/Fixtures/format-1/store "$scratch/past"
+"$scratch/backstitch" rebuild "$scratch/past" >/dev/null # brings it to the present format
 "$scratch/backstitch" export "$scratch/past" --with-schema --output "$scratch/records.jsonl"
 # The schema, and records that have all that it asks for.
 head -n 4 "$scratch/records.jsonl" >"$root/root/records.jsonl"

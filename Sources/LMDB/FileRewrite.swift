@@ -46,6 +46,8 @@ package struct FileRewrite {
     package init(of directory: String, options: EnvironmentOptions, change: Change? = nil) {
         (self.directory, self.options, self.change) = (directory, options, change)
         self.options.createsIfMissing = false
+        // One that is there is applied all the same.
+        self.options.journal = nil
     }
 
     /// Puts a new file in the place of the old one at once, complete, checked and on disk.

@@ -68,6 +68,7 @@ backstitch hub users code --config "$work/hub.conf" --user Ada | grep -qE '^[0-9
 
 step "two devices"
 cp -r "$here/Tests/Fixtures/format-1/store" "$work/past"
+backstitch rebuild "$work/past" >/dev/null # brings it to the present format
 backstitch export "$work/past" --with-schema --output "$work/records.jsonl"
 device first 3
 device second 1

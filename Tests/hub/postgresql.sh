@@ -68,6 +68,7 @@ backstitch hub users add --config "$work/hub.conf" --user Ada >/dev/null
 backstitch hub sessions add --config "$work/hub.conf" --user Ada >"$work/web-token"
 start
 cp -r "$here/Tests/Fixtures/format-1/store" "$work/past"
+backstitch rebuild "$work/past" >/dev/null # brings it to the present format
 backstitch export "$work/past" --with-schema --output "$work/records.jsonl"
 head -n 1 "$work/records.jsonl" >"$work/schema.jsonl"
 for device in writer reader; do backstitch import "$work/$device" "$work/schema.jsonl" --create >/dev/null; done

@@ -58,6 +58,11 @@ package enum CatalogCoding {
         return bytes
     }
 
+    /// The version of the format that a catalog has; nil if it can't be read.
+    package static func formatVersion(of bytes: [UInt8]) -> Int? {
+        try? JSONDecoder().decode(Version.self, from: Data(bytes)).formatVersion
+    }
+
     package static func decode(_ bytes: [UInt8]) throws -> Catalog {
         let data = Data(bytes)
         guard let version = try? JSONDecoder().decode(Version.self, from: data) else {

@@ -48,11 +48,10 @@ extension Store {
                 guard let catalog = stored else {
                     throw StoreError.notAStore(directory, "holds an LMDB file of another program")
                 }
-                let snapshot = CatalogSnapshot(catalog)
                 return Store(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: try SharedState.of(environment, databases, schema: nil) { catalog },
-                    types: TypeTable(schema: StoreSchema(), catalog: snapshot))
+                    types: TypeTable(schema: StoreSchema(), catalog: CatalogSnapshot(catalog)))
             } catch {
                 environment.close()
                 throw error

@@ -28,30 +28,37 @@ struct StoreFiles {
     /// - Throws: `olderFormat` if it may only be read; `busy` if another process has it open, which keeps
     ///   it as it is; `full`; what opening throws. Nothing is changed then.
     func open() throws -> Environment {
+        let format = peekedFormat
+        if let format, format >= Catalog.formatVersion { return try openFiles() }
+        if let format, options.isReadOnly { throw StoreError.olderFormat(format, directory) }
+        Self.turn.lock()
+        defer { Self.turn.unlock() }
+        if format != nil {
+            do {
+                try Self.repeating([.busy, .beingReplaced]) { try migrate() }
+            } catch let error as LMDBError where error.code == .busy {
+                throw isInUse(error)
+            }
+        }
         let environment = try openFiles()
         do {
-            guard let format = try format(of: environment), format < Catalog.formatVersion else {
-                return environment
-            }
-            guard !options.isReadOnly else { throw StoreError.olderFormat(format, directory) }
+            // What could not be told before, because others wrote all the time.
+            guard let format = try self.format(of: environment), format < Catalog.formatVersion
+            else { return environment }
+            throw options.isReadOnly ? StoreError.olderFormat(format, directory) : isInUse(nil)
         } catch {
             environment.close()
             throw error
         }
-        environment.close()
-        Self.turn.lock()
-        defer { Self.turn.unlock() }
-        do {
-            try Self.repeating([.busy, .beingReplaced]) { try migrate() }
-        } catch let error as LMDBError where error.code == .busy {
-            throw StoreError(
-                .busy,
-                "The store at '\(directory)' has an older format. To be brought to format "
-                    + "\(Catalog.formatVersion) it must not be open anywhere else: "
-                    + error.message,
-                cause: error)
-        }
-        return try openFiles()
+    }
+
+    private func isInUse(_ cause: LMDBError?) -> StoreError {
+        StoreError(
+            .busy,
+            "The store at '\(directory)' has an older format. To be brought to format "
+                + "\(Catalog.formatVersion) it must not be open anywhere else: "
+                + (cause?.message ?? "Another process writes to it. End that, then try again."),
+            cause: cause)
     }
 
     private func openFiles() throws -> Environment {
@@ -73,6 +80,18 @@ struct StoreFiles {
             }
         }
         return try body()
+    }
+
+    /// The version of the format, read before anything is written; nil if that can't be told, or if this
+    /// process has the store open.
+    private var peekedFormat: Int? {
+        let files = EnvironmentFiles(at: directory)
+        guard files.hasData else { return nil }
+        var reading = options
+        reading.isReadOnly = true
+        let bytes = try? files.peek(
+            options: reading, database: Databases.names[Databases.metaIndex], key: MetaName.catalog)
+        return bytes.flatMap { $0 }.flatMap { CatalogCoding.formatVersion(of: $0) }
     }
 
     /// The version of the format that a store has; nil if it has no catalog yet.

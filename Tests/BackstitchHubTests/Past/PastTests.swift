@@ -16,7 +16,7 @@ import Testing
 /// finds everything, and goes on with both.
 @Suite("A store and a hub of an earlier version")
 struct PastTests {
-    static let versions = ["format-1", "format-1-hub", "format-1-hub-2"]
+    static let versions = ["format-1", "format-1-hub", "format-1-hub-2", "format-2"]
 
     static let fixtures = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

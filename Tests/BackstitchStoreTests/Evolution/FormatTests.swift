@@ -6,7 +6,7 @@ import Testing
 @testable import BackstitchStore
 
 @Suite struct FormatTests {
-    static let formats = ["format-1"]
+    static let formats = ["format-1", "format-2"]
 
     private static let newFormat = ProcessInfo.processInfo.environment["BACKSTITCH_FIXTURE"]
     private static let fixtures = URL(fileURLWithPath: #filePath)
