@@ -12,8 +12,12 @@ final class StudioProcess {
     var cookie = ""
     var secret = ""
 
-    init(_ fixture: StoreFixture, _ options: String...) throws {
-        child = try Runner.start(["studio", fixture.path, "--json"] + options)
+    convenience init(_ fixture: StoreFixture, _ options: String...) throws {
+        try self.init(path: fixture.path, options)
+    }
+
+    init(path: String, _ options: [String] = []) throws {
+        child = try Runner.start(["studio", path, "--json"] + options)
         var line: [UInt8] = []
         while let byte = child.output.readData(ofLength: 1).first, byte != 10 {
             line.append(byte)

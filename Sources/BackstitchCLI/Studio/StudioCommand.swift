@@ -13,21 +13,28 @@ struct StudioCommand: Command {
     private static let listen = Syntax.Option(
         "listen", "HOST:PORT", "Where to listen; 127.0.0.1:0 unless given, which is any free port.")
     private static let writes = Syntax.Option(
-        "allow-writes", nil, "Lets the page undo, revert, discard, compact and back up.")
+        "allow-writes", nil, "Lets the page undo, revert, discard, compact, back up and revoke.")
     /// For work on the page: its files are served from this folder.
     private static let pageVariable = "BACKSTITCH_STUDIO_PAGE"
 
     /// The version of the program, which the page shows.
     let version: String
     let name = "studio"
-    let summary = "Shows a store in the browser: records, history, conflicts, outbox, health."
+    let summary = "Shows a store or a hub in the browser: records, history, conflicts, users."
     let syntax = Syntax(
-        operands: [.store], options: [listen, writes, .json],
+        operands: [
+            Syntax.Operand(
+                name: "STORE|HUB-DIR", summary: "The path of a store's folder, or of a hub's.")
+        ], options: [listen, writes, .json],
         notes: """
+            Of a hub it shows users, sessions and other credentials, databases with their zones and
+            sizes, and slow requests. With --allow-writes the page can end sessions and revoke
+            credentials.
+
             Prints an address to open. It signs in once; only this machine reaches it. To look at a
             store of another machine, run it there and forward the port: ssh -L 8080:127.0.0.1:8080.
-            It shows what other programs do with the store while they do it, and runs until it is
-            interrupted (Control-C). Without --allow-writes nothing in the store is changed.
+            It shows what other programs do meanwhile, and runs until it is interrupted (Control-C).
+            Without --allow-writes nothing is changed.
 
             JSON: one object, when it serves.
               url   the address to open
@@ -37,16 +44,21 @@ struct StudioCommand: Command {
         let path = arguments.operands[0]
         let allowsWrites = arguments.has(Self.writes)
         let (host, port) = try Self.place(arguments.text(Self.listen) ?? "127.0.0.1:0")
-        guard !Hub.isHub(at: path) else {
-            throw UsageError(
-                "'\(path.printable)' holds a hub. Studio shows stores; see 'backstitch hub --help'."
-            )
+        let isHub = Hub.isHub(at: path)
+        let source: any StudioSource
+        let close: @Sendable () -> Void
+        if isHub {
+            let hub = try await Hub(at: path)
+            source = HubStudio(hub: hub, path: path, allowsWrites: allowsWrites, version: version)
+            close = { hub.close() }
+        } else {
+            let store = try Store.open(
+                existing: path, access: allowsWrites ? .readWrite : .readOnly, checksPages: true)
+            source = StoreStudio(
+                store: store, path: path, allowsWrites: allowsWrites, version: version)
+            close = { store.close() }
         }
-        let store = try Store.open(
-            existing: path, access: allowsWrites ? .readWrite : .readOnly, checksPages: true)
-        defer { store.close() }
-        let source = StoreStudio(
-            store: store, path: path, allowsWrites: allowsWrites, version: version)
+        defer { close() }
         let interruption = Interruption()
         let server: StudioServer
         do {
