@@ -95,6 +95,11 @@ import Testing
             #expect(reply.status == status)
             let left = rows(try object(server, "sessions")).count
             #expect(left == (status == 200 ? 1 : 2))
+            if status == 200 {
+                let line = String(
+                    decoding: server.child.complaint.availableData, as: UTF8.self)
+                #expect(line.contains("credentialRevoked") && line.contains(container))
+            }
             let nothing = try server.act("users/remove", #"{"confirm":"hub"}"#)
             #expect(nothing.status == (options.isEmpty ? 403 : 404))
         }

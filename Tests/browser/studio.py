@@ -18,7 +18,7 @@ import time
 
 try:
     from selenium import webdriver
-    from selenium.common.exceptions import TimeoutException
+    from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -125,7 +125,10 @@ class Page:
 
     def wait(self, condition):
         try:
-            return WebDriverWait(self.browser, PATIENCE, poll_frequency=0.02).until(condition)
+            # What is looked at may be drawn anew meanwhile.
+            return WebDriverWait(
+                self.browser, PATIENCE, poll_frequency=0.02,
+                ignored_exceptions=[StaleElementReferenceException]).until(condition)
         except TimeoutException:
             print(self.browser.current_url, self.text()[:2000], self.complaints(), sep="\n")
             raise
@@ -142,7 +145,7 @@ class Page:
         return self.wait(lambda b: b.find_elements(By.CSS_SELECTOR, selector))[0]
 
     def text(self, selector="main"):
-        return self.one(selector).text
+        return self.wait(lambda b: [element.text for element in self.all(selector)[:1]])[0]
 
     def press(self, *keys):
         self.browser.execute_script("document.activeElement.blur()")

@@ -16,10 +16,16 @@ final class HubStudio: StudioSource {
     private let path: String
     private let allowsWrites: Bool
     private let version: String
+    /// Writes a line of the audit log.
+    private let audit: @Sendable (String) -> Void
     private let folder: HubFolder
     private let watch = StudioWatch()
 
-    init(hub: Hub, path: String, allowsWrites: Bool, version: String) {
+    init(
+        hub: Hub, path: String, allowsWrites: Bool, version: String,
+        audit: @escaping @Sendable (String) -> Void
+    ) {
+        self.audit = audit
         (self.hub, self.path, self.allowsWrites) = (hub, path, allowsWrites)
         self.version = version
         folder = HubFolder(path)
@@ -152,6 +158,13 @@ final class HubStudio: StudioSource {
         }
         let revoked = try await hub.accounts.revoke(
             id: try call.required("id"), of: HubAccounts.Credential.Kind.allCases)
+        if let revoked {
+            audit(
+                AuditEntry(
+                    .credentialRevoked, container: revoked.realm.container,
+                    environment: revoked.realm.environment, user: revoked.userRecordName
+                ).line)
+        }
         return try JSON.line(StudioDocument.Changed(changed: revoked != nil))
     }
 }

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchHub
 import BackstitchStudio
 import Foundation
+import Glibc
 import Terminal
 
 /// Shows a store in the browser.
@@ -12,6 +13,8 @@ struct StudioCommand: Command {
 
     private static let listen = Syntax.Option(
         "listen", "HOST:PORT", "Where to listen; 127.0.0.1:0 unless given, which is any free port.")
+    private static let unixSocket = Syntax.Option(
+        "unix-socket", "PATH", "Listens there in place of a port: for ssh -L 8080:PATH.")
     private static let writes = Syntax.Option(
         "allow-writes", nil, "Lets the page undo, revert, discard, compact, back up and revoke.")
     /// For work on the page: its files are served from this folder.
@@ -25,14 +28,16 @@ struct StudioCommand: Command {
         operands: [
             Syntax.Operand(
                 name: "STORE|HUB-DIR", summary: "The path of a store's folder, or of a hub's.")
-        ], options: [listen, writes, .json],
+        ], options: [listen, unixSocket, writes, .json],
         notes: """
             Of a hub it shows users, sessions and other credentials, databases with their zones and
             sizes, and slow requests. With --allow-writes the page can end sessions and revoke
-            credentials.
+            credentials; each is told on standard error, as in the audit log.
 
             Prints an address to open. It signs in once; only this machine reaches it. To look at a
             store of another machine, run it there and forward the port: ssh -L 8080:127.0.0.1:8080.
+            Other users of that machine reach the port too, though not the page; a socket in the file
+            system (--unix-socket) only its owner reaches.
             It shows what other programs do meanwhile, and runs until it is interrupted (Control-C).
             Without --allow-writes nothing is changed.
 
@@ -43,13 +48,15 @@ struct StudioCommand: Command {
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
         let allowsWrites = arguments.has(Self.writes)
-        let (host, port) = try Self.place(arguments.text(Self.listen) ?? "127.0.0.1:0")
+        let place = try Self.place(arguments)
         let isHub = Hub.isHub(at: path)
         let source: any StudioSource
         let close: @Sendable () -> Void
         if isHub {
             let hub = try await Hub(at: path)
-            source = HubStudio(hub: hub, path: path, allowsWrites: allowsWrites, version: version)
+            source = HubStudio(
+                hub: hub, path: path, allowsWrites: allowsWrites, version: version
+            ) { console.complain($0) }
             close = { hub.close() }
         } else {
             let store = try Store.open(
@@ -63,7 +70,7 @@ struct StudioCommand: Command {
         let server: StudioServer
         do {
             server = try StudioServer(
-                host: host, port: port, source: source,
+                at: place, source: source,
                 pageFolder: ProcessInfo.processInfo.environment[Self.pageVariable])
         } catch let error as StudioError {
             throw UsageError(error.message)
@@ -80,7 +87,19 @@ struct StudioCommand: Command {
             try? await SystemClock().sleep(for: .milliseconds(100))
         }
         await server.stop()
+        if case .path(let path) = place { unlink(path) }
         return .success
+    }
+
+    private static func place(_ arguments: Arguments) throws(UsageError) -> LocalServer.Place {
+        guard let path = arguments.text(unixSocket) else {
+            let (host, port) = try place(arguments.text(listen) ?? "127.0.0.1:0")
+            return .host(host, port: port)
+        }
+        guard !arguments.has(listen) else {
+            throw UsageError("Give --listen or --unix-socket, and not both.")
+        }
+        return .path(path)
     }
 
     /// The parts of `HOST:PORT`.
