@@ -44,7 +44,7 @@ let syntaxLinking: [LinkerSetting] = [
 let studioPage = [
     "index.html", "style.css", "favicon.svg", "app.js", "dom.js", "api.js", "values.js",
     "overview.js", "records.js", "record.js", "log.js", "outbox.js", "conflicts.js", "sync.js",
-    "queries.js", "health.js",
+    "queries.js", "health.js", "hub.js",
 ]
 
 let package = Package(
@@ -158,7 +158,7 @@ let package = Package(
             name: "BackstitchCLI",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
-                "BackstitchHubPostgreSQL", "BackstitchLog",
+                "BackstitchHubCore", "BackstitchHubPostgreSQL", "BackstitchLog",
                 "BackstitchRepair", "BackstitchSimulation", "BackstitchStore", "BackstitchStudio",
                 "BackstitchSync", "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",

@@ -26,20 +26,33 @@ struct StudioGate: Sendable {
     static let requestHeader = "X-Backstitch-Studio"
     private static let callPrefix = "/api/1/"
 
-    /// The port of the server, of which the names that it answers to are made.
-    let port: UInt16
+    /// The port of the server, of which the names that it answers to are made; nil if it listens at a
+    /// path, and somebody else chooses the port that leads there.
+    let port: UInt16?
     /// What the cookie of a session holds.
     let cookie: String
     /// What the header of a call that changes something holds.
     let requestSecret: String
 
     /// The name of the cookie: those of a host are shared by all of its ports.
-    static func cookieName(port: UInt16) -> String { "backstitch-studio-\(port)" }
+    static func cookieName(_ head: HubRequest) -> String {
+        let port = head.header("host")?.split(separator: ":").last.flatMap { UInt16($0) } ?? 80
+        return "backstitch-studio-\(port)"
+    }
+
+    /// Whether a request names this server.
+    private func isHere(_ host: String) -> Bool {
+        ["127.0.0.1", "[::1]", "localhost"].contains { name in
+            if let port { return host == "\(name):\(port)" }
+            guard host.hasPrefix(name) else { return false }
+            let rest = host.dropFirst(name.count)
+            return rest.isEmpty || rest.first == ":" && UInt16(rest.dropFirst()) != nil
+        }
+    }
 
     /// Decides about a request.
     func verdict(on head: HubRequest) -> Verdict {
-        let hosts = ["127.0.0.1:\(port)", "[::1]:\(port)", "localhost:\(port)"]
-        guard let host = head.header("host")?.lowercased(), hosts.contains(host) else {
+        guard let host = head.header("host")?.lowercased(), isHere(host) else {
             return .refuse(421, "This server answers to 127.0.0.1, [::1] and localhost.")
         }
         let path = String(head.target.prefix { $0 != "?" })
@@ -77,7 +90,7 @@ struct StudioGate: Sendable {
     }
 
     private func hasCookie(_ head: HubRequest) -> Bool {
-        let name = Self.cookieName(port: port)
+        let name = Self.cookieName(head)
         return head.headers.lazy.filter { $0.isNamed("cookie") }.contains { header in
             header.value.split(separator: ";").contains { pair in
                 let parts = pair.split(separator: "=", maxSplits: 1)

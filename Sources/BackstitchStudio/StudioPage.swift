@@ -16,6 +16,7 @@ struct StudioPage: Sendable {
         "log.js": PackageResources.log_js, "outbox.js": PackageResources.outbox_js,
         "conflicts.js": PackageResources.conflicts_js, "sync.js": PackageResources.sync_js,
         "queries.js": PackageResources.queries_js, "health.js": PackageResources.health_js,
+        "hub.js": PackageResources.hub_js,
     ]
 
     /// A folder whose files are served instead, for work on the page; nil for those of the program.

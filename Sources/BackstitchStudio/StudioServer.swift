@@ -1,4 +1,4 @@
-import BackstitchHub
+package import BackstitchHub
 import BackstitchHubCore
 import Foundation
 import Threading
@@ -21,26 +21,34 @@ package final class StudioServer: Sendable {
     private static let secretBytes = 32
 
     private let server: LocalServer
-    private let host: String
+    private let place: LocalServer.Place
     private let token: String
+
+    /// The port that the address has of a server that listens at a path: whoever forwards it to there
+    /// may choose another one.
+    package static let forwardedPort: UInt16 = 8080
 
     /// The address to open. It signs in once: the token in it counts until it is used.
     package var url: String {
-        "http://\(host.contains(":") ? "[\(host)]" : host):\(server.port)/#token=\(token)"
+        let host =
+            switch place {
+            case .host(let host, _): "\(host.contains(":") ? "[\(host)]" : host):\(server.port)"
+            case .path: "localhost:\(Self.forwardedPort)"
+            }
+        return "http://\(host)/#token=\(token)"
     }
 
     /// Begins to serve.
     ///
     /// - Parameters:
-    ///   - host: A loopback address.
-    ///   - port: 0 for one that is free.
+    ///   - place: A loopback address, or a path.
     ///   - pageFolder: A folder with the files of the page, for work on them.
     /// - Throws: ``StudioError`` for an address that other machines reach; `HubError` if it can't
     ///   listen.
     package init(
-        host: String, port: UInt16, source: any StudioSource, pageFolder: String? = nil
+        at place: LocalServer.Place, source: any StudioSource, pageFolder: String? = nil
     ) throws {
-        guard LocalServer.isLoopback(host) else {
+        if case .host(let host, _) = place, !LocalServer.isLoopback(host) {
             throw StudioError(
                 400,
                 "'\(host)' is reached from other machines. Listen at 127.0.0.1, and use ssh -L.")
@@ -49,21 +57,21 @@ package final class StudioServer: Sendable {
         let desk = StudioDesk(
             source: source, page: StudioPage(folder: pageFolder), token: token,
             cookie: Self.secret(), requestSecret: Self.secret())
-        let place = Locked<UInt16>(0)
+        let port = Locked<UInt16?>(nil)
         server = try LocalServer(
-            host: host, port: port,
+            at: place,
             refuse: { head in
-                guard case .refuse(let status, let why) = desk.verdict(on: head, place) else {
+                guard case .refuse(let status, let why) = desk.verdict(on: head, port) else {
                     return nil
                 }
                 return Self.complete(.problem(status, why))
             },
             respond: { request in
-                let verdict = desk.verdict(on: request, place)
-                return Self.complete(await desk.answer(request, verdict, place.withLock { $0 }))
+                return Self.complete(
+                    await desk.answer(request, desk.verdict(on: request, port)))
             }, willStop: { source.stop() })
-        place.withLock { [server] in $0 = server.port }
-        (self.host, self.token) = (host, token)
+        if case .host = place { port.withLock { [server] in $0 = server.port } }
+        (self.place, self.token) = (place, token)
     }
 
     /// Answers what is under way, and ends.
@@ -101,14 +109,12 @@ private struct StudioDesk: Sendable {
         self.token = Locked(token)
     }
 
-    func verdict(on head: HubRequest, _ port: borrowing Locked<UInt16>) -> StudioGate.Verdict {
+    func verdict(on head: HubRequest, _ port: borrowing Locked<UInt16?>) -> StudioGate.Verdict {
         StudioGate(port: port.withLock { $0 }, cookie: cookie, requestSecret: requestSecret)
             .verdict(on: head)
     }
 
-    func answer(
-        _ request: HubRequest, _ verdict: StudioGate.Verdict, _ port: UInt16
-    ) async -> HubResponse {
+    func answer(_ request: HubRequest, _ verdict: StudioGate.Verdict) async -> HubResponse {
         do {
             switch verdict {
             case .refuse(let status, let why): return .problem(status, why)
@@ -119,7 +125,7 @@ private struct StudioDesk: Sendable {
                 return HubResponse(
                     status: 200, headers: [HubRequest.Header("Content-Type", file.type)],
                     body: .bytes(file.bytes))
-            case .signIn: return try signIn(request, port)
+            case .signIn: return try signIn(request)
             case .session: return try session()
             case .read(let name):
                 return .json(
@@ -147,7 +153,7 @@ private struct StudioDesk: Sendable {
         return members
     }
 
-    private func signIn(_ request: HubRequest, _ port: UInt16) throws -> HubResponse {
+    private func signIn(_ request: HubRequest) throws -> HubResponse {
         let given = try members(of: request)["token"] ?? ""
         let counts = token.withLock { token in
             guard let known = token, StudioGate.isEqual(known, given) else { return false }
@@ -163,7 +169,7 @@ private struct StudioDesk: Sendable {
         response.headers.append(
             HubRequest.Header(
                 "Set-Cookie",
-                "\(StudioGate.cookieName(port: port))=\(cookie); HttpOnly; SameSite=Strict; Path=/")
+                "\(StudioGate.cookieName(request))=\(cookie); HttpOnly; SameSite=Strict; Path=/")
         )
         return response
     }

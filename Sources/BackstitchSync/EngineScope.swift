@@ -9,6 +9,8 @@ struct EngineScope: Sendable {
     let configuration: SyncConfiguration
     let clock: any StoreClock
     let events: EventHub
+    /// Notes what the engine does, for other programs.
+    let recorder: Locked<EngineRecorder>
     /// The zone that the records were moved to by this engine; nil if they were not.
     let movedTo = Locked<String?>(nil)
     /// Whether what a selection held back was put in front of the outbox again.
@@ -23,6 +25,7 @@ struct EngineScope: Sendable {
         self.configuration = configuration
         clock = configuration.clock ?? store.configuration.clock
         events = EventHub(monitor: store.configuration.monitor, clock: clock)
+        recorder = Locked(EngineRecorder(store, zone: configuration.zoneName))
     }
 
     /// The configuration's zone, or the one that the records were moved to since.
@@ -56,6 +59,20 @@ struct EngineScope: Sendable {
     func looksBack(_ state: ZoneState) -> Bool {
         guard state.holdsBack == true || !configuration.selection.isAll else { return false }
         return !hasLookedBack.withLock { $0 }
+    }
+
+    /// Tells everybody who reads events, and notes when rounds begin and end.
+    func tell(_ event: SyncEngineEvent) {
+        let now = clock.milliseconds
+        switch event {
+        case .started(let trigger): recorder.withLock { $0.begin(trigger, now: now) }
+        case .finished(let report): recorder.withLock { $0.end(report, error: nil, now: now) }
+        case .failed(let error):
+            let cause = error.serviceError.map { ".\($0.code)" } ?? ""
+            recorder.withLock { $0.end(nil, error: "\(error.code)\(cause)", now: now) }
+        default: break
+        }
+        events.send(event)
     }
 
     // MARK: Mistakes that no later try mends

@@ -45,7 +45,7 @@ public actor SyncEngine {
         store: Store, service: any RecordService, configuration: SyncConfiguration
     ) {
         scope = EngineScope(store: store, configuration: configuration)
-        steps = RoundSteps(SyncSession(scope, service))
+        steps = RoundSteps(SyncSession(scope, NotedService(service, scope)))
         machine = EngineMachine(configuration)
     }
 
@@ -173,6 +173,10 @@ public actor SyncEngine {
         let actions = machine.handle(event, now: clock.milliseconds, random: clock.random)
         let status = machine.status
         shownStatus.withLock { $0 = status }
+        let nextAttempt = nextAttemptMilliseconds
+        scope.recorder.withLock {
+            $0.note(status, nextAttempt: nextAttempt, now: clock.milliseconds)
+        }
         var next: Round.Step?
         for action in actions {
             switch action {
@@ -182,7 +186,7 @@ public actor SyncEngine {
             case .answer(let numbers, let answer):
                 let result = result(answer)
                 for number in numbers { calls[number]?.end(result) }
-            case .tell(let notice): scope.events.send(told(notice))
+            case .tell(let notice): scope.tell(told(notice))
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()

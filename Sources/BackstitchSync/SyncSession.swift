@@ -1,6 +1,7 @@
 import BackstitchCore
 import BackstitchLog
 import BackstitchStore
+import Threading
 
 /// The turn under which an engine exchanges, and what its next request is made from.
 ///
@@ -44,9 +45,10 @@ final class SyncSession {
         guard turn != nil else { return false }
         do {
             try await base(on: zoneName)
+            scope.recorder.withLock { $0.takeTurn(zone: zoneName) }
             return true
         } catch is SyncBasis.Outdated {
-            turn = nil
+            giveBackTurn()
             return false
         }
     }
@@ -58,7 +60,10 @@ final class SyncSession {
     }
 
     /// Lets another process have the turn: no request is under way.
-    func giveBackTurn() { (basis, turn) = (nil, nil) }
+    func giveBackTurn() {
+        scope.recorder.withLock { $0.giveBackTurn() }
+        (basis, turn) = (nil, nil)
+    }
 
     /// Makes the next requests from what the store has of a zone.
     ///

@@ -32,6 +32,23 @@ package final class FileLease: Sendable {
         }
         return FileLease(descriptor: descriptor)
     }
+
+    /// Whether a process of this system has locked a file as a whole.
+    ///
+    /// It asks the system's list of locks, and never takes the lock: somebody else might want it at that
+    /// moment. Processes of other containers may be missing in the list.
+    package static func isTaken(at path: String) -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0,
+            let list = SmallFile.bytes("/proc/locks", max: 1 << 24)
+        else { return false }
+        let end = ":\(status.st_ino)"
+        // Such as `3: FLOCK  ADVISORY  WRITE 20188 fe:00:16220261 0 EOF`; who waits has an arrow.
+        return String(decoding: list, as: UTF8.self).split(separator: "\n").contains { line in
+            let words = line.split(separator: " ")
+            return words.count > 5 && words[1] == "FLOCK" && words[5].hasSuffix(end)
+        }
+    }
 }
 
 extension Environment {

@@ -76,7 +76,7 @@ import Testing
         try store.save("more", "More")
         store.close()
         let reply = try #require(connection.reply())
-        #expect(String(decoding: reply.body, as: UTF8.self) == #"{"lastSequence":3}"#)
+        #expect(String(decoding: reply.body, as: UTF8.self) == #"{"engine":0,"lastSequence":3}"#)
     }
 
     @Test(arguments: ["parked/retry", "parked/discard"])
@@ -112,14 +112,6 @@ import Testing
         let after = try #require(try server.read("outbox").body as? [String: Any])
         #expect((after["parked"] as? [Any])?.isEmpty == true)
         #expect((after["pending"] as? [Any])?.count == (call == "parked/retry" ? 1 : 0))
-    }
-
-    @Test func `a hub's folder is refused with a word about it`() throws {
-        let made = try Runner.run(
-            "hub", "containers", "add", "--data", fixture.path, "--container", "c")
-        #expect(made.code == 0)
-        let result = try Runner.run("studio", fixture.path)
-        #expect(result.code == 2 && result.complaint.contains("holds a hub"))
     }
 
     @Test func `what waits to be pushed is listed and reverted`() async throws {

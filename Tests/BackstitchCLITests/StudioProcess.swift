@@ -9,11 +9,19 @@ final class StudioProcess {
     let child: ChildProcess
     let origin: String
     let token: String
+    /// Where it listens; nil for a port.
+    let socket: String?
     var cookie = ""
     var secret = ""
 
-    init(_ fixture: StoreFixture, _ options: String...) throws {
-        child = try Runner.start(["studio", fixture.path, "--json"] + options)
+    convenience init(_ fixture: StoreFixture, _ options: String...) throws {
+        try self.init(path: fixture.path, options)
+    }
+
+    init(path: String, _ options: [String] = [], socket: String? = nil) throws {
+        self.socket = socket
+        let options = options + (socket.map { ["--unix-socket", $0] } ?? [])
+        child = try Runner.start(["studio", path, "--json"] + options)
         var line: [UInt8] = []
         while let byte = child.output.readData(ofLength: 1).first, byte != 10 {
             line.append(byte)
@@ -41,7 +49,8 @@ final class StudioProcess {
         ]
         head.merge(headers) { $1 }
         let lines = head.filter { !$0.value.isEmpty }.map { "\($0.key): \($0.value)\r\n" }
-        let connection = try RawConnection(url: origin)
+        let connection =
+            try socket.map { try RawConnection(path: $0) } ?? RawConnection(url: origin)
         connection.send(
             Array("\(method) \(target) HTTP/1.1\r\n\(lines.joined())\r\n\(body)".utf8))
         return try #require(connection.reply())

@@ -26,6 +26,45 @@ import Testing
         #expect(try server.send("GET", "/", ["Host": "localhost:\(port)"]).status == 200)
     }
 
+    @Test func `a socket in the file system is its owner's, and answers to few names`()
+        throws
+    {
+        try fixture.fill()
+        let path = fixture.root + "/studio.sock"
+        let server = try StudioProcess(path: fixture.path, socket: path)
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        for host in ["evil.example", "evil.example:8080", "localhost.evil:80", "localhost:x"] {
+            #expect(try server.send("GET", "/", ["Host": host]).status == 421)
+        }
+        #expect(try server.read("entities").status == 401)
+        try server.signIn()
+        #expect(try server.read("entities").status == 200)
+        let foreign = server.own.merging(["Origin": "http://localhost:9"]) { $1 }
+        #expect(try server.send("GET", "/api/1/entities", foreign).status == 403)
+        // Another one takes no socket away that is in use, and no file that is none.
+        for taken in [path, fixture.dataPath] {
+            let result = try Runner.run("studio", fixture.path, "--unix-socket", taken)
+            #expect(result.code != 0 && result.complaint.contains("can listen at"))
+        }
+        #expect(try server.read("entities").status == 200)
+        kill(server.child.identifier, SIGTERM)
+        #expect(try server.child.wait() == .exit(code: 0))
+        #expect(stat(path, &status) != 0)
+        // What a killed one left is no obstacle.
+        let killed = try StudioProcess(path: fixture.path, socket: path)
+        kill(killed.child.identifier, SIGKILL)
+        _ = try killed.child.wait()
+        let next = try StudioProcess(path: fixture.path, socket: path)
+        try next.signIn()
+        for words in [
+            ["--listen", "127.0.0.1:0", "--unix-socket", path],
+            ["--unix-socket", "/" + String(repeating: "x", count: 200)],
+        ] {
+            #expect(try Runner.run(["studio", fixture.path] + words).code == 2)
+        }
+    }
+
     @Test func `calls need the cookie, and the token is good for one`() throws {
         try fixture.fill()
         let server = try StudioProcess(fixture)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens Studio in Chromium over a store that the demo makes: every page, the keyboard, light and dark, wide and
-narrow, a change by another process, actions that are confirmed, and what a browser's console says.
+"""Opens Studio in Chromium over a store that the demo makes and over a hub: every page, the keyboard, light and
+dark, wide and narrow, a change by another process, actions that are confirmed, and what a browser's console says.
 
     .build/python/bin/python Tests/browser/studio.py PROGRAM [--pictures]
 
@@ -18,7 +18,7 @@ import time
 
 try:
     from selenium import webdriver
-    from selenium.common.exceptions import TimeoutException
+    from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -125,7 +125,10 @@ class Page:
 
     def wait(self, condition):
         try:
-            return WebDriverWait(self.browser, PATIENCE, poll_frequency=0.02).until(condition)
+            # What is looked at may be drawn anew meanwhile.
+            return WebDriverWait(
+                self.browser, PATIENCE, poll_frequency=0.02,
+                ignored_exceptions=[StaleElementReferenceException]).until(condition)
         except TimeoutException:
             print(self.browser.current_url, self.text()[:2000], self.complaints(), sep="\n")
             raise
@@ -142,7 +145,7 @@ class Page:
         return self.wait(lambda b: b.find_elements(By.CSS_SELECTOR, selector))[0]
 
     def text(self, selector="main"):
-        return self.one(selector).text
+        return self.wait(lambda b: [element.text for element in self.all(selector)[:1]])[0]
 
     def press(self, *keys):
         self.browser.execute_script("document.activeElement.blur()")
@@ -184,6 +187,7 @@ def main():
         try:
             reading(program, store, page)
             writing(program, store, page, f"{folder}/copy")
+            hub(program, f"{folder}/hub", store, page)
         finally:
             page.browser.quit()
             Studio.stop_all()
@@ -299,6 +303,8 @@ def reading(program, store, page):
     page.picture("conflicts", keeps=True)
     page.go("sync")
     expect("in step" in page.text("#state"), "the state of synchronisation is told")
+    expect("stopped" in page.text("#states [aria-current]"), "the engine's state is one of those that are shown")
+    expect("Changes" in page.text("#calls") and "ms" in page.text("#calls"), "and its requests, with their times")
     page.go(f"queries?entity={first['entity']}")
     page.wait(lambda b: page.all("#plan li"))
     expect("rows" in page.text("#plan"), "a query is explained, with its time")
@@ -370,6 +376,62 @@ def writing(program, store, page, copy):
     expect(os.path.exists(copy + "/data.mdb"), "a copy is made")
     expect(page.complaints() == [], "the console is empty")
     expect(studio.stop() == 0, "the command ends well")
+
+
+def hub(program, folder, store, page):
+    print("-- a hub's folder")
+    serving = subprocess.Popen(
+        [program, "hub", "--dev", "--data", folder, "--listen", "127.0.0.1:0", "--user", "Ada", "--user", "Bob"],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        told = json.loads(serving.stdout.readline())
+        studio = Studio(program, folder, "--allow-writes")
+        page.browser.get(studio.url)
+        page.one("[data-page=overview] h1")
+        page.complaints()  # The page before had a call under way when its server ended.
+        titles = ["Overview", "Users", "Sessions", "Zones", "Requests"]
+        expect([link.text for link in page.all("nav a")] == titles, "the pages of a hub are others")
+        expect(told["container"] in page.text() and "running" in page.text(), "containers, and that it is served")
+        for theme in ("light", "dark"):
+            page.theme(theme)
+            for title in titles:
+                page.go(title.lower())
+                time.sleep(0.1)
+                faults = page.browser.execute_script(ACCESSIBILITY)
+                expect(title in page.text("h1") and faults == [], f"{title}, {theme}: labels, names and contrast {faults or ''}")
+                page.picture(f"hub-{title.lower()}-{theme}")
+        page.theme("light")
+        page.size(390, 800)
+        for title in titles:
+            page.go(title.lower())
+            time.sleep(0.1)
+            expect(page.browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), f"{title} fits a telephone")
+        page.size(1160, 720)
+        page.go("users")
+        page.wait(lambda b: len(page.all("#users tbody tr")) == 2)
+        page.press("/")
+        page.browser.switch_to.active_element.send_keys("Bob" + Keys.ENTER)
+        page.wait(lambda b: len(page.all("#users tbody tr")) == 1)
+        expect("Bob" in page.text("#users"), "a user is found by name")
+        page.go("users")
+        page.wait(lambda b: len(page.all("#users tbody tr")) == 2)
+        run(program, "hub", "users", "add", "--data", folder, "--container", told["container"], "--user", "Cleo")
+        page.wait(lambda b: len(page.all("#users tbody tr")) == 3)
+        expect("Cleo" in page.text("#users"), "a change by another process is shown")
+        page.go("sessions")
+        page.wait(lambda b: len(page.all("#sessions tbody tr")) == 2)
+        secrets = [told["apiToken"]] + [user["webAuthToken"] for user in told["users"]]
+        expect(not any(secret in page.browser.page_source for secret in secrets), "no secret is shown")
+        page.all("#sessions button.danger")[0].click()
+        page.confirm(os.path.basename(folder))
+        page.wait(lambda b: len(page.all("#sessions tbody tr")) == 1)
+        expect(True, "a session is ended")
+        complaints = page.complaints()
+        expect(complaints == [], f"the console is empty, and no request failed {complaints or ''}")
+        expect(studio.stop() == 0, "the command ends well")
+    finally:
+        serving.terminate()
+        serving.wait(30)
 
 
 main()

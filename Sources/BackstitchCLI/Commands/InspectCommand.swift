@@ -34,6 +34,12 @@ struct InspectCommand: Command {
                              reason where it stands still
               space          fileBytes (the length), allocatedBytes (what it takes up on the disk),
                              mapBytes, pageBytes, usedPages, freePages
+              engine         what the engine does that synchronises the store, if one did: running,
+                             zone, status, code (why it is blocked or suspended), nextAttempt,
+                             trigger (of the round that runs); newest first, rounds with trigger, date,
+                             milliseconds, pulled, pushed, conflicts, parked, error, and requests
+                             with number, call, date, milliseconds (none while it is under way),
+                             records, error
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -41,15 +47,18 @@ struct InspectCommand: Command {
         let store = try Store.open(existing: path, checksPages: true)
         defer { store.close() }
         let info = try store.info()
+        let engine = EngineDocument(of: store)
         if arguments.has(.json) {
-            console.output.line(try JSON.line(InspectDocument(info, path: path)))
+            console.output.line(try JSON.line(InspectDocument(info, engine, path: path)))
         } else {
-            for line in Self.lines(info, path: path) { console.output.line(line) }
+            for line in Self.lines(info, engine, path: path) { console.output.line(line) }
         }
         return .success
     }
 
-    static func lines(_ info: StoreInfo, path: String) -> [String] {
+    static func lines(
+        _ info: StoreInfo, _ engine: EngineDocument?, path: String
+    ) -> [String] {
         let space = info.space
         let outbox = info.outbox
         var lines = Table.lines([
@@ -71,6 +80,7 @@ struct InspectCommand: Command {
                     + "\(space.pageBytes) bytes in use, \(space.freePages.grouped) free",
             ],
             ["Map", space.mapBytes.asBytes],
+            ["Engine", engine?.text ?? "none has run"],
         ])
         let hasUnreadable = info.entities.contains { $0.unreadable > 0 }
         lines += section(

@@ -80,8 +80,10 @@ struct InspectDocument: Encodable {
     let zones: [Zone]
     let projections: [Projection]
     let space: Space
+    let engine: EngineDocument?
 
-    init(_ info: StoreInfo, path: String) {
+    init(_ info: StoreInfo, _ engine: EngineDocument?, path: String) {
+        self.engine = engine
         store = path
         storeID = info.storeID.uuidString
         formatVersion = info.formatVersion

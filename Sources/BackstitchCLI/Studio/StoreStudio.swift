@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchStudio
+import BackstitchSync
 import Foundation
 import Terminal
 import Threading
@@ -10,16 +11,13 @@ final class StoreStudio: StudioSource {
     static let rowsMax = 200
     /// Counting ends here: a page says "more than".
     static let countMax = 10_000
-    /// How long a call waits for a change, in looks of ``lookInterval``.
-    private static let looksMax = 500
-    private static let lookInterval = Duration.milliseconds(40)
 
     let store: Store
     let path: String
     private let allowsWrites: Bool
     private let version: String
     private let jobs: StudioJobs
-    private let isStopping = Locked(false)
+    private let watch = StudioWatch()
 
     init(store: Store, path: String, allowsWrites: Bool, version: String) {
         (self.store, self.path, self.allowsWrites) = (store, path, allowsWrites)
@@ -33,7 +31,7 @@ final class StoreStudio: StudioSource {
     func session() throws -> String {
         try JSON.line(
             StudioDocument.Session(
-                name: name, path: path, writable: allowsWrites, version: version))
+                kind: "store", name: name, path: path, writable: allowsWrites, version: version))
     }
 
     func message(of error: any Error) -> String {
@@ -41,7 +39,7 @@ final class StoreStudio: StudioSource {
     }
 
     func stop() {
-        isStopping.withLock { $0 = true }
+        watch.stop()
         jobs.stop()
     }
 
@@ -49,7 +47,9 @@ final class StoreStudio: StudioSource {
         guard !call.isAction else { return try await act(call) }
         switch call.name {
         case "entities": return try JSON.line(try entities())
-        case "inspect": return try JSON.line(InspectDocument(try store.info(), path: path))
+        case "inspect":
+            return try JSON.line(
+                InspectDocument(try store.info(), EngineDocument(of: store), path: path))
         case "records": return try JSON.line(try records(call))
         case "count": return try JSON.line(try count(call))
         case "explain": return try JSON.line(try explain(call))
@@ -92,16 +92,40 @@ final class StoreStudio: StudioSource {
         }
     }
 
-    /// Waits until the log is longer than the page knows, a while at most.
+    /// Waits until the log is longer than the page knows, or the engine has told something, a while at
+    /// most.
     private func changes(_ call: StudioCall) async throws -> StudioDocument.Moment {
-        let known = try call.number("after", as: UInt64.self) ?? 0
-        var last = try store.read { try $0.lastSequence }
+        let known = try StudioDocument.Moment(call)
+        return try await watch.wait(for: known) {
+            StudioDocument.Moment(
+                lastSequence: try store.read { try $0.lastSequence },
+                engine: EngineSign(of: store)?.version ?? 0)
+        }
+    }
+}
+
+/// Looks again and again for what a page does not know yet.
+struct StudioWatch: Sendable {
+    /// How long a call waits, in looks of ``lookInterval``.
+    private static let looksMax = 500
+    private static let lookInterval = Duration.milliseconds(40)
+
+    private let isStopping = Locked(false)
+
+    /// Ends all that wait.
+    func stop() { isStopping.withLock { $0 = true } }
+
+    /// Returns what is there once it is not what is known, or at the end of its patience.
+    func wait(
+        for known: StudioDocument.Moment, _ look: () throws -> StudioDocument.Moment
+    ) async throws -> StudioDocument.Moment {
+        var moment = try look()
         var looks = 0
-        while last == known, looks < Self.looksMax, !isStopping.withLock({ $0 }) {
+        while moment == known, looks < Self.looksMax, !isStopping.withLock({ $0 }) {
             try await SystemClock().sleep(for: Self.lookInterval)
-            last = try store.read { try $0.lastSequence }
+            moment = try look()
             looks += 1
         }
-        return StudioDocument.Moment(lastSequence: last)
+        return moment
     }
 }

@@ -1,9 +1,12 @@
 import Backstitch
 import BackstitchCore
+import BackstitchStudio
 
 /// What Studio's page gets beside the documents of the other commands.
 enum StudioDocument {
     struct Session: Encodable {
+        /// `store` or `hub`.
+        let kind: String
         let name: String
         let path: String
         let writable: Bool
@@ -105,8 +108,20 @@ enum StudioDocument {
         let steps: [String]
     }
 
-    struct Moment: Encodable {
+    struct Moment: Encodable, Equatable {
         let lastSequence: UInt64
+        /// Another number whenever the engine of the store has told something.
+        let engine: UInt64
+
+        init(lastSequence: UInt64, engine: UInt64) {
+            (self.lastSequence, self.engine) = (lastSequence, engine)
+        }
+
+        /// The moment that a page knows.
+        init(_ call: StudioCall) throws(StudioError) {
+            lastSequence = try call.number("after") ?? 0
+            engine = try call.number("engine") ?? 0
+        }
     }
 
     struct Changed: Encodable {

@@ -1,5 +1,6 @@
 import BackstitchHubCore
 import Glibc
+import LMDB
 
 /// The right to serve a folder, which one process has at a time, or several that share it. It ends with the
 /// process.
@@ -27,6 +28,11 @@ final class ServingLock: Sendable {
                     ? "Another hub serves the folder '\(directory)'. End that one first."
                     : "The folder '\(directory)' can't be locked.")
         }
+    }
+
+    /// Whether a process serves a folder.
+    static func isTaken(in directory: String) -> Bool {
+        FileLease.isTaken(at: directory + "/" + name)
     }
 
     deinit {

@@ -214,7 +214,10 @@ public final class HubServer: Sendable {
             // A head that was refused still has the address of its connection.
             noteAnswer: { observer.noteAnswer(proxies.behind($0), $1, $2) },
             countsConnections: { !proxies.isTrusted($0) },
-            tick: { hub.tick() },
+            tick: {
+                hub.tick()
+                observer.tick()
+            },
             willStop: { hub.releaseWaiters() },
             refuseWork: { hub.refuseWork() })
     }
@@ -226,12 +229,17 @@ private struct Observer: Sendable {
     private let hub: Hub
     private let accessLog: (@Sendable (String) -> Void)?
     private let auditLog: (@Sendable (String) -> Void)?
+    /// Nil of a hub without a folder.
+    private let slow: SlowRequests?
 
     init(_ hub: Hub, _ configuration: HubServer.Configuration) {
         self.hub = hub
+        slow = configuration.folder.map { SlowRequests(folder: $0.path) }
         accessLog = configuration.accessLog
         auditLog = configuration.auditLog
     }
+
+    func tick() { slow?.tick(now: hub.configuration.clock.milliseconds()) }
 
     func noteRefusal(_ status: Int, _ address: String) {
         hub.countRefusal(status: status)
@@ -249,7 +257,9 @@ private struct Observer: Sendable {
         metrics.note(
             call, nanoseconds: nanoseconds, requestBytes: requestBytes,
             responseBytes: responseBytes)
-        guard accessLog != nil || auditLog != nil else { return }
+        guard accessLog != nil || auditLog != nil || slow?.isSlow(nanoseconds) == true else {
+            return
+        }
         let served = ServedRequest(
             time: hub.configuration.clock.milliseconds(), address: request.remoteAddress,
             method: request.method, call: call, status: response.status,
@@ -258,6 +268,7 @@ private struct Observer: Sendable {
             signedIn: response.began ?? request.signedIn, beganSession: response.began != nil,
             trace: request.header(TraceParent.header).flatMap { TraceParent($0) })
         accessLog?(served.accessLine)
+        if !request.isLongPoll { slow?.note(served) }
         if let auditLog, let line = served.auditLine { auditLog(line) }
     }
 }

@@ -40,6 +40,51 @@ struct ListenSocket: ~Copyable {
         self.port = Self.port(of: descriptor)
     }
 
+    /// Listens at a path of the file system, which only the user of this process may connect to.
+    ///
+    /// - Parameter path: A new name, or the one of a socket at which nobody listens any more.
+    init(path: String) throws(HubError) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        let isShort = withUnsafeMutableBytes(of: &address.sun_path) { room in
+            guard !bytes.isEmpty, bytes.count < room.count else { return false }
+            room.copyBytes(from: bytes)
+            return true
+        }
+        guard isShort else {
+            throw HubError(
+                .invalid, "The path of a socket has 1 to 107 bytes. Choose a shorter one.")
+        }
+        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32)
+            -> Int32
+        {
+            withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        }
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        var status = stat()
+        if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK {
+            let visitor = socket(AF_UNIX, type, 0)
+            defer { close(visitor) }
+            if call(connect, visitor) != 0, errno == ECONNREFUSED { unlink(path) }
+        }
+        let descriptor = socket(AF_UNIX, type, 0)
+        // The rights of the socket are those of its descriptor, from the first moment on.
+        guard descriptor >= 0, fchmod(descriptor, 0o600) == 0, call(bind, descriptor) == 0,
+            listen(descriptor, 64) == 0
+        else {
+            let reason = String(cString: strerror(errno))
+            if descriptor >= 0 { close(descriptor) }
+            throw HubError(.inaccessible, "Nothing can listen at '\(path)': \(reason).")
+        }
+        self.descriptor = descriptor
+        port = 0
+    }
+
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Whether who listens at an address takes up a connection and reacts to what it sends: by an

@@ -12,7 +12,15 @@ package final class LocalServer: Sendable {
 
     private let server: MicroHTTPDServer
 
-    /// The port that it listens at.
+    /// Where it listens.
+    package enum Place: Sendable {
+        /// A name or address, and a port; 0 for one that is free.
+        case host(String, port: UInt16)
+        /// A path of the file system. Only the user of this process may connect, and who forwards it.
+        case path(String)
+    }
+
+    /// The port that it listens at; 0 at a path.
     package var port: UInt16 { server.port }
 
     /// Whether only programs of this machine reach a host.
@@ -21,14 +29,12 @@ package final class LocalServer: Sendable {
     /// Begins to serve.
     ///
     /// - Parameters:
-    ///   - host: The name or address to listen at.
-    ///   - port: 0 for one that is free.
     ///   - refuse: Refuses a request by its head, before its body is read; nil to take it.
     ///   - respond: Answers a request.
     ///   - willStop: Called when the server ends: what waits has to be answered soon.
     /// - Throws: `HubError` if it can't listen.
     package init(
-        host: String, port: UInt16,
+        at place: Place,
         refuse: @escaping @Sendable (HubRequest) -> HubResponse?,
         respond: @escaping @Sendable (HubRequest) async -> HubResponse,
         willStop: @escaping @Sendable () -> Void
@@ -41,7 +47,7 @@ package final class LocalServer: Sendable {
                 ?? .take(head, .memory(bytesMax: Self.bodyBytesMax))
         }
         server = try MicroHTTPDServer(
-            host: host, port: port, tls: nil, limits: limits,
+            try place.listen(), tls: nil, limits: limits,
             handler: HTTPHandler(
                 admit: admission, admitLater: { admission($0, $1) }, abandon: { _ in },
                 makeWork: { _ in RequestWork() }, answerAtOnce: { _ in nil },
@@ -54,4 +60,13 @@ package final class LocalServer: Sendable {
 
     /// Takes no more connections, answers the current requests, and ends.
     package func stop() async { await server.stop() }
+}
+
+extension LocalServer.Place {
+    fileprivate func listen() throws(HubError) -> ListenSocket {
+        switch self {
+        case .host(let host, let port): try ListenSocket(host: host, port: port)
+        case .path(let path): try ListenSocket(path: path)
+        }
+    }
 }

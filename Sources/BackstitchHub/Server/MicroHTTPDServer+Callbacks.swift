@@ -52,7 +52,10 @@ let policyCallback:
     @convention(c) (
         UnsafeMutableRawPointer?, UnsafePointer<sockaddr>?, socklen_t
     ) -> MHD_Result = { context, address, _ in
-        guard let context, let address = NetworkAddress(address) else { return .NO }
+        // A socket in the file system has no address, and one owner.
+        let isLocal = address.map { Int32($0.pointee.sa_family) == AF_UNIX } ?? false
+        let address = NetworkAddress(address)
+        guard let context, address != nil || isLocal else { return .NO }
         let server = Unmanaged<MicroHTTPDServer>.fromOpaque(context).takeUnretainedValue()
         return server.mayConnect(address) ? .YES : .NO
     }

@@ -49,15 +49,26 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     }
 
     /// Begins to serve.
-    init(
+    convenience init(
         host: String, port: UInt16, tls: TLS?, limits: HTTPLimits, handler: HTTPHandler
+    ) throws(HubError) {
+        try self.init(
+            ListenSocket(host: host, port: port), host: host, tls: tls, limits: limits,
+            handler: handler)
+    }
+
+    /// Begins to serve at a socket.
+    ///
+    /// - Parameter host: Where it listens, for ``isResponsive(within:)``.
+    init(
+        _ socket: consuming ListenSocket, host: String = "", tls: TLS?, limits: HTTPLimits,
+        handler: HTTPHandler
     ) throws(HubError) {
         let limits = limits.fitting(descriptors: ProcessDescriptors.limit)
         self.limits = limits
         self.handler = handler
         connections = ConnectionTable(limits: limits)
         bodies = ByteBudget(bytes: limits.bodiesBytes, perClient: limits.bodiesBytesPerAddress)
-        var socket = try ListenSocket(host: host, port: port)
         self.port = socket.port
         self.host = host
         let daemon = try Self.start(

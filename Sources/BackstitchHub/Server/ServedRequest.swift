@@ -34,12 +34,23 @@ struct ServedRequest: Sendable {
     var accessLine: String {
         line("access") { json in
             json.member("method", Self.methods.contains(method) ? method : "other")
-            json.member("call", call)
-            json.member("status", integer: Int64(status))
-            json.member("microseconds", integer: Int64(nanoseconds / 1_000))
-            json.member("requestBytes", integer: Int64(requestBytes))
-            json.member("responseBytes", integer: Int64(responseBytes))
+            writeWork(to: &json)
         }
+    }
+
+    /// What is kept of a request that took long: nothing of who sent it but the name in records.
+    var slowLine: String {
+        var request = self
+        (request.address, request.trace) = ("", nil)
+        return request.line("slow") { request.writeWork(to: &$0) }
+    }
+
+    private func writeWork(to json: inout JSONWriter) {
+        json.member("call", call)
+        json.member("status", integer: Int64(status))
+        json.member("microseconds", integer: Int64(nanoseconds / 1_000))
+        json.member("requestBytes", integer: Int64(requestBytes))
+        json.member("responseBytes", integer: Int64(responseBytes))
     }
 
     /// What the audit log has of it; nil if it is nothing to look into.
@@ -62,7 +73,7 @@ struct ServedRequest: Sendable {
         json.object { json in
             json.member("time", integer: time)
             json.member("log", log)
-            json.member("client", address)
+            if !address.isEmpty { json.member("client", address) }
             members(&json)
             if let identifier { json.member("request", identifier) }
             if let signedIn {

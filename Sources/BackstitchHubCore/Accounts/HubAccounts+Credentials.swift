@@ -12,6 +12,15 @@ extension HubAccounts {
             case apiToken
             /// A server's key.
             case serverKey
+
+            /// Where the hub has them.
+            var table: HubKey.Table {
+                switch self {
+                case .session: .webToken
+                case .apiToken: .apiToken
+                case .serverKey: .serverKey
+                }
+            }
         }
 
         /// The kind of credential.
@@ -39,10 +48,39 @@ extension HubAccounts {
         /// Where the sign-in page sends users in place of that; of an API token.
         public var callback: String?
         fileprivate var key: HubKey
+        private(set) var realmNumber: UInt32
+
+        /// A credential by its row; nil of a session that has ended.
+        init?(
+            _ kind: Kind, _ key: HubKey, _ value: [UInt8], _ realms: [UInt32: Realm],
+            _ limits: HubLimits, now: Int64
+        ) throws {
+            (self.kind, self.key) = (kind, key)
+            var id = key.behindTable.hexadecimal
+            switch kind {
+            case .session:
+                let row = try WebTokenRow(stored: value)
+                let ends = row.idleEnd(limits)
+                guard ends > now else { return nil }
+                (created, used, self.ends) = (row.created, row.used, ends)
+                (userRecordName, realmNumber) = (row.userRecordName, row.realm)
+            case .apiToken:
+                let row = try APITokenRow(stored: value)
+                (label, origins, callback) = (row.label, row.origins, row.callback)
+                realmNumber = row.realm
+            case .serverKey:
+                let row = try ServerKeyRow(stored: value)
+                id = String(decoding: key.behindTable, as: UTF8.self)
+                (label, userRecordName) = (row.label, row.userRecordName)
+                realmNumber = row.realm
+            }
+            self.id = String(id.prefix(HubAccounts.idDigits))
+            realm = realms[realmNumber] ?? Realm("", environment: "")
+        }
     }
 
     /// How many hexadecimal digits of its hash, or of the id of a server key, tell a credential.
-    private static let idDigits = 16
+    fileprivate static let idDigits = 16
 
     /// The id that a list has of an API token.
     public static func id(ofAPIToken token: String) -> String {
@@ -55,53 +93,21 @@ extension HubAccounts {
     public func credentials(_ kind: Credential.Kind) async throws -> [Credential] {
         let (limits, now) = (configuration.limits, configuration.now)
         return try await storage.read { transaction in
-            let realms = Dictionary(
-                try transaction.list(HubKey(.global, .realm), as: RealmRow.self).map {
-                    ($0.row.number, Realm($0.row.container, environment: $0.row.environment))
-                }, uniquingKeysWith: { $1 })
+            let realms = try transaction.realms()
             let users = Dictionary(
                 try transaction.list(HubKey(.global, .user), as: UserRow.self)
                     .map { ($0.row.userRecordName, $0.row.name) }, uniquingKeysWith: { $1 })
-            func credential(_ key: HubKey, _ id: String, _ realm: UInt32) -> Credential {
-                Credential(
-                    kind: kind, id: String(id.prefix(Self.idDigits)),
-                    realm: realms[realm] ?? Realm("", environment: ""), key: key)
+            var found: [Credential] = []
+            try transaction.scanInParts(HubKey(.global, kind.table)) { key, value in
+                let credential = try Credential(
+                    kind, HubKey(bytes: key), Array(value), realms, limits, now: now)
+                if var credential {
+                    credential.userName = credential.userRecordName.flatMap { users[$0] }
+                    found.append(credential)
+                }
+                return true
             }
-            let found: [Credential]
-            switch kind {
-            case .session:
-                found = try transaction.list(HubKey(.global, .webToken), as: WebTokenRow.self)
-                    .compactMap { key, row in
-                        let ends = row.idleEnd(limits)
-                        guard ends > now else { return nil }
-                        var session = credential(key, key.behindTable.hexadecimal, row.realm)
-                        (session.created, session.used) = (row.created, row.used)
-                        session.ends = ends
-                        session.userRecordName = row.userRecordName
-                        return session
-                    }
-            case .apiToken:
-                found = try transaction.list(HubKey(.global, .apiToken), as: APITokenRow.self)
-                    .map { key, row in
-                        var token = credential(key, key.behindTable.hexadecimal, row.realm)
-                        token.label = row.label
-                        (token.origins, token.callback) = (row.origins, row.callback)
-                        return token
-                    }
-            case .serverKey:
-                found = try transaction.list(HubKey(.global, .serverKey), as: ServerKeyRow.self)
-                    .map { key, row in
-                        let id = String(decoding: key.behindTable, as: UTF8.self)
-                        var server = credential(key, id, row.realm)
-                        (server.label, server.userRecordName) = (row.label, row.userRecordName)
-                        return server
-                    }
-            }
-            return found.map { credential in
-                var credential = credential
-                credential.userName = credential.userRecordName.flatMap { users[$0] }
-                return credential
-            }.sorted {
+            return found.sorted {
                 ($0.realm.container, $0.realm.environment, $0.userName ?? "", $0.id)
                     < ($1.realm.container, $1.realm.environment, $1.userName ?? "", $1.id)
             }
@@ -173,5 +179,15 @@ extension HubAccounts {
             }
             return count
         }
+    }
+}
+
+extension HubReading {
+    /// The environments of containers, by their numbers.
+    func realms() throws -> [UInt32: HubAccounts.Realm] {
+        Dictionary(
+            try list(HubKey(.global, .realm), as: RealmRow.self).map {
+                ($0.row.number, .init($0.row.container, environment: $0.row.environment))
+            }, uniquingKeysWith: { $1 })
     }
 }

@@ -25,7 +25,7 @@ extension HubAccounts {
         /// Whether everything of the user is being erased; `removeUser` continues that.
         public var isErased: Bool
 
-        fileprivate init(_ row: UserRow) {
+        init(_ row: UserRow) {
             (name, userRecordName) = (row.name, row.userRecordName)
             (emailAddress, isDiscoverable) = (row.emailAddress, row.isDiscoverable)
             isErased = row.isErased

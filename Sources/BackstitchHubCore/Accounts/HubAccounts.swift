@@ -30,6 +30,9 @@ public struct HubAccounts: Sendable {
         var key: HubKey { RealmRow.key(container: container, environment: environment) }
     }
 
+    /// Lists of what there is, in pages.
+    package var lists: HubLists { HubLists(storage: storage, configuration: configuration) }
+
     /// Writes to what the hub shares, with what it reads told before.
     func write<R: Sendable>(
         expecting queries: @escaping @Sendable () -> [KeyQuery],

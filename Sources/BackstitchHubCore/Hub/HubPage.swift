@@ -89,6 +89,9 @@ extension HubRequest {
         if let address { address.page } else { HubPage.at(target) }
     }
 
+    /// Whether it is there to wait for news.
+    package var isLongPoll: Bool { page?.waiting != nil }
+
     /// Whether it asks for a page that is for those who watch the hub.
     package var isForOperators: Bool { page?.readers == .operators }
 

@@ -35,15 +35,15 @@ export async function begin() {
   return send("session", { token });
 }
 
-// Calls back whenever the log gets longer, until the page is left.
-export async function follow(last, changed, failed) {
+// Calls back whenever something was written, or the engine told something, until the page is left.
+export async function follow(known, changed, failed) {
   for (;;) {
     try {
-      const moment = await read("changes", { after: last });
-      if (moment.lastSequence !== last) {
-        const before = last;
-        last = moment.lastSequence;
-        changed(last, before);
+      const moment = await read("changes", { after: known.lastSequence, engine: known.engine });
+      if (moment.lastSequence !== known.lastSequence || moment.engine !== known.engine) {
+        const before = known;
+        known = moment;
+        changed(moment, before);
       }
       failed(null);
     } catch (error) {

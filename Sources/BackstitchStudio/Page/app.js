@@ -12,11 +12,36 @@ import { conflicts } from "./conflicts.js";
 import { sync } from "./sync.js";
 import { queries } from "./queries.js";
 import { health } from "./health.js";
+import { hubOverview, users, sessions, zones, requests } from "./hub.js";
 
-const pages = { overview, records, log, outbox, conflicts, sync, queries, health };
-const titles = ["Overview", "Records", "Log", "Outbox", "Conflicts", "Sync", "Queries", "Health"];
+// What there is to show: the pages, what each of them needs to know, and what the head says of it.
+const kinds = {
+  store: {
+    pages: { overview, records, log, outbox, conflicts, sync, queries, health },
+    keys: { o: "overview", r: "records", l: "log", u: "outbox", c: "conflicts", s: "sync", q: "queries", h: "health" },
+    call: "inspect",
+    search: "id or text ( / )",
+    find,
+    last: (info) => info.log.lastSequence,
+    facts: (info) => [`${number(info.outbox.records)} pending`, `${number(info.parkedCount)} parked`, `${number(info.conflicts)} conflicts`, `seq ${number(context.lastSequence)}`,
+      ...(info.engine?.running ? [`engine ${info.engine.status}`] : [])],
+  },
+  hub: {
+    pages: { overview: hubOverview, users, sessions, zones, requests },
+    keys: { o: "overview", u: "users", s: "sessions", z: "zones", r: "requests" },
+    call: "hub",
+    search: "name of a user ( / )",
+    find: (words) => {
+      const first = context.entities[0];
+      if (first && words) location.hash = `#/users?${new URLSearchParams({ container: first.container, environment: first.environment, name: words })}`;
+    },
+    last: () => 0,
+    facts: (info) => [info.served ? "served" : "not served", `${number(info.sessions)} sessions`, `${number(info.slowRequests)} slow requests`],
+  },
+};
 const main = document.getElementById("main");
 const context = { session: null, lastSequence: 0, entities: [] };
+const kind = () => kinds[context.session.kind];
 let current = null;
 let turn = 0;
 
@@ -29,7 +54,7 @@ function route() {
 async function open(focuses) {
   const mine = ++turn;
   const where = route();
-  const page = where.page === "record" ? record : pages[where.page];
+  const page = where.page === "record" && context.session.kind === "store" ? record : kind().pages[where.page];
   const nav = where.page === "record" ? "records" : where.page;
   for (const link of document.querySelectorAll("#pages a")) {
     if (link.dataset.page === nav) link.setAttribute("aria-current", "page");
@@ -53,15 +78,15 @@ async function open(focuses) {
 }
 
 async function head() {
-  const info = await api.read("inspect");
-  context.lastSequence = Math.max(context.lastSequence, info.log.lastSequence);
+  const info = await api.read(kind().call);
+  context.lastSequence = Math.max(context.lastSequence, kind().last(info));
   context.info = info;
-  const search = h("input", { id: "search", name: "search", type: "search", placeholder: "id or text ( / )", "aria-label": "Search records by id or text" });
+  const search = h("input", { id: "search", name: "search", type: "search", placeholder: kind().search, "aria-label": `Search: ${kind().search}` });
   const facts = h("span", { class: "fact", id: "facts" });
   show(document.getElementById("head"),
     h("strong", {}, "backstitch studio"), h("span", {}, context.session.name), facts,
     h("span", { class: "tag", id: "mode" }, context.session.writable ? "may write" : "read-only"),
-    h("form", { role: "search", onsubmit: (event) => { event.preventDefault(); find(search.value.trim()); } }, search));
+    h("form", { role: "search", onsubmit: (event) => { event.preventDefault(); kind().find(search.value.trim()); } }, search));
   headFacts();
 }
 
@@ -69,7 +94,7 @@ function headFacts(trouble) {
   const info = context.info;
   const facts = document.getElementById("facts");
   facts.textContent = trouble ? `not connected: ${trouble.message}`
-    : `${number(info.outbox.records)} pending · ${number(info.parkedCount)} parked · ${number(info.conflicts)} conflicts · seq ${number(context.lastSequence)}`;
+    : kind().facts(info).join(" · ");
   facts.classList.toggle("bad", Boolean(trouble));
 }
 
@@ -90,13 +115,14 @@ async function find(words) {
   location.hash = `#/records/${encodeURIComponent(name)}?where=${encodeURIComponent(where)}`;
 }
 
-const keys = [["/", "search"], ["j  k", "the next and the previous row"], ["Enter", "open the row"], ["g then a letter", "a page: Overview, Records, Log, oUtbox, Conflicts, Sync, Queries, Health"], ["?", "this list"]];
+const keys = () => [["/", "search"], ["j  k", "the next and the previous row"], ["Enter", "open the row"],
+  ["g then a letter", "a page: " + Object.entries(kind().keys).map(([key, page]) => page.replace(key, key.toUpperCase())).join(", ")], ["?", "this list"]];
 let isGoing = false;
 
 function help() {
   const dialog = document.getElementById("dialog");
   show(dialog, h("h2", { id: "dialog-title" }, "Keys"),
-    h("dl", {}, keys.map(([key, what]) => [h("dt", {}, h("code", {}, key)), h("dd", {}, what)])),
+    h("dl", {}, keys().map(([key, what]) => [h("dt", {}, h("code", {}, key)), h("dd", {}, what)])),
     h("button", { type: "button", onclick: () => dialog.close() }, "Close"));
   dialog.showModal();
 }
@@ -117,7 +143,7 @@ document.addEventListener("keydown", (event) => {
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   if (isGoing) {
     isGoing = false;
-    const page = { o: "overview", r: "records", l: "log", u: "outbox", c: "conflicts", s: "sync", q: "queries", h: "health" }[event.key];
+    const page = kind().keys[event.key];
     if (page) location.hash = `#/${page}`;
     return;
   }
@@ -136,10 +162,10 @@ document.addEventListener("keydown", (event) => {
 });
 
 async function begin() {
-  show(document.getElementById("pages"), titles.map((title) =>
-    h("a", { href: `#/${title.toLowerCase()}`, "data-page": title.toLowerCase() }, title)));
   try {
     context.session = await api.begin();
+    show(document.getElementById("pages"), Object.keys(kind().pages).map((page) =>
+      h("a", { href: `#/${page}`, "data-page": page }, page[0].toUpperCase() + page.slice(1))));
   } catch (error) {
     show(main, h("h1", {}, "Not signed in"), problem(error),
       h("p", {}, "Start ", h("code", {}, "backstitch studio"), " again, and open the address that it prints."));
@@ -149,11 +175,17 @@ async function begin() {
   await head();
   await open(false);
   window.addEventListener("hashchange", () => open(true));
-  api.follow(context.lastSequence, async (last, before) => {
-    context.lastSequence = last;
+  api.follow({ lastSequence: context.lastSequence, engine: 0 }, async (moment, before) => {
+    context.lastSequence = moment.lastSequence;
     headFacts();
-    current?.changed?.(last, before);
-    [context.info, context.entities] = await Promise.all([api.read("inspect"), api.read("entities")]);
+    if (moment.lastSequence === before.lastSequence) {
+      // Nothing was written: only what the engine, or the hub, does is another.
+      context.info = await api.read(kind().call);
+      headFacts();
+      return current?.synced?.();
+    }
+    current?.changed?.(moment.lastSequence, before.lastSequence);
+    [context.info, context.entities] = await Promise.all([api.read(kind().call), api.read("entities")]);
     headFacts();
     current?.refreshed?.();
   }, (trouble) => headFacts(trouble));

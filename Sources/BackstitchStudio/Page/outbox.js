@@ -1,4 +1,4 @@
-import { h, show, table, number, empty, command, confirmByName, note } from "./dom.js";
+import { h, show, table, number, empty, command, confirmByName, note, download } from "./dom.js";
 import { read, act } from "./api.js";
 import { address, operationLine } from "./values.js";
 
@@ -19,16 +19,25 @@ export async function outbox(view, route, context) {
     const open = new Set([...view.querySelectorAll("details[open]")].map((item) => item.dataset.record));
     const link = (row) => h("a", { href: address(row.entity, row.record) }, `${row.entity} ${row.record}`);
     const writes = context.session.writable;
+    const unsentOf = async (row) => {
+      const page = await read("log", { entity: row.entity, record: row.record, limit: 20 });
+      const unsent = [];
+      for (const operation of page.operations) {
+        if (operation.kind === "acknowledge" || operation.origin === "remote") break;
+        if (operation.changes.length) unsent.push(operation);
+      }
+      return unsent;
+    };
+    const save = async (rows, name) => {
+      const lines = [];
+      for (const row of rows) lines.push(JSON.stringify({ ...row, operations: await unsentOf(row) }) + "\n");
+      download(name, "application/x-ndjson", lines);
+    };
     const what = (row) => {
       const place = h("div", {}, "…");
       const id = `${row.entity} ${row.record}`;
       const load = async () => {
-        const page = await read("log", { entity: row.entity, record: row.record, limit: 20 });
-        const unsent = [];
-        for (const operation of page.operations) {
-          if (operation.kind === "acknowledge" || operation.origin === "remote") break;
-          if (operation.changes.length) unsent.push(operation);
-        }
+        const unsent = await unsentOf(row);
         show(place, unsent.map((operation) => h("div", {}, h("span", { class: "quiet" }, `seq ${operation.sequence} ${operation.kind} `), operationLine(operation))));
       };
       const details = h("details", { "data-record": id, ontoggle: () => { if (details.open) load(); } }, h("summary", {}, "show"), place);
@@ -42,6 +51,7 @@ export async function outbox(view, route, context) {
     };
     show(view, h("h1", {}, "Outbox"),
       h("h2", {}, "Parked: the service refused them"),
+      box.parked.length ? h("p", {}, h("button", { type: "button", onclick: () => save(box.parked, "parked.jsonl").catch((error) => note(error.message)) }, "Save as JSON Lines")) : null,
       box.parked.length ? table(["Record", "Reason", "What helps", "Would be sent", ""], box.parked.map((row) => h("tr", { "data-href": address(row.entity, row.record) },
         h("td", {}, link(row)), h("td", { class: "bad" }, row.reason), h("td", {}, remedy(row)), h("td", {}, what(row)),
         h("td", {}, writes ? [h("button", { type: "button", onclick: () => act1("parked/retry", row, "Try again", "The next round of synchronisation sends it again.") }, "Try again"), " ",

@@ -13,6 +13,7 @@ export async function overview(view, route, context) {
         card("To push", number(info.outbox.records), plural(info.outbox.operations, "operation"), "#/outbox"),
         card("Parked", number(info.parkedCount), info.parkedCount ? "the service refused them" : "nothing was refused", "#/outbox"),
         card("Conflicts", number(info.conflicts), info.conflicts ? "settled; each can be undone" : "none so far", "#/conflicts"),
+        info.engine && card("Synchronised", info.engine.running ? info.engine.status : "no engine", lastRound(info.engine), "#/sync"),
         card("On disk", bytes(space.allocatedBytes), `${number(space.usedPages)} pages in use, ${number(space.freePages)} free`, "#/health")),
       h("h2", {}, "Entities"),
       entities.length ? table(["Entity", "Records", "Tombstones", "Unreadable", "Indexed attributes"], entities.map((entity) => h("tr", { "data-href": `#/records/${encodeURIComponent(entity.name)}` },
@@ -27,7 +28,14 @@ export async function overview(view, route, context) {
       command(["inspect", context.session.path, "--json"]));
   };
   draw();
-  return { refreshed: draw };
+  return { refreshed: draw, synced: draw };
+}
+
+// What the last round exchanged, and when the next one comes.
+function lastRound(engine) {
+  const [round] = engine.rounds;
+  const last = round && (round.error ?? `pulled ${number(round.pulled)}, pushed ${number(round.pushed)} in ${number(round.milliseconds)} ms`);
+  return [last ?? "no round has ended", engine.nextAttempt && `next attempt ${engine.nextAttempt.slice(11, 19)} UTC`].filter(Boolean).join("; ");
 }
 
 // The last operations by the hour in which they were made.

@@ -1,0 +1,22 @@
+import LMDB
+
+/// What is seen of a hub's folder from outside, while a hub may serve it.
+package struct HubFolder: Sendable {
+    private let path: String
+
+    package init(_ path: String) { self.path = path }
+
+    /// Whether a process serves it now.
+    package var isServed: Bool { ServingLock.isTaken(in: path) }
+
+    /// Another number whenever something was committed.
+    package var commitMark: UInt64 {
+        StatusFile(path + "/data.mdb").version ^ StatusFile(path + "/journal").version
+    }
+
+    /// The last requests that took long, a JSON object each, oldest first.
+    package var slowRequests: [String] { SlowRequests.lines(of: path) }
+
+    /// Another number whenever a request was slow.
+    package var slowRequestsMark: UInt64 { SlowRequests.version(of: path) }
+}

@@ -1,0 +1,107 @@
+import BackstitchCore
+import BackstitchStore
+import Foundation
+import LMDB
+
+/// Notes what an engine does, for ``EngineReport``, while it has the store's turn.
+///
+/// The file is written when a round ends, and before that at most every ``pauseMilliseconds``.
+struct EngineRecorder {
+    private static let pauseMilliseconds: Int64 = 100
+
+    private let sign: EngineSign?
+    private var report: EngineReport
+    private var roundBegan: Int64 = 0
+    private var requestCount = 0
+    private var written: Int64?
+    /// Whether the engine has the turn: another one's file is left alone.
+    private var isOn = false
+
+    init(_ store: Store, zone: String) {
+        sign = EngineSign(of: store)
+        report = EngineReport(zone: zone)
+    }
+
+    /// Goes on with what the engine before has told of the same zone.
+    mutating func takeTurn(zone: String) {
+        guard !isOn else { return }
+        isOn = true
+        let before = sign?.report.flatMap { $0.zone == zone ? $0 : nil }
+        if zone != report.zone { report = EngineReport(zone: zone) }
+        report.rounds = before?.rounds ?? []
+        // What was under way when its process ended is not any more.
+        report.requests = before?.requests.filter { $0.milliseconds != nil } ?? []
+        requestCount = report.requests.last?.number ?? 0
+    }
+
+    mutating func giveBackTurn() { isOn = false }
+
+    mutating func note(_ status: SyncStatus, nextAttempt: Int64?, now: Int64) {
+        let (word, code) = status.words
+        guard (report.status, report.code, report.nextAttempt) != (word, code, nextAttempt) else {
+            return
+        }
+        (report.status, report.code, report.nextAttempt) = (word, code, nextAttempt)
+        write(now: now, atOnce: report.trigger == nil || status == .stopped)
+    }
+
+    mutating func begin(_ trigger: SyncTrigger, now: Int64) {
+        report.trigger = trigger.rawValue
+        roundBegan = now
+    }
+
+    mutating func end(_ result: SyncReport?, error: String?, now: Int64) {
+        guard let trigger = report.trigger else { return }
+        report.trigger = nil
+        report.rounds.append(
+            EngineReport.EndedRound(
+                trigger: trigger, began: roundBegan, milliseconds: now - roundBegan,
+                pulled: result?.pulledRecords ?? 0, pushed: result?.pushedRecords ?? 0,
+                conflicts: result?.conflicts ?? 0, parked: result?.parkedRecords ?? 0,
+                error: error))
+        if report.rounds.count > EngineReport.roundsMax { report.rounds.removeFirst() }
+        write(now: now, atOnce: true)
+    }
+
+    /// - Returns: The number of the request.
+    mutating func beginRequest(_ call: String, now: Int64) -> Int {
+        requestCount += 1
+        report.requests.append(
+            EngineReport.Request(number: requestCount, call: call, began: now))
+        if report.requests.count > EngineReport.requestsMax { report.requests.removeFirst() }
+        write(now: now, atOnce: false)
+        return requestCount
+    }
+
+    mutating func endRequest(_ number: Int, records: Int?, error: String?, now: Int64) {
+        guard let place = report.requests.lastIndex(where: { $0.number == number }) else { return }
+        report.requests[place].milliseconds = now - report.requests[place].began
+        report.requests[place].records = records
+        report.requests[place].error = error
+        write(now: now, atOnce: false)
+    }
+
+    private mutating func write(now: Int64, atOnce: Bool) {
+        guard isOn, let sign, let text = try? JSONEncoder().encode(report) else { return }
+        if !atOnce, let written, (0..<Self.pauseMilliseconds).contains(now - written) { return }
+        written = now
+        sign.file.write(Array(text))
+    }
+}
+
+extension SyncStatus {
+    /// The name, and the code of the error that causes it.
+    fileprivate var words: (String, String?) {
+        switch self {
+        case .idle: ("idle", nil)
+        case .pulling: ("pulling", nil)
+        case .pushing: ("pushing", nil)
+        case .backingOff: ("backingOff", nil)
+        case .blocked(let code): ("blocked", code.description)
+        case .suspended(let code): ("suspended", code.description)
+        case .standby: ("standby", nil)
+        case .offline: ("offline", nil)
+        case .stopped: ("stopped", nil)
+        }
+    }
+}

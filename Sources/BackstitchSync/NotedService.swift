@@ -1,0 +1,120 @@
+import BackstitchCore
+import BackstitchStore
+import Threading
+
+/// A service whose requests are noted for ``EngineReport``.
+struct NotedService: RecordService {
+    private let service: any RecordService
+    private let engine: EngineScope
+
+    init(_ service: any RecordService, _ engine: EngineScope) {
+        (self.service, self.engine) = (service, engine)
+    }
+
+    var scope: DatabaseScope { service.scope }
+
+    var limits: ServiceLimits { get async { await service.limits } }
+
+    /// - Parameter records: How many records a reply has, or the request had.
+    private func noted<Reply>(
+        _ call: String = #function, records: (Reply) -> Int? = { _ in nil },
+        _ request: () async throws(ServiceError) -> Reply
+    ) async throws(ServiceError) -> Reply {
+        let (clock, recorder) = (engine.clock, engine.recorder)
+        let name = String(call.prefix { $0 != "(" })
+        let number = recorder.withLock { $0.beginRequest(name, now: clock.milliseconds) }
+        do {
+            let reply = try await request()
+            let count = records(reply)
+            recorder.withLock {
+                $0.endRequest(number, records: count, error: nil, now: clock.milliseconds)
+            }
+            return reply
+        } catch {
+            recorder.withLock {
+                $0.endRequest(
+                    number, records: nil, error: error.code.description, now: clock.milliseconds)
+            }
+            throw error
+        }
+    }
+
+    func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
+    ) async throws(ServiceError) -> [ModificationResult] {
+        try await noted(records: \.count) { () async throws(ServiceError) in
+            try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+        }
+    }
+
+    func lookUpRecords(
+        _ recordNames: [String], in zone: ZoneID
+    ) async throws(ServiceError) -> [LookupResult] {
+        try await noted(records: \.count) { () async throws(ServiceError) in
+            try await service.lookUpRecords(recordNames, in: zone)
+        }
+    }
+
+    func databaseChanges(
+        since token: String?
+    ) async throws(ServiceError) -> DatabaseChangesPage {
+        try await noted { () async throws(ServiceError) in
+            try await service.databaseChanges(since: token)
+        }
+    }
+
+    func zoneChanges(
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+    ) async throws(ServiceError) -> ZoneChangesPage {
+        try await noted(records: { $0.records.count + $0.deletions.count }) {
+            () async throws(ServiceError) in
+            try await service.zoneChanges(in: zone, since: token, limit: limit, fields: fields)
+        }
+    }
+
+    func createZone(_ zone: ZoneID) async throws(ServiceError) {
+        try await noted { () async throws(ServiceError) in try await service.createZone(zone) }
+    }
+
+    func deleteZone(_ zone: ZoneID) async throws(ServiceError) {
+        try await noted { () async throws(ServiceError) in try await service.deleteZone(zone) }
+    }
+
+    func createSubscription(
+        _ subscriptionID: String, to zone: ZoneID
+    ) async throws(ServiceError) {
+        try await noted { () async throws(ServiceError) in
+            try await service.createSubscription(subscriptionID, to: zone)
+        }
+    }
+
+    func currentUser() async throws(ServiceError) -> String {
+        try await noted { () async throws(ServiceError) in try await service.currentUser() }
+    }
+
+    func query(
+        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
+        fields: Set<String>?
+    ) async throws(ServiceError) -> ServiceQueryPage {
+        try await noted(records: \.records.count) { () async throws(ServiceError) in
+            try await service.query(query, in: zone, after: cursor, limit: limit, fields: fields)
+        }
+    }
+
+    func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID,
+        progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        try await noted { () async throws(ServiceError) in
+            try await service.upload(path, for: field, in: zone, progress: progress)
+        }
+    }
+
+    func download(
+        _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) {
+        try await noted { () async throws(ServiceError) in
+            try await service.download(asset, to: path, progress: progress)
+        }
+    }
+}
