@@ -3,6 +3,7 @@
 
 // MARK: What an app declares
 
+@_exported public import struct BackstitchCore.Asset
 @_exported public import struct BackstitchCore.AttributeSchema
 @_exported public import enum BackstitchCore.AttributeType
 @_exported public import protocol BackstitchCore.AttributeConvertible
