@@ -27,6 +27,8 @@ public actor SyncEngine {
     private var machine: EngineMachine
     /// Does what the machine decides for rounds.
     private let steps: RoundSteps
+    /// Transfers files, beside the rounds.
+    nonisolated let lane: AssetLane
     /// The bytes of memory that the largest pass so far took, roughly.
     package nonisolated var passBytes: Int { scope.largestPass.withLock { $0 } }
 
@@ -47,6 +49,10 @@ public actor SyncEngine {
         scope = EngineScope(store: store, configuration: configuration)
         steps = RoundSteps(SyncSession(scope, service))
         machine = EngineMachine(configuration)
+        let trigger = AfterUpload()
+        lane = AssetLane(scope, service) { trigger.run() }
+        store.setAssetProvider(lane)
+        trigger.set { [weak self] in Task { await self?.fileUploaded() } }
     }
 
     deinit {
@@ -98,6 +104,8 @@ public actor SyncEngine {
 
     /// Runs one full round now, or joins the next one if one is under way.
     ///
+    /// Files that records wait for are uploaded then, and another round pushes the records.
+    ///
     /// The round begins at once, even if a failed one asked to wait.
     ///
     /// Cancel the task to give up: the call returns at once, also while the service does not answer.
@@ -110,10 +118,29 @@ public actor SyncEngine {
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
+        var report = try await round()
+        while !report.uploads.isEmpty {
+            let (settled, failure) = try await lane.upload(report.uploads)
+            if settled > 0 { report = try await round().following(report) }
+            if let failure { throw failed(failure) }
+            if settled == 0 { break }
+        }
+        return report
+    }
+
+    private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {
             preconditionFailure("A round ends with a report or an error.")
         }
         return report
+    }
+
+    /// What a call throws because files could not be transferred; what records there were is exchanged.
+    private func failed(_ failure: any Error) -> any Error {
+        guard let error = failure as? ServiceError else { return failure }
+        return error.code.scope == .account
+            ? SyncError.blocked(error, retryMilliseconds: nil)
+            : SyncError.unreachable(error, retryMilliseconds: nil)
     }
 
     /// Ends the engine, and every call that waits for it with `stopped`: no further request begins.
@@ -182,12 +209,16 @@ public actor SyncEngine {
             case .answer(let numbers, let answer):
                 let result = result(answer)
                 for number in numbers { calls[number]?.end(result) }
-            case .tell(let notice): scope.events.send(told(notice))
+            case .tell(let notice):
+                scope.events.send(told(notice))
+                if notice == .finished { beginTransfers(steps.progress.report) }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()
             case .lookAtOperations: lookAtOperations()
-            case .endLease: steps.session.endTurn(machine.ending)
+            case .endLease:
+                steps.session.endTurn(machine.ending)
+                Task { [lane] in await lane.stop() }
             case .giveBackLease: steps.session.giveBackTurn()
             case .endListening: listener?.cancel()
             case .endEvents: scope.events.finish()
@@ -251,6 +282,23 @@ public actor SyncEngine {
                 hand(.operationEnded(call, .failed(StepFailure(error))))
             }
         }
+    }
+
+    // MARK: Files
+
+    /// Begins the transfers that a round found, if the engine goes on by itself.
+    private func beginTransfers(_ report: SyncReport) {
+        guard machine.mode == .automatic else { return }
+        let policy = configuration.assetDownloads
+        Task { [lane] in
+            await lane.begin(report.uploads)
+            await lane.prefetch(by: policy)
+        }
+    }
+
+    /// A file is uploaded that a record waited for.
+    private func fileUploaded() {
+        if machine.mode == .automatic { hand(.triggered(.save)) }
     }
 
     // MARK: Triggers

@@ -8,6 +8,11 @@ extension Store {
     /// The files that records hold.
     public var assets: StoreAssets { StoreAssets(store: self) }
 
+    /// Has an engine download the contents that are opened and not here; the last one counts.
+    package func setAssetProvider(_ provider: any AssetProvider) {
+        assetProvider.withLock { $0.provider = provider }
+    }
+
     /// Where the contents of files are.
     package var contents: ContentFolder { ContentFolder(store: environment.directory) }
 }
