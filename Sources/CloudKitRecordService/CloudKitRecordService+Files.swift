@@ -10,9 +10,6 @@ extension CloudKitRecordService {
     /// How many uploads were gone on with after a cut.
     package var resumedUploads: Int { uploads.withLock(\.resumedCount) }
 
-    /// The bytes of a file that are sent in one request, if the service takes parts.
-    private static let partBytes = 4 << 20
-
     /// Uploads a file, see `RecordService`: asks for an address, sends the bytes there, and returns what the
     /// service answers.
     ///
@@ -94,7 +91,7 @@ extension CloudKitRecordService {
             guard !Task.isCancelled else {
                 throw ServiceError(.network, "the upload was cancelled")
             }
-            let part = try parts.read(at: offset, count: Self.partBytes)
+            let part = try parts.read(at: offset, count: connection.configuration.uploadPartBytes)
             var request = HTTPRequest(method: "PATCH", url: url, timeoutMilliseconds: 0)
             request.headers = [
                 ("Content-Type", "application/octet-stream"),
@@ -104,10 +101,10 @@ extension CloudKitRecordService {
             request.body = part
             let reply = try await connection.transfer(request)
             switch reply.status {
-            case 200:
+            case 200 where offset + part.count == parts.byteCount:
                 progress(Int64(parts.byteCount))
                 return try Self.file(reply)
-            case 204:
+            case 200:
                 offset += part.count
                 progress(Int64(offset))
             case 409:
@@ -127,7 +124,7 @@ extension CloudKitRecordService {
         let reply = try await connection.transfer(
             HTTPRequest(method: "HEAD", url: url, timeoutMilliseconds: 0))
         switch reply.status {
-        case 200, 204: return Self.offset(reply) ?? 0
+        case 200: return Self.offset(reply) ?? 0
         case 403, 404, 410: return nil
         default: throw connection.failure(reply)
         }

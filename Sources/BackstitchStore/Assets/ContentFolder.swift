@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchLog
+import Foundation
 import Glibc
 
 /// The files of a store, named by the SHA-256 of their content, in a folder beside the database.
@@ -83,6 +84,33 @@ package struct ContentFolder: Sendable {
             }
         }
         try Self.sync(folder(content))
+    }
+
+    /// Gives another store's folder the contents that are here and whole, on disk when this returns: a second
+    /// name for each, or a copy where there can be none.
+    ///
+    /// - Complexity: O(*n*) in their bytes.
+    func copy(to other: ContentFolder, _ contents: [ContentKey]) throws {
+        let here = contents.filter(holds)
+        guard !here.isEmpty else { return }
+        try other.prepare()
+        var folders: Set<String> = []
+        for content in here {
+            guard let found = try? Self.hash(ofFileAt: path(content)).key, found == content else {
+                continue
+            }
+            try other.make(other.folder(content))
+            let target = other.path(content)
+            if link(path(content), target) != 0, errno != EEXIST {
+                guard
+                    (try? FileManager.default.copyItem(atPath: path(content), toPath: target))
+                        != nil
+                else { throw Self.failure("copy the file '\(path(content))'") }
+                try Self.sync(target)
+            }
+            folders.insert(other.folder(content))
+        }
+        for folder in folders { try Self.sync(folder) }
     }
 
     /// Removes a content; nothing happens if it is not here.

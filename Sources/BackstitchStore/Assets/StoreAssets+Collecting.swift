@@ -40,8 +40,38 @@ extension StoreAssets {
             }
             bytes.forEach { removed.note(bytes: $0) }
         }
+        try await forgetOldReceipts()
         return removed
     }
+
+    /// Takes away what is known of uploads that nobody can use any more: their records were saved by a
+    /// request whose answer got lost, or never were.
+    private func forgetOldReceipts() async throws {
+        struct Receipt: Decodable {
+            let until: Int64
+        }
+        let limit = store.configuration.clock.milliseconds - Self.receiptMilliseconds
+        let old = try store.read { transaction in
+            var names: [String] = []
+            try transaction.reader.meta.visit(Self.receiptPrefix) { name, bytes in
+                let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(bytes))
+                if let receipt, receipt.until > 0, receipt.until < limit {
+                    names.append(Self.receiptPrefix + name)
+                }
+                return true
+            }
+            return names
+        }
+        guard !old.isEmpty else { return }
+        try await store.withLogWriter { log in
+            for name in old { try log.deleteMeta(name) }
+        }
+    }
+
+    /// What the names of receipts of uploads begin with in `meta`.
+    package static let receiptPrefix = "receipt."
+    /// How long a receipt that ended stays.
+    private static let receiptMilliseconds: Int64 = 86_400_000
 
     /// Removes a content if nothing names it.
     ///

@@ -13,7 +13,9 @@ extension Store {
     /// pushed, and it continues to pull from the original's place.
     ///
     /// Copying holds a snapshot: space that is freed meanwhile is not reused until the copy is
-    /// written. Verifying reads the copy. Memory does not grow with the store. A crash leaves a
+    /// written. Verifying reads the copy. The files that records hold are linked, or copied to another
+    /// file system, after their bytes were compared with their hashes; one that is not whole is left out,
+    /// and downloaded when it is opened. Memory does not grow with the store. A crash leaves a
     /// hidden folder beside the target, which the next backup to it removes.
     ///
     /// - Parameters:
@@ -38,7 +40,7 @@ extension Store {
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
                 made = try StoreCopy(directory: draft, configuration: configuration)
-                    .finish(progress)
+                    .finish(contents, progress)
             }
             guard let report = made else { throw StoreError.closed }
             return report
@@ -54,8 +56,10 @@ private struct StoreCopy {
     let configuration: StoreConfiguration
 
     /// Gives the copy its identity, and verifies it.
+    ///
+    /// - Parameter contents: The files of the original's records, of which the copy gets its own.
     func finish(
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ contents: ContentFolder, _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws -> BackupReport {
         var options = EnvironmentOptions(of: configuration)
         options.usesRedoFile = false
@@ -88,6 +92,16 @@ private struct StoreCopy {
                 "The copy is not consistent, and so is the store: \(problem) No copy was kept. Run "
                     + "verify on the store to learn what helps.")
         }
+        try contents.copy(
+            to: ContentFolder(store: directory),
+            copy.read { transaction in
+                var named: [ContentKey] = []
+                try ContentReferences(transaction.reader).visitAll { key, _ in
+                    named.append(key)
+                    return true
+                }
+                return named
+            })
         return BackupReport(
             storeID: catalog.storeID, copiedFrom: original.storeID,
             lastSequence: try copy.read { try $0.lastSequence }, operations: found.operations,

@@ -14,7 +14,7 @@ struct ReceiptBook {
     }
 
     fileprivate static func name(_ asset: Asset, _ recordName: String, _ fieldName: String) -> String? {
-        ContentKey(asset).map { "receipt.\($0.text).\(fieldName).\(recordName)" }
+        ContentKey(asset).map { StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)" }
     }
 
     /// What is known of an upload; nil if nothing is, or for another zone.

@@ -22,8 +22,9 @@ extension AssetCalls {
     /// Tells how far an upload came: where its next part begins.
     func uploadOffset(_ target: RequestTarget, _ work: RequestWork) async throws -> HubResponse {
         let (key, row) = try await upload(target, work)
-        if let size = row.size { return Self.answer(200, offset: Int(size)) }
-        return Self.answer(200, offset: try assets.uploadedBytes(at: assets.partsPath(key.bytes)))
+        let offset =
+            try row.size.map { Int($0) } ?? assets.uploadedBytes(at: assets.partsPath(key.bytes))
+        return HubResponse(status: 200, headers: [Self.offsetHeader(offset)])
     }
 
     /// Adds a part to an upload. The last one makes a file of it, and is answered as an upload in one piece
@@ -50,7 +51,7 @@ extension AssetCalls {
         // It follows from the token, so that it need not be kept to be told again.
         let receipt = Digest.sha256("receipt \(target.path[2])").hexadecimal
         if let size = row.size {
-            guard end == length, length == size else { return Self.answer(409, offset: Int(size)) }
+            guard end == length, length == size else { return gap(at: Int(size)) }
             return Self.uploaded(row, receipt: receipt)
         }
         try await reserve(length, for: key, row, work)
@@ -60,14 +61,18 @@ extension AssetCalls {
                 try assets.append(part, to: path, at: offset)
             }
         } catch let gap as PartGap {
-            return Self.answer(409, offset: gap.uploadedBytes)
+            return self.gap(at: gap.uploadedBytes)
         }
-        guard end == length else { return Self.answer(204, offset: end) }
+        guard end == length else {
+            var response = HubResponse.object { $0.member("uploadOffset", integer: Int64(end)) }
+            response.headers.append(Self.offsetHeader(end))
+            return response
+        }
         let checksum = try await pool.run(.page, work) { [assets] in
             try assets.digest(ofUploadAt: path).hexadecimal
         }
         guard try assets.uploadedBytes(at: path) == length, let file = HubFile(partition, checksum)
-        else { return Self.answer(409, offset: try assets.uploadedBytes(at: path)) }
+        else { return gap(at: try assets.uploadedBytes(at: path)) }
         let arrived = ArrivedFile(
             path: path, file: file, byteCount: length, receipt: receipt,
             upload: Self.partsKey(of: key))
@@ -116,8 +121,16 @@ extension AssetCalls {
         return Int(text)
     }
 
-    private static func answer(_ status: Int, offset: Int) -> HubResponse {
-        HubResponse(
-            status: status, headers: [HubRequest.Header(WireHeader.uploadOffset, "\(offset)")])
+    private static func offsetHeader(_ offset: Int) -> HubRequest.Header {
+        HubRequest.Header(WireHeader.uploadOffset, "\(offset)")
+    }
+
+    /// The answer to a part that does not begin where the upload stands.
+    private func gap(at offset: Int) -> HubResponse {
+        var response = HubResponse.failure(
+            WireError(.conflict, "The upload goes on at byte \(offset)."),
+            uuid: configuration.clock.uuid())
+        response.headers.append(Self.offsetHeader(offset))
+        return response
     }
 }
