@@ -191,9 +191,11 @@ package struct AssetDemo {
         let (one, other) = (try held(first), try held(second))
         guard one == other, !one.isEmpty else { return false }
         for store in [first, second] {
-            guard try await store.assets.verify().isConsistent, try store.verify().isConsistent,
-                store.assets.usage().files == one.count
+            guard try await store.assets.verify().isConsistent, try store.verify().isConsistent
             else { return false }
+            for document in try store.read({ try $0.fetch(DemoDocument.self) }) {
+                guard try store.assets.isHere(document.file) else { return false }
+            }
         }
         return true
     }
