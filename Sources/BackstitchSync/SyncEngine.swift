@@ -122,6 +122,7 @@ public actor SyncEngine {
         while !report.uploads.isEmpty {
             let (settled, failure) = try await lane.upload(report.uploads)
             if settled > 0 { report = try await round().following(report) }
+            try checkGoesOn()
             if let failure { throw failed(failure) }
             if settled == 0 { break }
         }
