@@ -26,8 +26,6 @@ public final class Store: Sendable {
     let registered: RegisteredProjections
     let projectionWork = Locked<Task<Void, Never>?>(nil)
     let observers: Observers
-    /// Who downloads the contents of files that are not here.
-    let assetProvider = Locked(AssetProviderSlot())
     private let number: Int
 
     init(

@@ -17,7 +17,7 @@ package final class WriteContext {
             access: access, databases: databases, settings: LogWriter.Settings(configuration),
             catalog: catalog)
         projections = ProjectionWriter(log)
-        log.checkAsset = { [unowned log] asset in try log.check(asset, contents) }
+        log.checkAsset = { [unowned log] in try ContentNotes(log).check($0, in: contents) }
     }
 
     /// Starts the next write of the commit.
@@ -56,20 +56,6 @@ package final class WriteContext {
     func finish() throws {
         try projections.noteProgress()
         try log.finish()
-    }
-}
-
-extension LogWriter {
-    /// Refuses a file whose content nobody has: a record would be saved that nobody can open.
-    fileprivate func check(_ asset: Asset, _ contents: ContentFolder) throws {
-        guard asset.serviceChecksum == nil, let content = ContentKey(asset),
-            !contents.holds(content),
-            try !ContentStanding(content, reader).isReferenced
-        else { return }
-        throw StoreError(
-            .assetMissing,
-            "A record is to hold a file whose content this store does not have. Add it with "
-                + "store.assets.add, and save the record within an hour.")
     }
 }
 

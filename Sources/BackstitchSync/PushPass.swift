@@ -134,7 +134,7 @@ struct PushPass {
         let parked = try await work.merge { merger, results in
             for (change, reason) in refused {
                 let name = RecordID(entity: change.entityName, key: change.key)
-                try merger.log.useUpReceipts(of: change)
+                try ReceiptWriter(merger.log).useUp(change)
                 let isParked = try merger.log.marks.park(
                     change.entity, change.key, through: change.through, reason: reason)
                 guard isParked else { continue }
@@ -231,12 +231,12 @@ private struct PushStep: Sendable {
     /// Whether the service refused the receipt of a file, and the file is uploaded once more.
     func uploadsAgain(_ log: LogWriter, zone: String) throws -> Bool {
         guard case .park(let error) = kind, error.code == .assetMissing else { return false }
-        return try log.dropReceipts(of: change, zone: zone)
+        return try ReceiptWriter(log).drop(change, zone: zone)
     }
 
     func apply(to merger: RecordMerger, _ results: inout MergeResults) throws {
         let name = change.key.name
-        if isAcknowledgement { try merger.log.useUpReceipts(of: change) }
+        if isAcknowledgement { try ReceiptWriter(merger.log).useUp(change) }
         switch kind {
         case .acknowledge(let version):
             results.note(

@@ -51,8 +51,8 @@ public actor SyncEngine {
         machine = EngineMachine(configuration)
         let trigger = AfterUpload()
         lane = AssetLane(scope, service) { trigger.run() }
-        store.setAssetProvider(lane)
-        trigger.set { [weak self] in Task { await self?.fileUploaded() } }
+        store.assets.setProvider(lane)
+        trigger.set { [weak self] in Task { await self?.hand(.triggered(.save)) } }
     }
 
     deinit {
@@ -119,12 +119,8 @@ public actor SyncEngine {
     @discardableResult
     public func sync() async throws -> SyncReport {
         var report = try await round()
-        while !report.uploads.isEmpty {
-            let (settled, failure) = try await lane.upload(report.uploads)
-            if settled > 0 { report = try await round().following(report) }
-            try checkGoesOn()
-            if let failure { throw failed(failure) }
-            if settled == 0 { break }
+        while try await lane.upload(for: report) {
+            report = try await round().following(report)
         }
         return report
     }
@@ -134,14 +130,6 @@ public actor SyncEngine {
             preconditionFailure("A round ends with a report or an error.")
         }
         return report
-    }
-
-    /// What a call throws because files could not be transferred; what records there were is exchanged.
-    private func failed(_ failure: any Error) -> any Error {
-        guard let error = failure as? ServiceError else { return failure }
-        return error.code.scope == .account
-            ? SyncError.blocked(error, retryMilliseconds: nil)
-            : SyncError.unreachable(error, retryMilliseconds: nil)
     }
 
     /// Ends the engine, and every call that waits for it with `stopped`: no further request begins.
@@ -212,7 +200,9 @@ public actor SyncEngine {
                 for number in numbers { calls[number]?.end(result) }
             case .tell(let notice):
                 scope.events.send(told(notice))
-                if notice == .finished { beginTransfers(steps.progress.report) }
+                if notice == .finished, machine.mode == .automatic {
+                    lane.goOn(after: steps.progress.report, configuration.assetDownloads)
+                }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()
@@ -283,23 +273,6 @@ public actor SyncEngine {
                 hand(.operationEnded(call, .failed(StepFailure(error))))
             }
         }
-    }
-
-    // MARK: Files
-
-    /// Begins the transfers that a round found, if the engine goes on by itself.
-    private func beginTransfers(_ report: SyncReport) {
-        guard machine.mode == .automatic else { return }
-        let policy = configuration.assetDownloads
-        Task { [lane] in
-            await lane.begin(report.uploads)
-            await lane.prefetch(by: policy)
-        }
-    }
-
-    /// A file is uploaded that a record waited for.
-    private func fileUploaded() {
-        if machine.mode == .automatic { hand(.triggered(.save)) }
     }
 
     // MARK: Triggers

@@ -80,7 +80,7 @@ import Testing
         #expect(try !laptop.store.assets.isHere(try #require(pulled.image)))
         #expect(try await text(pulled.image, on: laptop) == "picture")
         #expect(try laptop.store.assets.isHere(try #require(pulled.image)))
-        #expect(laptop.store.contents.incomingCount == 0)
+        #expect(laptop.store.assets.folder.incomingCount == 0)
         try await laptop.expectSettled()
     }
 

@@ -1,3 +1,5 @@
+package import Foundation
+
 /// The hash function SHA-256 (FIPS 180-4), for names that must not be told and must not collide, and
 /// for the contents of files.
 ///
@@ -49,6 +51,11 @@ package struct SHA256 {
         let whole = (bytes.count - start) / Self.blockByteCount * Self.blockByteCount
         if whole > 0 { Self.mix(bytes.part(start..<(start + whole)), into: &state) }
         rest.append(contentsOf: bytes[(start + whole)...])
+    }
+
+    /// Takes the next part of the content.
+    package mutating func update(_ part: some ContiguousBytes) {
+        part.withUnsafeBytes { update($0) }
     }
 
     /// The 32 bytes of the hash of what came.

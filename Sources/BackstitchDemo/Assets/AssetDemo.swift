@@ -143,7 +143,7 @@ package struct AssetDemo {
             let reader = try await store.assets.open(document.file)
             var hash = SHA256()
             for try await chunk in reader.chunks(of: 64 << 10) {
-                unsafe chunk.withUnsafeBytes { unsafe hash.update($0) }
+                hash.update(chunk)
             }
             if ContentHash.text(hash.finish()) != hashes[document.path] { mismatches += 1 }
         }

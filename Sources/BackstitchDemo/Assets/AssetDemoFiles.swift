@@ -62,7 +62,7 @@ struct AssetDemoFiles {
         defer { try? file.close() }
         var hash = SHA256()
         while let part = try file.read(upToCount: 256 << 10), !part.isEmpty {
-            unsafe part.withUnsafeBytes { unsafe hash.update($0) }
+            hash.update(part)
         }
         return ContentHash.text(hash.finish())
     }

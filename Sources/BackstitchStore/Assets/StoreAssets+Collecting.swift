@@ -22,7 +22,7 @@ extension StoreAssets {
     @discardableResult
     public func collect(addedBefore date: Date? = nil) async throws -> AssetUsage {
         guard store.environment.isOnDisk else { return AssetUsage() }
-        let folder = store.contents
+        let folder = self.folder
         folder.emptyIncoming()
         let limit =
             date?.wholeMilliseconds
@@ -87,7 +87,7 @@ extension StoreAssets {
         let bytes = folder.byteCount(content)
         // Before the commit: if that fails, nothing names the content all the same.
         try folder.remove(content)
-        try log.forgetContent(content)
+        try ContentNotes(log).forget(content)
         return bytes
     }
 
@@ -100,7 +100,7 @@ extension StoreAssets {
     /// - Complexity: O(*n*) in the contents and the operations that name them.
     @discardableResult
     public func evict(downTo bytes: Int64) async throws -> AssetUsage {
-        let folder = store.contents
+        let folder = self.folder
         var left = usage().bytes
         var evicted = AssetUsage()
         let notes = try store.read { try $0.reader.meta.contentNotes() }
@@ -134,7 +134,7 @@ extension StoreAssets {
     ///
     /// - Complexity: O(*n*) in the bytes of all contents.
     public func verify() async throws -> AssetVerification {
-        let folder = store.contents
+        let folder = self.folder
         var report = AssetVerification()
         for content in folder.contents.sorted(by: { $0.text < $1.text }) {
             try Task.checkCancellation()
@@ -168,20 +168,4 @@ extension StoreAssets {
         }
         return report
     }
-}
-
-/// What a verification of contents found.
-public struct AssetVerification: Hashable, Sendable {
-    /// How many contents were compared with their hashes.
-    public internal(set) var checked = 0
-    /// The hashes of those that were not what their names say, and were moved away.
-    public internal(set) var corrupt: [String] = []
-    /// The hashes of contents that records hold and that are neither here nor known to be on the service.
-    public internal(set) var missing: [String] = []
-    /// How many contents nothing names; ``StoreAssets/collect(addedBefore:)`` removes them once they are
-    /// old enough.
-    public internal(set) var orphans = 0
-
-    /// Whether every content is what its name says, and none is missing.
-    public var isConsistent: Bool { corrupt.isEmpty && missing.isEmpty }
 }

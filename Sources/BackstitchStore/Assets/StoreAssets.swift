@@ -7,20 +7,6 @@ import Threading
 extension Store {
     /// The files that records hold.
     public var assets: StoreAssets { StoreAssets(store: self) }
-
-    /// Has an engine download the contents that are opened and not here; the last one counts.
-    package func setAssetProvider(_ provider: any AssetProvider) {
-        assetProvider.withLock { $0.provider = provider }
-    }
-
-    /// Where the contents of files are.
-    package var contents: ContentFolder { ContentFolder(store: environment.directory) }
-}
-
-/// Brings contents here that only the service has.
-package protocol AssetProvider: AnyObject, Sendable {
-    /// Downloads the content of a file, and returns when the store has it.
-    func provide(_ asset: Asset) async throws
 }
 
 /// The contents of the files that a store's records hold: beside the database, one for each content,
@@ -35,7 +21,14 @@ package protocol AssetProvider: AnyObject, Sendable {
 public struct StoreAssets: Sendable {
     let store: Store
 
-    private var folder: ContentFolder { store.contents }
+    /// Where the contents are.
+    package var folder: ContentFolder { ContentFolder(store: store.environment.directory) }
+
+    /// Has an engine download the contents that are opened and not here; the last one counts, for all
+    /// `Store` objects on the files.
+    package func setProvider(_ provider: any AssetProvider) {
+        store.shared.assetProvider.withLock { $0.provider = provider }
+    }
 
     // MARK: Adding
 
@@ -98,7 +91,7 @@ public struct StoreAssets: Sendable {
                 try folder.keep(path, as: content)
             }
             let now = log.settings.milliseconds()
-            try log.noteContent(content, byteCount: byteCount) { note in
+            try ContentNotes(log).note(content, byteCount: byteCount) { note in
                 note.added = now
                 note.used = ContentNote.wholeHour(now)
                 if let checksum { note.checksum = checksum }
@@ -115,7 +108,7 @@ public struct StoreAssets: Sendable {
     ///   `CancellationError`.
     public func open(_ asset: Asset) async throws -> AssetReader {
         if let reader = try await openHere(asset) { return reader }
-        guard let provider = store.assetProvider.withLock({ $0.provider }) else {
+        guard let provider = store.shared.assetProvider.withLock({ $0.provider }) else {
             throw Self.notHere
         }
         try await provider.provide(asset)
@@ -148,7 +141,7 @@ public struct StoreAssets: Sendable {
         let hour = ContentNote.wholeHour(store.configuration.clock.milliseconds)
         if try store.read({ try $0.reader.meta.contentNote(content)?.used }) != hour {
             try await store.withLogWriter { log in
-                try log.noteContent(content, byteCount: reader.byteCount) { $0.used = hour }
+                try ContentNotes(log).note(content, byteCount: reader.byteCount) { $0.used = hour }
             }
         }
         return reader
@@ -170,7 +163,7 @@ public struct StoreAssets: Sendable {
         guard let content = try content(of: asset), let byteCount = folder.byteCount(content)
         else { throw Self.notHere }
         try await store.withLogWriter { log in
-            try log.noteContent(content, byteCount: byteCount) { $0.isPinned = isPinned }
+            try ContentNotes(log).note(content, byteCount: byteCount) { $0.isPinned = isPinned }
         }
     }
 
@@ -182,22 +175,4 @@ public struct StoreAssets: Sendable {
             usage.note(bytes: folder.byteCount(content) ?? 0)
         }
     }
-}
-
-/// How much space contents take on this device, or gave back.
-public struct AssetUsage: Hashable, Sendable {
-    /// How many contents.
-    public private(set) var files = 0
-    /// Their bytes.
-    public private(set) var bytes: Int64 = 0
-
-    mutating func note(bytes: Int64) {
-        files += 1
-        self.bytes += bytes
-    }
-}
-
-/// Who downloads for a store. It is not kept alive.
-struct AssetProviderSlot: Sendable {
-    weak var provider: (any AssetProvider)?
 }

@@ -10,12 +10,10 @@ extension Store {
     /// The folder appears when the copy is complete, on disk, and verified as ``verify(progress:)``
     /// does it. The copy is a store: to restore it, open it. It has an identity of its own and
     /// names the original's. Synced records stay synced in it, unsynced ones are still to be
-    /// pushed, and it continues to pull from the original's place.
+    /// pushed, and it continues to pull from the original's place. Files of records are linked or copied.
     ///
     /// Copying holds a snapshot: space that is freed meanwhile is not reused until the copy is
-    /// written. Verifying reads the copy. The files that records hold are linked, or copied to another
-    /// file system, after their bytes were compared with their hashes; one that is not whole is left out,
-    /// and downloaded when it is opened. Memory does not grow with the store. A crash leaves a
+    /// written. Verifying reads the copy. Memory does not grow with the store. A crash leaves a
     /// hidden folder beside the target, which the next backup to it removes.
     ///
     /// - Parameters:
@@ -40,7 +38,7 @@ extension Store {
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
                 made = try StoreCopy(directory: draft, configuration: configuration)
-                    .finish(contents, progress)
+                    .finish(assets.folder, progress)
             }
             guard let report = made else { throw StoreError.closed }
             return report

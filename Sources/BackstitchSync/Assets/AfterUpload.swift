@@ -2,9 +2,13 @@ import Threading
 
 /// What runs after an upload that a record waits for; set once there is an engine to tell.
 final class AfterUpload: Sendable {
-    private let action = Locked<(@Sendable () -> Void)?>(nil)
+    private struct State {
+        var action: (@Sendable () -> Void)?
+    }
 
-    func set(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
+    private let state = Locked(State())
 
-    func run() { action.withLock { $0 }?() }
+    func set(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.action = action } }
+
+    func run() { state.withLock(\.action)?() }
 }

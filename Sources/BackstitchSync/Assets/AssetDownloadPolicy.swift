@@ -29,7 +29,7 @@ public struct AssetDownloadPolicy: Sendable {
     /// - Complexity: O(*n*) in the contents that the log names.
     func assets(in store: Store) throws -> [Asset] {
         guard let isWanted else { return [] }
-        let folder = store.contents
+        let folder = store.assets.folder
         return try store.read { transaction in
             let reader = transaction.reader
             var assets: [Asset] = []

@@ -64,30 +64,35 @@ struct ReceiptBook {
     }
 }
 
-extension LogWriter {
+/// Writes receipts.
+struct ReceiptWriter {
+    private let log: LogWriter
+
+    init(_ log: LogWriter) { self.log = log }
+
     /// Keeps what came of an upload.
-    func keepReceipt(_ receipt: AssetReceipt, of upload: AssetUpload) throws {
+    func keep(_ receipt: AssetReceipt, of upload: AssetUpload) throws {
         let field = upload.field
         guard let name = ReceiptBook.name(upload.asset, field.recordName, field.fieldName) else {
             return
         }
         var receipt = receipt
-        let book = ReceiptBook(reader, zone: upload.zone, now: 0)
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
         let old = try book.receipt(upload.asset, field.recordName, field.fieldName)
         // Only a push that goes well, or an edit, begins anew.
         if old?.isSecond == true || old.map({ $0.until == 0 }) == true { receipt.isSecond = true }
-        try setMeta(name, try receipt.sortedJSON())
+        try log.setMeta(name, try receipt.sortedJSON())
     }
 
     /// Uses up the receipts for what was pushed of a record.
-    func useUpReceipts(of change: PendingChange) throws {
-        for (name, _) in try receipts(of: change, zone: nil) { try deleteMeta(name) }
+    func useUp(_ change: PendingChange) throws {
+        for (name, _) in try receipts(of: change, zone: nil) { try log.deleteMeta(name) }
     }
 
     /// Drops the receipts for what was pushed of a record, because the service refused one.
     ///
     /// - Returns: Whether the files may be uploaded once more.
-    func dropReceipts(of change: PendingChange, zone: String) throws -> Bool {
+    func drop(_ change: PendingChange, zone: String) throws -> Bool {
         let receipts = try receipts(of: change, zone: zone)
         guard !receipts.isEmpty, receipts.allSatisfy({ $0.receipt.isSecond != true }) else {
             return false
@@ -95,7 +100,7 @@ extension LogWriter {
         for (name, receipt) in receipts {
             var refused = receipt
             (refused.until, refused.receipt) = (0, nil)
-            try setMeta(name, try refused.sortedJSON())
+            try log.setMeta(name, try refused.sortedJSON())
         }
         return true
     }
@@ -112,10 +117,10 @@ extension LogWriter {
         var found: [(name: String, receipt: AssetReceipt)] = []
         let recordName = change.key.name.description
         for (field, value) in fields {
-            guard let attribute = catalog.table(change.entity)?.attribute(field) else { continue }
+            guard let attribute = log.catalog.table(change.entity)?.attribute(field) else { continue }
             for asset in value.assets {
                 guard let name = ReceiptBook.name(asset, recordName, attribute.name),
-                    let bytes = try reader.meta.value(name),
+                    let bytes = try log.reader.meta.value(name),
                     let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
                     zone == nil || receipt.zone == zone
                 else { continue }

@@ -36,7 +36,7 @@ import Testing
     }
 
     private func path(_ asset: Asset) throws -> String {
-        store.contents.path(ContentKey(hash: try #require(ContentHash.bytes(asset.content ?? ""))))
+        store.assets.folder.path(ContentKey(hash: try #require(ContentHash.bytes(asset.content ?? ""))))
     }
 
     /// Removes what nothing names, however new it is.
@@ -72,7 +72,7 @@ import Testing
         }
         #expect(read == bytes)
         #expect(throws: StoreError.self) { try reader.read(at: -1, count: 1) }
-        #expect(store.contents.incomingCount == 0)
+        #expect(store.assets.folder.incomingCount == 0)
         try await expectWhole()
     }
 
@@ -80,7 +80,7 @@ import Testing
         let (one, other) = (try await add("same", name: "a"), try await add("same", name: "b"))
         #expect(one != other && one.hasSameContent(as: other))
         #expect(store.assets.usage().files == 1 && store.assets.usage().bytes == 4)
-        #expect(store.contents.incomingCount == 0)
+        #expect(store.assets.folder.incomingCount == 0)
     }
 
     @Test func `an empty file is one too`() async throws {
@@ -96,7 +96,7 @@ import Testing
                 throw CancellationError()
             }
         }
-        #expect(store.assets.usage().files == 0 && store.contents.incomingCount == 0)
+        #expect(store.assets.usage().files == 0 && store.assets.folder.incomingCount == 0)
     }
 
     @Test func `a file that can't be read is told`() async throws {
@@ -261,10 +261,10 @@ import Testing
         _ = try await store.assets.add { writer in
             try writer.write([1])
             _ = try await collect()
-            #expect(store.contents.incomingCount == 1, "that of this writer")
+            #expect(store.assets.folder.incomingCount == 1, "that of this writer")
             try writer.write([2])
         }
-        #expect(store.contents.incomingCount == 0)
+        #expect(store.assets.folder.incomingCount == 0)
     }
 
     @Test func `a commit that fails after a content was removed leaves it to the next collection`()

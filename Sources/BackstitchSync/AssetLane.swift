@@ -38,7 +38,7 @@ actor AssetLane: AssetProvider {
     }
 
     private var store: Store { scope.store }
-    private var folder: ContentFolder { store.contents }
+    private var folder: ContentFolder { store.assets.folder }
 
     /// Ends all transfers. What came so far stays, and is gone on with.
     func stop() {
@@ -55,10 +55,33 @@ actor AssetLane: AssetProvider {
         for upload in uploads { perform(machine.want(.upload(upload), in: .upload, .push)) }
     }
 
+    /// Begins what a round found, and what a policy asks for, and returns at once.
+    nonisolated func goOn(after report: SyncReport, _ policy: AssetDownloadPolicy) {
+        Task {
+            await begin(report.uploads)
+            await prefetch(by: policy)
+        }
+    }
+
+    /// Uploads the files that records of a round wait for.
+    ///
+    /// - Returns: Whether a round has something to push now.
+    /// - Throws: The first failure, once all have ended; `stopped` if the engine ended meanwhile.
+    func upload(for report: SyncReport) async throws -> Bool {
+        guard !report.uploads.isEmpty else { return false }
+        let (settled, failure) = try await upload(report.uploads)
+        if isStopped { throw SyncError.stopped }
+        guard let failure else { return settled > 0 }
+        // What was uploaded is pushed by the next round, whatever became of the others.
+        throw (failure as? ServiceError).map { SyncError(ofTransfer: $0) } ?? failure
+    }
+
     /// Uploads files, and waits for them.
     ///
     /// - Returns: How many were uploaded, or found to be none that can be; and the first failure.
-    func upload(_ uploads: [AssetUpload]) async throws -> (settled: Int, failure: (any Error)?) {
+    private func upload(
+        _ uploads: [AssetUpload]
+    ) async throws -> (settled: Int, failure: (any Error)?) {
         let tasks = uploads.map { upload in
             Task { () -> (any Error)? in
                 do {
@@ -209,8 +232,8 @@ actor AssetLane: AssetProvider {
             let receipt = AssetReceipt(file, zone: upload.zone, until: until)
             let byteCount = upload.asset.byteCount
             try await store.withLogWriter { log in
-                try log.keepReceipt(receipt, of: upload)
-                try log.noteContent(content, byteCount: byteCount) {
+                try ReceiptWriter(log).keep(receipt, of: upload)
+                try ContentNotes(log).note(content, byteCount: byteCount) {
                     $0.checksum = file.fileChecksum ?? $0.checksum
                 }
             }
@@ -225,7 +248,7 @@ actor AssetLane: AssetProvider {
 
     private func refuse(_ upload: AssetUpload, _ reason: String) async throws {
         try await store.withLogWriter { log in
-            try log.keepReceipt(AssetReceipt(failure: reason, zone: upload.zone), of: upload)
+            try ReceiptWriter(log).keep(AssetReceipt(failure: reason, zone: upload.zone), of: upload)
         }
     }
 

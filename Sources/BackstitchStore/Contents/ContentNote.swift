@@ -75,26 +75,43 @@ extension MetaReader {
     }
 }
 
-extension LogWriter {
+/// Writes what is known of contents.
+package struct ContentNotes {
+    private let log: LogWriter
+
+    package init(_ log: LogWriter) { self.log = log }
+
     /// Notes what is known of a content.
-    package func noteContent(
+    package func note(
         _ content: ContentKey, byteCount: Int64, _ change: (inout ContentNote) -> Void
     ) throws {
-        let old = try reader.meta.contentNote(content)
-        var note = old ?? ContentNote(added: settings.milliseconds(), byteCount: byteCount)
+        let old = try log.reader.meta.contentNote(content)
+        var note = old ?? ContentNote(added: log.settings.milliseconds(), byteCount: byteCount)
         change(&note)
         guard note != old else { return }
-        try setMeta(ContentNote.name(content), try note.sortedJSON())
+        try log.setMeta(ContentNote.name(content), try note.sortedJSON())
         if let checksum = note.checksum, checksum != old?.checksum {
-            try setMeta(ContentNote.linkName(checksum), content.bytes)
+            try log.setMeta(ContentNote.linkName(checksum), content.bytes)
         }
     }
 
     /// Forgets a content that is gone.
-    func forgetContent(_ content: ContentKey) throws {
-        if let checksum = try reader.meta.contentNote(content)?.checksum {
-            try deleteMeta(ContentNote.linkName(checksum))
+    func forget(_ content: ContentKey) throws {
+        if let checksum = try log.reader.meta.contentNote(content)?.checksum {
+            try log.deleteMeta(ContentNote.linkName(checksum))
         }
-        try deleteMeta(ContentNote.name(content))
+        try log.deleteMeta(ContentNote.name(content))
+    }
+
+    /// Refuses a file whose content nobody has: a record would be saved that nobody can open.
+    func check(_ asset: Asset, in folder: ContentFolder) throws {
+        guard asset.serviceChecksum == nil, let content = ContentKey(asset),
+            !folder.holds(content),
+            try !ContentStanding(content, log.reader).isReferenced
+        else { return }
+        throw StoreError(
+            .assetMissing,
+            "A record is to hold a file whose content this store does not have. Add it with "
+                + "store.assets.add, and save the record within an hour.")
     }
 }

@@ -35,7 +35,7 @@ struct AssetDownload {
     func run(progress: @Sendable (Int64) -> Void) async throws {
         let store = scope.store
         if try store.assets.isHere(asset) { return }
-        let folder = store.contents
+        let folder = store.assets.folder
         try folder.prepare()
         let partial = folder.partialPath(key)
         var attempt = 1
