@@ -28,13 +28,11 @@ actor AssetLane: AssetProvider {
     /// Why a transfer failed that no service error tells.
     private var failures: [Transfer: any Error] = [:]
     private var isStopped = false
-    /// Called after an upload that a record waits for.
-    private let uploaded: @Sendable () -> Void
+    /// What runs after an upload that a record waits for.
+    nonisolated let uploaded = AfterUpload()
 
-    init(
-        _ scope: EngineScope, _ service: any RecordService, uploaded: @escaping @Sendable () -> Void
-    ) {
-        (self.scope, self.service, self.uploaded) = (scope, service, uploaded)
+    init(_ scope: EngineScope, _ service: any RecordService) {
+        (self.scope, self.service) = (scope, service)
     }
 
     private var store: Store { scope.store }
@@ -55,11 +53,13 @@ actor AssetLane: AssetProvider {
         for upload in uploads { perform(machine.want(.upload(upload), in: .upload, .push)) }
     }
 
-    /// Begins what a round found, and what a policy asks for, and returns at once.
-    nonisolated func goOn(after report: SyncReport, _ policy: AssetDownloadPolicy) {
+    /// Begins what a round found and what the configuration asks for, if the engine goes on by itself, and
+    /// returns at once.
+    nonisolated func goOn(after report: SyncReport, _ mode: EngineMachine.Mode) {
+        guard mode == .automatic else { return }
         Task {
             await begin(report.uploads)
-            await prefetch(by: policy)
+            await prefetch(by: scope.configuration.assetDownloads)
         }
     }
 
@@ -188,7 +188,7 @@ actor AssetLane: AssetProvider {
         if case .download(let key) = transfer, machine.state(of: transfer) == nil {
             wanted[key] = nil
         }
-        if case .upload = transfer, failure == nil, isWanted { uploaded() }
+        if case .upload = transfer, failure == nil, isWanted { uploaded.run() }
     }
 
     private func tell(_ transfer: Transfer, _ error: ServiceError?) {

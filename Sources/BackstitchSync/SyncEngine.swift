@@ -49,10 +49,9 @@ public actor SyncEngine {
         scope = EngineScope(store: store, configuration: configuration)
         steps = RoundSteps(SyncSession(scope, service))
         machine = EngineMachine(configuration)
-        let trigger = AfterUpload()
-        lane = AssetLane(scope, service) { trigger.run() }
+        lane = AssetLane(scope, service)
         store.assets.setProvider(lane)
-        trigger.set { [weak self] in Task { await self?.hand(.triggered(.save)) } }
+        lane.uploaded.set { [weak self] in Task { await self?.hand(.triggered(.save)) } }
     }
 
     deinit {
@@ -102,9 +101,8 @@ public actor SyncEngine {
         }
     }
 
-    /// Runs one full round now, or joins the next one if one is under way.
-    ///
-    /// Files that records wait for are uploaded then, and another round pushes the records.
+    /// Runs one full round now, or joins the next one if one is under way. Files that records wait
+    /// for are uploaded then, and another round pushes the records.
     ///
     /// The round begins at once, even if a failed one asked to wait.
     ///
@@ -200,9 +198,7 @@ public actor SyncEngine {
                 for number in numbers { calls[number]?.end(result) }
             case .tell(let notice):
                 scope.events.send(told(notice))
-                if notice == .finished, machine.mode == .automatic {
-                    lane.goOn(after: steps.progress.report, configuration.assetDownloads)
-                }
+                if notice == .finished { lane.goOn(after: steps.progress.report, machine.mode) }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()

@@ -167,6 +167,29 @@ struct UploadPartsTests {
         #expect(fixture.hub.files.uploads.bytes(of: partition) == 0)
     }
 
+    @Test("the parts of one file count once against the space of a database")
+    func quota() async throws {
+        var limits = HubLimits()
+        limits.privateDatabaseBytes = 10_000
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        let places = UploadRequest(
+            places: [WireAssetPlace(recordName: "a", fieldName: "f")], zoneID: WireZoneID("z"))
+        let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, places)
+        let path = HostileWorld.path(try #require(uploads.tokens.first).url)
+        let bytes = [UInt8](repeating: 7, count: 6_000)
+        for start in stride(from: 0, to: 6_000, by: 1_000) {
+            let response = await fixture.hub.respond(
+                to: HubRequest(
+                    method: "PATCH", target: path,
+                    headers: [
+                        HubRequest.Header("Upload-Offset", "\(start)"),
+                        HubRequest.Header("Upload-Length", "6000"),
+                    ], body: Array(bytes[start..<start + 1_000])))
+            #expect(response.status == 200, "at \(start)")
+        }
+    }
+
     // MARK: The client
 
     @Test("the client uploads and downloads over HTTP, and goes on after a cut")

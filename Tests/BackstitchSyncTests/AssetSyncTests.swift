@@ -53,6 +53,18 @@ import Testing
         try #require(try device.find(Photo.ID(name)))
     }
 
+    /// The receipts that a device keeps.
+    private func receipts(of device: Device) throws -> [String] {
+        try device.store.read { transaction in
+            var names: [String] = []
+            try transaction.reader.meta.visit("receipt.") { name, _ in
+                names.append(name)
+                return true
+            }
+            return names
+        }
+    }
+
     private static var clouds: [SimulatedCloud] {
         var apple = SimulatedCloud.Options()
         apple.hasOpaqueChecksums = true
@@ -71,6 +83,7 @@ import Testing
         let report = try await phone.sync()
         #expect(report.pushedRecords == 1 && report.recordsWaitingForFiles == 0)
         #expect(cloud.fileCount == 1 && cloud.uploadedFileBytes == 7)
+        #expect(try receipts(of: phone) == [], "it is used up")
         try await phone.expectSettled()
 
         let laptop = try device("laptop", cloud)
