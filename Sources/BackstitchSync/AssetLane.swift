@@ -228,6 +228,11 @@ actor AssetLane: AssetProvider {
             let file = try await service.upload(
                 folder.path(content), for: upload.field, in: ZoneID(upload.zone),
                 progress: progress(of: upload.asset, isUpload: true))
+            if let sum = file.fileChecksum, ContentHash.isDigits(sum), sum != content.text {
+                // What was here is not what its name says; nobody is to get it.
+                try await store.assets.setAside(content)
+                throw AssetDownload.missing
+            }
             let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
             let receipt = AssetReceipt(file, zone: upload.zone, until: until)
             let byteCount = upload.asset.byteCount
@@ -240,7 +245,9 @@ actor AssetLane: AssetProvider {
         } catch let error as ServiceError where !error.mayPass {
             // The record is told of it and parked, so that it waits for a person and not for ever.
             try await refuse(upload, error.description)
-        } catch let error as StoreError where error.code == .assetMissing {
+        } catch let error as StoreError
+            where error.code == .assetMissing || error.code == .assetCorrupt
+        {
             try await refuse(
                 upload, ServiceError(.assetMissing, error.message).description)
         }
@@ -248,7 +255,8 @@ actor AssetLane: AssetProvider {
 
     private func refuse(_ upload: AssetUpload, _ reason: String) async throws {
         try await store.withLogWriter { log in
-            try ReceiptWriter(log).keep(AssetReceipt(failure: reason, zone: upload.zone), of: upload)
+            try ReceiptWriter(log).keep(
+                AssetReceipt(failure: reason, zone: upload.zone), of: upload)
         }
     }
 

@@ -161,7 +161,9 @@ extension CloudKitRecordService {
         let status = try await withProgress(progress) { told async throws(ServiceError) in
             request.file = HTTPFile(path: path, role: .reply(offset: offset), progress: told)
             let reply = try await connection.transfer(request)
-            guard ![200, 206, 403, 404, 410, 416].contains(reply.status) else { return reply.status }
+            guard ![200, 206, 403, 404, 410, 416].contains(reply.status) else {
+                return reply.status
+            }
             throw connection.failure(reply)
         }
         switch status {

@@ -36,7 +36,8 @@ import Testing
             machine.ended("0", nil, now: 0, random: 0) == [.tell("0", nil), .start("next")])
     }
 
-    @Test func `what a call waits for comes before what a record needs, and that before the rest`() {
+    @Test func `what a call waits for comes before what a record needs, and that before the rest`()
+    {
         var machine = Machine()
         _ = machine.want("a", in: .upload, .push)
         _ = machine.want("b", in: .upload, .push)
@@ -60,7 +61,8 @@ import Testing
             machine.ended("a", network, now: 1_000, random: 0)
                 == [.tell("a", network), .setTimer(dueMilliseconds: 1_500)])
         #expect(machine.state(of: "a") == .delayed(untilMilliseconds: 1_500))
-        #expect(machine.want("a", in: .upload, .push) == [], "a round that wants it again waits too")
+        #expect(
+            machine.want("a", in: .upload, .push) == [], "a round that wants it again waits too")
         #expect(machine.timer(now: 1_500) == [.start("a")])
         #expect(
             machine.ended("a", network, now: 2_000, random: 0)

@@ -175,7 +175,8 @@ import Testing
         let names = cloud.records(in: scenarioZone).map(\.recordName)
         #expect(names == ["q"])
         #expect(try phone.engine.pending().pendingRecords == 2)
-        #expect(try phone.engine.parked().isEmpty, "what needs the record waits, and is not refused")
+        #expect(
+            try phone.engine.parked().isEmpty, "what needs the record waits, and is not refused")
         let report = try await phone.sync()
         #expect(report.pushedRecords == 2 && report.recordsWaitingForFiles == 0)
         try await phone.expectSettled()
@@ -274,6 +275,24 @@ import Testing
             atPath: phone.store.directory.path + "/blobs")
         try await phone.sync()
         #expect(try phone.engine.parked().map(\.code) == [.assetMissing])
+    }
+
+    @Test func `a content that was changed on the disk is not given to others`() async throws {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        let image = try await add("picture", to: phone)
+        try await phone.save(Photo(id: "p", title: "x", image: image))
+        let content = try #require(try phone.store.assets.content(of: image))
+        let path = phone.store.assets.folder.path(content)
+        try Data("changed".utf8).write(to: URL(filePath: path))
+        try await phone.sync()
+        #expect(try phone.engine.parked().map(\.code) == [.assetMissing])
+        #expect(try !phone.store.assets.isHere(image))
+        // Adding it again is the remedy.
+        _ = try await add("picture", to: phone)
+        _ = try await phone.engine.retryParked()
+        try await phone.sync()
+        try await phone.expectSettled()
     }
 
     // MARK: Downloads

@@ -21,7 +21,8 @@ struct AssetsCommand: Command {
     private static let verify = Syntax.Option(
         "verify", nil, "Compares each file with its hash, and moves away those that differ.")
     private static let evict = Syntax.Option(
-        "evict", "BYTES", "Takes files off this device that the service has, down to so many bytes.")
+        "evict", "BYTES", "Takes files off this device that the service has, down to so many bytes."
+    )
     private static let orphans = Syntax.Option(
         "orphans", nil, "Removes the files that nothing names any more and that are an hour old.")
 

@@ -147,7 +147,9 @@ package struct AssetDemo {
             }
             if ContentHash.text(hash.finish()) != hashes[document.path] { mismatches += 1 }
         }
-        tell("Device B opened \(documents.count) documents; \(mismatches) differ from the originals.")
+        tell(
+            "Device B opened \(documents.count) documents; \(mismatches) differ from the originals."
+        )
         await engine.stop()
         return mismatches
     }
@@ -172,7 +174,9 @@ package struct AssetDemo {
         for store in [first, second] {
             removed += try await store.assets.collect(addedBefore: .distantFuture).files
         }
-        tell("\(deleted) documents were deleted; \(removed) files of them were removed on the devices.")
+        tell(
+            "\(deleted) documents were deleted; \(removed) files of them were removed on the devices."
+        )
     }
 
     // MARK: Checks

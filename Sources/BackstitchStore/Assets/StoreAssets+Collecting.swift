@@ -126,6 +126,12 @@ extension StoreAssets {
         return evicted
     }
 
+    /// Moves a content away that is not what its name says, so that it is downloaded or added again.
+    package func setAside(_ content: ContentKey) async throws {
+        let folder = self.folder
+        try await store.withLogWriter { _ in try folder.setAside(content) }
+    }
+
     /// Compares every content with its hash, and looks for contents that are neither here nor on the
     /// service.
     ///
@@ -146,7 +152,7 @@ extension StoreAssets {
             }
             report.checked += 1
             guard found != content else { continue }
-            try await store.withLogWriter { _ in try folder.setAside(content) }
+            try await setAside(content)
             report.corrupt.append(content.text)
         }
         report.missing = try store.read { transaction in

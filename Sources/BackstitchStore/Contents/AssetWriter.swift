@@ -49,7 +49,9 @@ public final class AssetWriter {
     ///
     /// - Returns: Its path, and what it holds.
     func end() throws -> (path: String, content: ContentKey, byteCount: Int64) {
-        guard let file else { throw StoreError(.io, "The file could not be written. Add it again.") }
+        guard let file else {
+            throw StoreError(.io, "The file could not be written. Add it again.")
+        }
         guard fsync(file.descriptor) == 0 else {
             let failure = ContentFolder.failure("sync the file '\(file.path)'")
             discard()

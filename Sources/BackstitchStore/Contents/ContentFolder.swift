@@ -59,7 +59,8 @@ package struct ContentFolder: Sendable {
             var template = Array((incoming + "/XXXXXX").utf8CString)
             let descriptor = mkstemp(&template)
             guard descriptor >= 0 else { throw Self.failure("begin a file in '\(incoming)'") }
-            let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let path = String(
+                decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             var (own, named) = (stat(), stat())
             // Whoever empties the folder may have taken the lock in between, and removed the file.

@@ -13,8 +13,12 @@ struct ReceiptBook {
         (self.reader, self.zone, self.now) = (reader, zone, now)
     }
 
-    fileprivate static func name(_ asset: Asset, _ recordName: String, _ fieldName: String) -> String? {
-        ContentKey(asset).map { StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)" }
+    fileprivate static func name(_ asset: Asset, _ recordName: String, _ fieldName: String)
+        -> String?
+    {
+        ContentKey(asset).map {
+            StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)"
+        }
     }
 
     /// What is known of an upload; nil if nothing is, or for another zone.
@@ -117,7 +121,9 @@ struct ReceiptWriter {
         var found: [(name: String, receipt: AssetReceipt)] = []
         let recordName = change.key.name.description
         for (field, value) in fields {
-            guard let attribute = log.catalog.table(change.entity)?.attribute(field) else { continue }
+            guard let attribute = log.catalog.table(change.entity)?.attribute(field) else {
+                continue
+            }
             for asset in value.assets {
                 guard let name = ReceiptBook.name(asset, recordName, attribute.name),
                     let bytes = try log.reader.meta.value(name),

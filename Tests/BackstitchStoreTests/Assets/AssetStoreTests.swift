@@ -36,7 +36,8 @@ import Testing
     }
 
     private func path(_ asset: Asset) throws -> String {
-        store.assets.folder.path(ContentKey(hash: try #require(ContentHash.bytes(asset.content ?? ""))))
+        store.assets.folder.path(
+            ContentKey(hash: try #require(ContentHash.bytes(asset.content ?? ""))))
     }
 
     /// Removes what nothing names, however new it is.

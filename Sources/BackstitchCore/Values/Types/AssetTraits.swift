@@ -86,7 +86,11 @@ enum AssetTraits: AttributeTraits {
         switch value {
         case .asset: value
         case .unknown(let unknown):
-            if case .asset(let file)? = unknown.known { Asset(file).map { .asset($0) } } else { nil }
+            if case .asset(let file)? = unknown.known {
+                Asset(file).map { .asset($0) }
+            } else {
+                nil
+            }
         default: nil
         }
     }
