@@ -50,6 +50,30 @@ import Testing
         #expect(after["files"] as? Int == 2)
     }
 
+    @Test func `an export with its files makes a store that has them`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try await fill()
+        let (lines, files, new) = (folder + "/lines", folder + "/files", folder + "/new")
+        let exported = try Runner.run(
+            "export", path, "--with-schema", "--output", lines, "--files", files)
+        #expect(exported.code == 0, "\(exported.complaint)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 1)
+        let without = try Runner.run("import", folder + "/none", lines, "--create")
+        #expect(without.code == 1 && without.complaint.contains("content this store does not have"))
+        let imported = try Runner.run("import", new, lines, "--create", "--files", files)
+        #expect(imported.code == 0, "\(imported.complaint)")
+        let store = try Store(at: URL(filePath: new), schema: StoreSchema(Scan.self))
+        let scan = try #require(try store.read { try $0.fetch(Scan.self) }.first)
+        let reader = try await store.assets.open(try #require(scan.page))
+        #expect(try reader.read(at: 0, count: 9) == Data("held".utf8))
+        store.close()
+        // A file that is another one than its name says is told.
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: files).first)
+        try Data("other".utf8).write(to: URL(filePath: files + "/" + name))
+        let wrong = try Runner.run("import", new, lines, "--files", files)
+        #expect(wrong.code == 2 && wrong.complaint.contains("another content"))
+    }
+
     @Test func `a file that was changed is told, and moved away`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = try await fill()

@@ -114,6 +114,39 @@ package struct ContentFolder: Sendable {
         for folder in folders { try Self.sync(folder) }
     }
 
+    /// Copies a content into another folder, under its name, on disk when this returns.
+    ///
+    /// - Returns: Its bytes; nil if it is not here, or there already.
+    func copy(_ content: ContentKey, into target: String) throws -> Int64? {
+        guard mkdir(target, 0o755) == 0 || errno == EEXIST else {
+            throw Self.failure("make the folder '\(target)'")
+        }
+        let final = target + "/" + content.text
+        guard holds(content), !FileManager.default.fileExists(atPath: final) else { return nil }
+        let (found, byteCount) = try Self.hash(ofFileAt: path(content))
+        guard found == content else {
+            throw StoreError(
+                .assetCorrupt,
+                "The file \(content.text) of the store is another content. Run 'backstitch assets "
+                    + "STORE --verify'.")
+        }
+        let draft = final + ".new"
+        try? FileManager.default.removeItem(atPath: draft)
+        guard (try? FileManager.default.copyItem(atPath: path(content), toPath: draft)) != nil
+        else { throw Self.failure("copy the file '\(path(content))'") }
+        try Self.sync(draft)
+        guard rename(draft, final) == 0 else { throw Self.failure("make the file '\(final)'") }
+        try Self.sync(target)
+        return byteCount
+    }
+
+    /// The files in a folder that are named as contents.
+    static func contentNames(in folder: String) throws -> [String] {
+        guard let entries = opendir(folder) else { throw failure("read the folder '\(folder)'") }
+        closedir(entries)
+        return names(in: folder).filter { ContentHash.isDigits($0) }.sorted()
+    }
+
     /// Removes a content; nothing happens if it is not here.
     func remove(_ content: ContentKey) throws {
         guard unlink(path(content)) == 0 || errno == ENOENT else {

@@ -28,6 +28,18 @@ package struct ContentStanding {
         get throws { try keys.contains { try ContentReferences(reader).isReferenced($0) } }
     }
 
+    /// The hash that it stands for; nil if only the service knows the content.
+    var knownContent: ContentKey? {
+        get throws {
+            var found: ContentKey?
+            try visitHolders { _, asset, _ in
+                found = try reader.meta.content(of: asset)
+                return found == nil
+            }
+            return found
+        }
+    }
+
     /// Whether its file is here.
     func isHere(_ folder: ContentFolder) throws -> Bool {
         if folder.holds(content) { return true }
