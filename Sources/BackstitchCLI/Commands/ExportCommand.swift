@@ -1,6 +1,5 @@
 import Backstitch
 import BackstitchStore
-import struct Foundation.URL
 import Terminal
 
 /// Writes a store's records, or its log, as JSON Lines.
@@ -78,7 +77,7 @@ struct ExportCommand: Command {
         let store = try Store.open(existing: path, checksPages: true)
         defer { store.close() }
         if let folder = arguments.text(Self.files) {
-            _ = try store.assets.export(to: URL(filePath: folder))
+            _ = try store.assets.export(to: folder)
         }
         let (file, last) = try Self.open(filePath, resumes: arguments.has(Self.resume))
         let output = file?.output ?? console.output

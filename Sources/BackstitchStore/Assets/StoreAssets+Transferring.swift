@@ -10,6 +10,10 @@ extension StoreAssets {
     /// - Returns: What was copied.
     /// - Throws: `full`, `inaccessible`, `io`; `assetCorrupt` if a content is not what its name says.
     public func export(to directory: URL) throws -> AssetUsage {
+        try export(to: directory.localPath())
+    }
+
+    package func export(to target: String) throws -> AssetUsage {
         let held = try store.read { transaction in
             var held: [ContentKey] = []
             try ContentReferences(transaction.reader).visitAll { key, _ in
@@ -21,7 +25,6 @@ extension StoreAssets {
             }
             return Set(held)
         }
-        let target = try directory.localPath()
         var usage = AssetUsage()
         for content in held.sorted(by: { $0.text < $1.text }) {
             try Task.checkCancellation()
