@@ -3,6 +3,7 @@
 
 // MARK: What an app declares
 
+@_exported public import struct BackstitchCore.Asset
 @_exported public import struct BackstitchCore.AttributeSchema
 @_exported public import enum BackstitchCore.AttributeType
 @_exported public import protocol BackstitchCore.AttributeConvertible
@@ -25,7 +26,13 @@
 @_exported public import struct BackstitchLog.ChangeSet
 @_exported public import struct BackstitchCore.MonitorEvent
 @_exported public import enum BackstitchCore.RetentionPolicy
+@_exported public import struct BackstitchSync.AssetDownloadPolicy
+@_exported public import class BackstitchStore.AssetReader
+@_exported public import struct BackstitchStore.AssetUsage
+@_exported public import struct BackstitchStore.AssetVerification
+@_exported public import class BackstitchStore.AssetWriter
 @_exported public import class BackstitchStore.Store
+@_exported public import struct BackstitchStore.StoreAssets
 @_exported public import protocol BackstitchCore.StoreClock
 @_exported public import struct BackstitchStore.StoreConfiguration
 @_exported public import struct BackstitchLog.StoreError

@@ -15,6 +15,7 @@ struct Program {
         InspectCommand(), LogCommand(), HistoryCommand(), ConflictsCommand(), QueryCommand(),
         VerifyCommand(),
         RebuildCommand(), DoctorCommand(), CompactCommand(), EraseCommand(), BackupCommand(),
+        AssetsCommand(),
         ExportCommand(), ImportCommand(), SyncCommand(), StudioCommand(version: version),
         HubCommand(),
         SimulateCommand(), DemoCommand(),

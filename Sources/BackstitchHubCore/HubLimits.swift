@@ -18,7 +18,7 @@ public struct HubLimits: Hashable, Sendable {
     /// The most bytes that the public database of a container takes up; nil for no limit.
     public var publicDatabaseBytes: Int64?
     /// The most bytes of an asset.
-    public var assetBytes = 50 << 20
+    public var assetBytes = 5 << 30
     /// How long the address of an upload or download is good, in milliseconds.
     public var addressMilliseconds: Int64 = 15 * 60 * 1_000
     /// How far the date of a signed request may be from the hub's clock, in milliseconds.

@@ -72,6 +72,12 @@ public struct StoreError: BackstitchError {
         /// of a megabyte remains for compactions and writes that only delete; other writes fail
         /// until the disk has that much free again.
         public static let full = Code("full")
+        /// The content of a file is not on this device; only the service may have it.
+        public static let notHere = Code("notHere")
+        /// Neither this device nor the service has the content of a file any more.
+        public static let assetMissing = Code("assetMissing")
+        /// The content of a file is not what its hash says.
+        public static let assetCorrupt = Code("assetCorrupt")
         /// A commit failed, and it is not known whether it is on disk.
         public static let outcomeUnknown = Code("outcomeUnknown")
         /// The operating system failed.

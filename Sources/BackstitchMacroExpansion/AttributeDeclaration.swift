@@ -69,7 +69,7 @@ enum AttributeSpelling: Equatable {
 
     static let supportedNames: Set<String> = [
         "String", "Bool", "Int", "Int16", "Int32", "Int64", "Float", "Double", "Decimal", "Date",
-        "Data", "UUID", "URL", "GeoLocation", "Duration",
+        "Data", "UUID", "URL", "GeoLocation", "Duration", "Asset",
     ]
 
     private static let unsupportedNames: Set<String> = [

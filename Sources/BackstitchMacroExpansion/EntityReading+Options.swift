@@ -98,6 +98,8 @@ extension EntityReading {
             report(.unordered(option: option, what: "Data"), at: expression)
         case ("indexed", .supported("GeoLocation", _)), ("unique", .supported("GeoLocation", _)):
             report(.unordered(option: option, what: "a GeoLocation"), at: expression)
+        case ("indexed", .supported("Asset", _)), ("unique", .supported("Asset", _)):
+            report(.unordered(option: option, what: "an Asset"), at: expression)
         case ("indexed", .list), ("unique", .list):
             report(.unordered(option: option, what: "a list"), at: expression)
         default:

@@ -203,8 +203,8 @@ enum Problem: DiagnosticMessage, Hashable {
     /// The types of attributes, for messages.
     static let supportedTypes =
         "String, Bool, Int, Int16, Int32, Int64, Float, Double, Decimal, Date, Data, UUID, URL, "
-        + "GeoLocation, Duration, an enum that conforms to EnumAttributeValue, a list of these, the ID "
-        + "of an entity"
+        + "GeoLocation, Duration, Asset, an enum that conforms to EnumAttributeValue, a list of "
+        + "these, the ID of an entity"
 }
 
 /// The title of a fix-it.

@@ -9,6 +9,8 @@ import Threading
 final class SharedState: Sendable {
     let catalog: CatalogState
     let feed: ChangeFeed
+    /// Who downloads the contents of files that are not here.
+    let assetProvider = Locked(AssetProviderSlot())
     /// The entities of the schema that opened the files first, by name; nil until one did.
     private let entities: Locked<[String: EntitySchema]?>
     /// Held so that the identity of the files is not given again before this is gone.

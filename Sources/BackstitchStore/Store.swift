@@ -58,8 +58,7 @@ public final class Store: Sendable {
     /// Closes the store: waits for reads and writes that are under way, ends change streams, and
     /// makes every later call throw `closed`. A store that is released closes itself soon.
     ///
-    /// Inside a read of the store it does not wait, because it would wait for that read; the files
-    /// are closed soon after the read.
+    /// Inside a read of the store it does not wait for that: the files are closed soon after it.
     public func close() {
         schemaWork.withLock { $0?.cancel() }
         projectionWork.withLock { $0?.cancel() }
@@ -103,8 +102,7 @@ public final class Store: Sendable {
 
     // MARK: Writing
 
-    /// Writes in one transaction, and returns when it is as durable as the store's configuration
-    /// says.
+    /// Writes in one transaction, and returns when it is as durable as the configuration says.
     ///
     /// Writes run one after another, on the store's own thread; those that wait share a commit, and
     /// each gets its own result. If the closure throws, nothing of it is kept.
@@ -188,8 +186,7 @@ public final class Store: Sendable {
 
     // MARK: Changes
 
-    /// The changes of every commit from now on, in commit order. The stream of a closed store is
-    /// empty.
+    /// The changes of every commit from now on, in commit order; none of a closed store.
     ///
     /// Writes of other `Store` objects on the same files are among them, those of other processes
     /// too: they arrive some milliseconds after their commit.

@@ -150,7 +150,8 @@ final class StoreWriter: Sendable {
             let catalog = try shared.catalog.current(transaction.access, databases)
             let context = try WriteContext(
                 access: transaction.access, databases: databases, configuration: configuration,
-                catalog: catalog)
+                catalog: catalog,
+                contents: ContentFolder(store: environment.directory))
             let log = context.log
             hasTakenMissed = try context.projections.begin(registered, takesMissed: takesMissed)
             var changes: [ChangeSet] = []

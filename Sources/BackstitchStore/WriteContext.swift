@@ -11,12 +11,13 @@ package final class WriteContext {
 
     init(
         access: Access, databases: Databases, configuration: StoreConfiguration,
-        catalog: CatalogSnapshot
+        catalog: CatalogSnapshot, contents: ContentFolder
     ) throws {
         log = try LogWriter(
             access: access, databases: databases, settings: LogWriter.Settings(configuration),
             catalog: catalog)
         projections = ProjectionWriter(log)
+        log.checkAsset = { [unowned log] in try ContentNotes(log).check($0, in: contents) }
     }
 
     /// Starts the next write of the commit.

@@ -20,6 +20,8 @@ final class ExchangeProgress {
     var foldStart: UInt64 = 0
     /// Whether the service told that the zone changed.
     var isZoneChanged = false
+    /// The names of the records that wait for files, so that the outbox's floor stays before them.
+    private(set) var waiting: Set<String> = []
     /// How many records there are to push; nil before that is known.
     var pushTotal: Int?
 
@@ -37,6 +39,7 @@ final class ExchangeProgress {
         foldStart = 0
         isZoneChanged = false
         pushTotal = nil
+        waiting = []
     }
 
     /// Gives the memory of what was folded back.
@@ -48,6 +51,14 @@ final class ExchangeProgress {
     func notePulled(_ records: Int, echoed: Int) {
         report.pulledRecords += records
         report.echoedRecords += echoed
+    }
+
+    /// Notes the files that records of a pass wait for.
+    func noteWaiting(_ uploads: [AssetUpload], records: Set<String>) {
+        waiting.formUnion(records)
+        report.recordsWaitingForFiles = waiting.count
+        let known = Set(report.uploads)
+        report.uploads += uploads.filter { !known.contains($0) }
     }
 
     func notePushed(_ records: Int) { report.pushedRecords += records }

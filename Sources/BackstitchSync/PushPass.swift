@@ -23,8 +23,10 @@ struct PushPass {
         }
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
-        let (outbox, items, pushed, settled) = try work.store.read { transaction in
+        let (zone, now) = (work.scope.zoneName, work.scope.clock.milliseconds)
+        let (outbox, items, pushed, settled, files) = try work.store.read { transaction in
             let reader = transaction.reader
+            var files = WaitingFiles(ReceiptBook(reader, zone: zone, now: now))
             let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
             let outbox = try folder.fold(
                 recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
@@ -32,15 +34,23 @@ struct PushPass {
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
             for change in outbox.changes.inPushOrder {
-                guard let item = Self.item(change, reader.catalog) else {
+                guard var item = Self.item(change, reader.catalog) else {
                     settled.append(change)
                     continue
                 }
+                guard try files.complete(&item, change, reader.catalog) else { continue }
                 items.append(item)
                 pushed.append(change)
             }
-            return (outbox, items, pushed, settled)
+            let isReady = items.map { files.isReady($0) }
+            if isReady.contains(false) {
+                items = zip(items, isReady).filter(\.1).map(\.0)
+                pushed = zip(pushed, isReady).filter(\.1).map(\.0)
+            }
+            return (outbox, items, pushed, settled, files)
         }
+        try await parkRefused(files.refused)
+        progress.noteWaiting(files.uploads, records: files.waiting)
         if !settled.isEmpty {
             try await work.session.write { context in
                 for change in settled {
@@ -118,6 +128,23 @@ struct PushPass {
         }
     }
 
+    /// Parks the records whose files can't be uploaded.
+    private func parkRefused(_ refused: [(change: PendingChange, reason: String)]) async throws {
+        guard !refused.isEmpty else { return }
+        let parked = try await work.merge { merger, results in
+            for (change, reason) in refused {
+                let name = RecordID(entity: change.entityName, key: change.key)
+                try ReceiptWriter(merger.log).useUp(change)
+                let isParked = try merger.log.marks.park(
+                    change.entity, change.key, through: change.through, reason: reason)
+                guard isParked else { continue }
+                results.parked.append(
+                    ParkedRecord(record: name, sequence: merger.log.head, reason: reason))
+            }
+        }
+        work.note(parked)
+    }
+
     // MARK: Requests
 
     func push(_ places: [Int], atomic: Bool) async throws -> SyncEvent {
@@ -145,11 +172,21 @@ struct PushPass {
     /// Applies decisions in one transaction.
     func apply(_ decisions: [ItemDecision]) async throws {
         let steps = steps(decisions)
+        let zone = work.scope.zoneName
+        let again = Locked<Set<String>>([])
         let results = try await work.merge { merger, results in
-            for step in steps { try step.apply(to: merger, &results) }
+            again.withLock { $0 = [] }
+            for step in steps {
+                if try step.uploadsAgain(merger.log, zone: zone) {
+                    again.withLock { _ = $0.insert(step.change.key.name.description) }
+                } else {
+                    try step.apply(to: merger, &results)
+                }
+            }
             try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
             try results.mergeDuplicates(merger)
         }
+        work.progress.noteWaiting([], records: again.withLock { $0 })
         work.progress.notePushed(steps.count { $0.isAcknowledgement })
         work.progress.wholes.formUnion(results.editedSince)
         work.note(results)
@@ -191,8 +228,15 @@ private struct PushStep: Sendable {
         return change.key.name
     }
 
+    /// Whether the service refused the receipt of a file, and the file is uploaded once more.
+    func uploadsAgain(_ log: LogWriter, zone: String) throws -> Bool {
+        guard case .park(let error) = kind, error.code == .assetMissing else { return false }
+        return try ReceiptWriter(log).drop(change, zone: zone)
+    }
+
     func apply(to merger: RecordMerger, _ results: inout MergeResults) throws {
         let name = change.key.name
+        if isAcknowledgement { try ReceiptWriter(merger.log).useUp(change) }
         switch kind {
         case .acknowledge(let version):
             results.note(

@@ -123,6 +123,8 @@ final class RoundSteps {
         case .lookUpMissed(let places): try await MissedLookup(work).lookUp(places)
         case .apply(let decisions): try await PushPass(work).apply(decisions)
         case .raiseFloor:
+            // What waits for a file is folded again when that is up.
+            guard progress.waiting.isEmpty else { break }
             let through = progress.outbox.through
             try await session.write { try $0.marks.raiseOutboxFloor(to: through) }
         case .finish:

@@ -89,6 +89,13 @@ extension SyncError {
                 + "the cause is gone.", cause: error, retryMilliseconds: retryMilliseconds)
     }
 
+    /// Files that could not be transferred; what records there were is exchanged.
+    init(ofTransfer error: ServiceError) {
+        self =
+            error.code.scope == .account
+            ? .blocked(error, retryMilliseconds: nil) : .unreachable(error, retryMilliseconds: nil)
+    }
+
     static func suspended(_ code: ServiceError.Code) -> SyncError {
         SyncError(
             .suspended,

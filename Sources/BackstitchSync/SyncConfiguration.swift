@@ -54,6 +54,8 @@ public struct SyncConfiguration: Sendable {
     /// Which records are exchanged. If it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
     public var selection: SyncSelection
+    /// Which files are downloaded before anybody opens them, by an engine that was started.
+    public var assetDownloads: AssetDownloadPolicy
     /// The clock and random source of the engine; nil for those of its store.
     public var clock: (any StoreClock)?
 
@@ -70,7 +72,7 @@ public struct SyncConfiguration: Sendable {
         standbyRetry: Duration = .seconds(1),
         atomicRequests: Bool = false,
         recordsPerPass: Int = 10_000, bytesPerPass: Int = 16 << 20,
-        selection: SyncSelection = .all,
+        selection: SyncSelection = .all, assetDownloads: AssetDownloadPolicy = .onDemand,
         clock: (any StoreClock)? = nil
     ) {
         self.zoneName = zoneName
@@ -89,6 +91,7 @@ public struct SyncConfiguration: Sendable {
         self.recordsPerPass = recordsPerPass
         self.bytesPerPass = bytesPerPass
         self.selection = selection
+        self.assetDownloads = assetDownloads
         self.clock = clock
     }
 

@@ -27,6 +27,8 @@ public actor SyncEngine {
     private var machine: EngineMachine
     /// Does what the machine decides for rounds.
     private let steps: RoundSteps
+    /// Transfers files, beside the rounds.
+    nonisolated let lane: AssetLane
     /// The bytes of memory that the largest pass so far took, roughly.
     package nonisolated var passBytes: Int { scope.largestPass.withLock { $0 } }
 
@@ -45,8 +47,12 @@ public actor SyncEngine {
         store: Store, service: any RecordService, configuration: SyncConfiguration
     ) {
         scope = EngineScope(store: store, configuration: configuration)
-        steps = RoundSteps(SyncSession(scope, NotedService(service, scope)))
+        let service = NotedService(service, scope)
+        steps = RoundSteps(SyncSession(scope, service))
         machine = EngineMachine(configuration)
+        lane = AssetLane(scope, service)
+        store.assets.setProvider(lane)
+        lane.uploaded.set { [weak self] in Task { await self?.hand(.triggered(.save)) } }
     }
 
     deinit {
@@ -96,7 +102,8 @@ public actor SyncEngine {
         }
     }
 
-    /// Runs one full round now, or joins the next one if one is under way.
+    /// Runs one full round now, or joins the next one if one is under way. Files that records wait
+    /// for are uploaded then, and another round pushes the records.
     ///
     /// The round begins at once, even if a failed one asked to wait.
     ///
@@ -110,6 +117,14 @@ public actor SyncEngine {
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
+        var report = try await round()
+        while try await lane.upload(for: report) {
+            report = try await round().following(report)
+        }
+        return report
+    }
+
+    private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {
             preconditionFailure("A round ends with a report or an error.")
         }
@@ -186,12 +201,16 @@ public actor SyncEngine {
             case .answer(let numbers, let answer):
                 let result = result(answer)
                 for number in numbers { calls[number]?.end(result) }
-            case .tell(let notice): scope.tell(told(notice))
+            case .tell(let notice):
+                scope.tell(told(notice))
+                if notice == .finished { lane.goOn(after: steps.progress.report, machine.mode) }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()
             case .lookAtOperations: lookAtOperations()
-            case .endLease: steps.session.endTurn(machine.ending)
+            case .endLease:
+                steps.session.endTurn(machine.ending)
+                Task { [lane] in await lane.stop() }
             case .giveBackLease: steps.session.giveBackTurn()
             case .endListening: listener?.cancel()
             case .endEvents: scope.events.finish()

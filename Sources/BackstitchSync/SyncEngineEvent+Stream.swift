@@ -19,6 +19,8 @@ public enum SyncEngineEvent: Sendable {
     case finished(SyncReport)
     /// A round ended early; what was not exchanged stays pending.
     case failed(SyncError)
+    /// A file is on its way: so many of its bytes were transferred.
+    case transferring(Asset, bytes: Int64, isUpload: Bool)
     /// A record was changed on both sides; the journal has both versions.
     case conflict(RecordConflict)
     /// A record can't be pushed as it is.
@@ -46,6 +48,23 @@ public struct SyncReport: Sendable {
     public internal(set) var conflicts = 0
     /// The records that were parked.
     public internal(set) var parkedRecords = 0
+    /// The records that were not pushed, because files of theirs are not uploaded yet.
+    public internal(set) var recordsWaitingForFiles = 0
+    /// The files that records wait for.
+    var uploads: [AssetUpload] = []
+
+    /// The report of a round and of the one before it, for one call.
+    func following(_ earlier: SyncReport) -> SyncReport {
+        var report = self
+        report.changes = earlier.changes
+        report.changes.add(changes)
+        report.pulledRecords += earlier.pulledRecords
+        report.echoedRecords += earlier.echoedRecords
+        report.pushedRecords += earlier.pushedRecords
+        report.conflicts += earlier.conflicts
+        report.parkedRecords += earlier.parkedRecords
+        return report
+    }
 }
 
 extension SyncEngineEvent {
@@ -125,7 +144,7 @@ final class EventHub: Sendable {
         }
         switch event {
         case .started: state.withLock { $0.roundStart = now }
-        case .progress, .moving: break
+        case .progress, .moving, .transferring: break
         case .finished(let report):
             end(counts: [
                 "pulled": report.pulledRecords, "echoed": report.echoedRecords,

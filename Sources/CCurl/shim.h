@@ -26,6 +26,17 @@ static inline CURLcode backstitch_set_function(
     return curl_easy_setopt(handle, option, value);
 }
 
+// An offset may have more bits than a long.
+static inline CURLcode backstitch_set_offset(CURL *handle, CURLoption option, long long value) {
+    return curl_easy_setopt(handle, option, (curl_off_t)value);
+}
+
+static inline long long backstitch_uploaded_bytes(CURL *handle) {
+    curl_off_t bytes = 0;
+    curl_easy_getinfo(handle, CURLINFO_SIZE_UPLOAD_T, &bytes);
+    return bytes;
+}
+
 static inline long backstitch_status(CURL *handle) {
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);

@@ -32,6 +32,8 @@ public struct CloudKitConfiguration: Sendable {
     /// Trace Context spells it; nil for no trace. A text that is not a valid header is not sent. It
     /// is asked for each request, in the task that makes it. A hub has the trace in its access log.
     public var traceParent: (@Sendable () -> String?)?
+    /// The bytes of a file that are sent in one request, to a service that takes parts.
+    package var uploadPartBytes = 4 << 20
     /// The limits of one request; by default those of the protocol.
     public var limits = ServiceLimits()
 

@@ -18,6 +18,8 @@ final class CloudKitConnection: Sendable {
         /// What the service does beyond CloudKit, as its last reply says.
         var extensions: Set<WireExtension> = []
         var courier: PushTokenResponse?
+        /// The bytes of files that were sent, also in requests that failed.
+        var sentFileBytes: Int64 = 0
     }
 
     init(_ configuration: CloudKitConfiguration, client: any HTTPClient) throws(ServiceError) {
@@ -147,6 +149,29 @@ final class CloudKitConnection: Sendable {
         return reply
     }
 
+    /// Sends a request about a file to an address that the service gave, without credentials: whoever
+    /// has the address may.
+    func transfer(_ request: HTTPRequest) async throws(ServiceError) -> HTTPReply {
+        guard configuration.allowsPlainHTTP || Self.isConfidential(request.url) else {
+            throw ServiceError(
+                .permissionDenied,
+                "the service has files sent without encryption; let it give addresses with https")
+        }
+        var request = request
+        request.timeoutMilliseconds = Int(configuration.timeout.wholeMilliseconds)
+        do throws(HTTPFailure) {
+            let reply = try await client.send(request)
+            state.withLock { $0.sentFileBytes += reply.sentBytes }
+            return reply
+        } catch {
+            state.withLock { $0.sentFileBytes += error.sentBytes }
+            throw ServiceError(.network, error.message)
+        }
+    }
+
+    /// The bytes of files that were sent so far.
+    var sentFileBytes: Int64 { state.withLock { $0.sentFileBytes } }
+
     // MARK: Requests
 
     private func httpRequest(
@@ -220,7 +245,7 @@ final class CloudKitConnection: Sendable {
     }
 
     /// The failure that a reply tells.
-    private func failure(_ reply: HTTPReply) -> ServiceError {
+    func failure(_ reply: HTTPReply) -> ServiceError {
         let retryAfter = reply.headers["retry-after"].flatMap { Double($0) }
         guard let error = try? WireError(body: reply.body) else {
             return ServiceError(

@@ -2,6 +2,7 @@ public import BackstitchCore
 public import BackstitchSync
 import CloudKitWire
 import Foundation
+import Threading
 
 /// A service that speaks CloudKit Web Services over HTTPS: Apple's, or a hub.
 ///
@@ -20,6 +21,8 @@ public final class CloudKitRecordService: RecordService {
     private static let recordsPerLargePage = 2_000
 
     let connection: CloudKitConnection
+    /// The addresses of uploads that were not sent to the end, so that they are gone on with.
+    let uploads = Locked(UploadAddresses())
 
     /// A client.
     ///

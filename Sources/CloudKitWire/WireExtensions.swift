@@ -6,6 +6,9 @@ package enum WireExtension: String, Hashable, Sendable, CaseIterable {
     case requestID = "request-id"
     /// Pages may have more than 200 records, if `resultsLimit` asks for them.
     case largePages = "large-pages"
+    /// Uploads may come in parts, and go on after a cut: `HEAD` tells ``WireHeader/uploadOffset``,
+    /// `PATCH` adds at it.
+    case resumableUploads = "assets.resume"
 
     /// The extensions that a header names, separated by commas; others are ignored.
     package static func parse(_ header: String?) -> Set<WireExtension> {
@@ -27,6 +30,10 @@ package enum WireHeader {
     package static let requestID = "X-Backstitch-Request-ID"
     /// The courier token of the sender, which is not told of what it did itself.
     package static let pushToken = "X-Backstitch-Push-Token"
+    /// Where a part of an upload begins; in replies, where the next one has to.
+    package static let uploadOffset = "Upload-Offset"
+    /// The bytes of the whole upload.
+    package static let uploadLength = "Upload-Length"
     /// The next web token, in replies.
     package static let webAuthToken = "X-Apple-CloudKit-Web-Auth-Token"
     /// An older name of ``webAuthToken``.

@@ -20,7 +20,11 @@ import Testing
         .location(GeoLocation(latitude: -90, longitude: 180)),
         .location(GeoLocation(latitude: 1.5, longitude: -2)),
         .duration(nanoseconds: .min), .duration(nanoseconds: 0), .duration(nanoseconds: .max),
+        .asset(Asset(content: hash, serviceChecksum: hash, byteCount: .max)),
+        .asset(Asset(content: nil, serviceChecksum: "AVlRbrfU", byteCount: 0)),
     ]
+
+    private static let hash = SHA256.hexadecimal(of: [1])
 
     private static func uuid(_ byte: UInt8) -> UUID {
         UUID(uuid: (byte, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte))

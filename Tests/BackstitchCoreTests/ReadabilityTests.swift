@@ -14,7 +14,7 @@ import Testing
         reader([Bool].self), reader([Int16].self), reader([Int32].self), reader([Int64].self),
         reader([Float].self), reader([Double].self), reader([Decimal].self), reader([Date].self),
         reader([Data].self), reader([UUID].self), reader([URL].self), reader([GeoLocation].self),
-        reader(Duration.self), reader([Duration].self),
+        reader(Duration.self), reader([Duration].self), reader(Asset.self), reader([Asset].self),
     ]
 
     private static func reader<Attribute: AttributeValue>(
@@ -32,6 +32,7 @@ import Testing
         .uuid(UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
         .reference(RecordKey(RecordName("r"))), .location(GeoLocation(latitude: 1, longitude: 2)),
         .location(GeoLocation(latitude: 91, longitude: 2)),
+        .asset(Asset(content: nil, serviceChecksum: "AVlRbrfU", byteCount: 1)),
     ]
 
     static let values: [RecordValue] =

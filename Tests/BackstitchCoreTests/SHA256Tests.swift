@@ -22,4 +22,26 @@ import Testing
     func `a hash is the standard's`(text: String, hash: String) {
         #expect(SHA256.hexadecimal(of: Array(text.utf8)) == hash)
     }
+
+    @Test func `a content that comes in parts has the same hash, wherever they end`() {
+        let bytes = (0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let whole = SHA256.hash(of: bytes)
+        for size in [1, 3, 63, 64, 65, 127, 128, 200] {
+            var hash = SHA256()
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                bytes[start..<min(start + size, bytes.count)].withUnsafeBytes { hash.update($0) }
+            }
+            #expect(hash.byteCount == 300)
+            #expect(hash.finish() == whole, "parts of \(size)")
+        }
+    }
+
+    @Test func `a million letters have the standard's hash`() {
+        var hash = SHA256()
+        let part = [UInt8](repeating: UInt8(ascii: "a"), count: 10_000)
+        for _ in 0..<100 { part.withUnsafeBytes { hash.update($0) } }
+        #expect(
+            ContentHash.text(hash.finish())
+                == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
+    }
 }

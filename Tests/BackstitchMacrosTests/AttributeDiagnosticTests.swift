@@ -40,8 +40,8 @@ import Testing
         #expect(
             member.reports == [
                 "3:16 '\(type)' can't be stored. An attribute is a String, Bool, Int, Int16, Int32, "
-                    + "Int64, Float, Double, Decimal, Date, Data, UUID, URL, GeoLocation, Duration, an enum that "
-                    + "conforms to EnumAttributeValue, a list of these, the ID of an entity, or an "
+                    + "Int64, Float, Double, Decimal, Date, Data, UUID, URL, GeoLocation, Duration, Asset, an "
+                    + "enum that conforms to EnumAttributeValue, a list of these, the ID of an entity, or an "
                     + "optional of one of these. Any Codable value can be stored with "
                     + "'@Attribute(.codable)'."
             ])

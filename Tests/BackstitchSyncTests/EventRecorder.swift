@@ -22,7 +22,7 @@ struct EventRecorder: Sendable {
         await all().compactMap { event in
             switch event {
             case .started(let trigger): "started \(trigger.rawValue)"
-            case .progress, .moving: nil
+            case .progress, .moving, .transferring: nil
             case .finished: "finished"
             case .failed(let error): "failed \(error.code)"
             case .conflict: "conflict"

@@ -7,19 +7,12 @@ import Testing
 @Suite struct UnsupportedCallTests {
     private let zone = ZoneID("Zone")
 
-    @Test func `queries and files are unsupported`() async throws {
+    @Test func `queries are unsupported`() async throws {
         let service = SimulatedRecordService()
         #expect(service.scope == .private)
         await expectUnsupported {
             _ = try await service.query(
                 ServiceQuery(recordType: "Note"), in: zone, after: nil, limit: 10, fields: nil)
-        }
-        let field = AssetField(recordName: "a", recordType: "Note", fieldName: "image")
-        await expectUnsupported {
-            _ = try await service.upload("/none", for: field, in: zone) { _ in }
-        }
-        await expectUnsupported {
-            try await service.download(ServiceAsset(), to: "/none") { _ in }
         }
     }
 

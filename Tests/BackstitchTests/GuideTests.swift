@@ -61,6 +61,13 @@ struct NamesInUse: RecordProjection {
     var isDone = false
 }
 
+@Entity struct Photo {
+    var id = ID()
+    var title: String
+    var image: Asset?
+    var pages: [Asset] = []
+}
+
 @Suite struct GuideTests {
     private func temporaryFolder() -> String {
         FileManager.default.temporaryDirectory
@@ -97,6 +104,40 @@ struct NamesInUse: RecordProjection {
         #expect(staff.map(\.salary) == [4200])
         #expect(colleagues.map(\.id) == [ada.id])
         #expect(try store.read { try $0.lastSequence } == 3)
+        store.close()
+    }
+
+    @Test func `the files of the guide go in, come out and are kept in order`() async throws {
+        let directory = URL(filePath: temporaryFolder())
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let store = try Store(at: directory, schema: StoreSchema(Photo.self))
+        let file = directory.appendingPathComponent("harbour.jpg")
+        try Data(repeating: 7, count: 100_000).write(to: file)
+        let parts = [Data("one".utf8), Data("two".utf8)]
+        var size = 0
+
+        let image = try await store.assets.add(contentsOf: file, contentType: "image/jpeg")
+        try await store.save(Photo(title: "Harbour", image: image))
+
+        let note = try await store.assets.add(fileName: "note.txt") { writer in
+            for part in parts { try writer.write(part) }
+        }
+
+        let reader = try await store.assets.open(image)
+        for try await chunk in reader.chunks(of: 64 << 10) { size += chunk.count }
+        let beginning = try reader.read(at: 0, count: 16)
+
+        try await store.assets.evict(downTo: 1 << 30)
+        try await store.assets.pin(image)
+        let usage = store.assets.usage()
+
+        var configuration = SyncConfiguration(zoneName: "Photos")
+        configuration.assetDownloads = .matching { entity, field, byteCount in
+            entity == "Photo" && byteCount < 1 << 20
+        }
+        #expect(size == 100_000 && beginning == Data(repeating: 7, count: 16))
+        #expect(note.byteCount == 6 && usage.files == 2)
+        #expect(image.fileName == "harbour.jpg" && image.contentType == "image/jpeg")
         store.close()
     }
 

@@ -10,7 +10,8 @@ import Glibc
 ///
 /// Its arguments are the path of the store and the number of its first writer. With a third one,
 /// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
-/// can't be. With `plain` instead it does not keep the views up.
+/// can't be. With `plain` instead it does not keep the views up; with `files` it writes files, see
+/// ``FileWriter``.
 @main struct KillHelper {
     static let writers = 4
 
@@ -18,6 +19,9 @@ import Glibc
         let arguments = CommandLine.arguments
         let first = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 0
         let mode = arguments.count > 3 ? arguments[3] : ""
+        if mode == "files" {
+            return try await FileWriter(arguments[1], number: first) { acknowledge($0) }.run()
+        }
         let isSharing = mode == "shared"
         let store = try Store(
             at: arguments[1], schema: StoreSchema(Item.self),

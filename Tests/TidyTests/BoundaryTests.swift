@@ -90,6 +90,7 @@ import Testing
     private static let folders: Set = [
         "BackstitchHubPostgreSQL/Connection",
         "BackstitchCLI/Console", "BackstitchCLI/Hub", "BackstitchCore/Bytes",
+        "BackstitchCore/Hashing",
         "BackstitchCore/Identity", "BackstitchCore/JSON",
         "BackstitchCore/Log", "BackstitchCore/Merge", "BackstitchCore/Query",
         "BackstitchCore/Salvage", "BackstitchCore/Schema", "BackstitchCore/Service",
@@ -99,6 +100,7 @@ import Testing
         "BackstitchLog", "BackstitchLog/Compaction", "BackstitchLog/Counts",
         "BackstitchLog/Reading", "BackstitchLog/Tables", "BackstitchLog/Writing",
         "BackstitchRepair", "BackstitchSimulation/Entities", "BackstitchStore",
+        "BackstitchStore/Contents",
         "BackstitchStore/Dynamic", "BackstitchStore/Observation", "BackstitchStore/Opening",
         "BackstitchStore/Projections", "BackstitchStore/Reading", "BackstitchStore/Transfer",
         "BackstitchStore/Verification", "BackstitchStore/Views", "BackstitchStore/Writing",

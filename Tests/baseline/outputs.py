@@ -25,7 +25,7 @@ MAPS = {"values", "base", "local", "server", "outcome", "faultsInjected", "confl
 # The members by which a value is written; each value has one.
 VALUES = {
     "bool", "int64", "double", "string", "bytes", "date", "decimal", "uuid", "reference", "location",
-    "list", "duration", "null", "unknown",
+    "list", "duration", "null", "unknown", "asset",
 }
 
 
@@ -112,6 +112,8 @@ def stores(runner, folder):
     store = next(path for path in kept if runner.run("conflicts", path).stdout)
     for name in ("inspect", "verify", "rebuild", "doctor"):
         runner.collect(name, store)
+    runner.collect("assets", store, "--verify", "--orphans", "--evict", "0")
+    runner.collect("demo", "--assets", kept="demo --assets")
     runner.collect("log", store)
     conflicts = runner.run("conflicts", store).stdout
     runner.note("conflicts", conflicts)

@@ -20,23 +20,28 @@ struct ExportCommand: Command {
         "resume", nil, "Goes on behind the last whole line of FILE.")
     private static let schema = Syntax.Option(
         "with-schema", nil, "Writes the schema first, for 'import --create'.")
+    private static let files = Syntax.Option(
+        "files", "DIR", "Copies the files of the records into a folder.")
     private static let operationsMax = 256
 
     let name = "export"
     let summary = "Writes a store's records, or its log, as JSON Lines."
     let syntax = Syntax(
-        operands: [.store], options: [entity, log, schema, file, resume, .json],
+        operands: [.store], options: [entity, log, schema, file, files, resume, .json],
         notes: """
             A line is a record: entity, record (its name), zone (its slot, where that is not 0), and
             values by attribute, those included that no schema declares. Values are objects with one
             member: bool, int64, double, string, bytes (Base64), date (milliseconds since 1970),
-            decimal (text), uuid, reference (a record name), location, list. They are exact, and
+            decimal (text), uuid, reference (a record name), location, duration, asset, list. They are exact, and
             'backstitch import' reads them. All records are of one moment; programs may use the
             store meanwhile. After --resume the rest is of the moment of that run. Deleted records
             are not written.
 
             With --with-schema, the first line is {"schema":…}: what 'import --create' makes a new
             store from. Without it, an import needs a store that a program made.
+
+            With --files, the files that records hold and that are on this device are in DIR, each
+            under its SHA-256, for 'import --files'. A record names them by 'content'.
 
             With --log, a line is an operation as 'backstitch log --json' writes it.
 
@@ -63,11 +68,17 @@ struct ExportCommand: Command {
         if arguments.has(Self.log), arguments.has(Self.schema) {
             throw UsageError("The options --log and --with-schema exclude each other.")
         }
+        if arguments.has(Self.log), arguments.has(Self.files) {
+            throw UsageError("The options --log and --files exclude each other.")
+        }
         if arguments.has(Self.log), arguments.has(Self.entity) {
             throw UsageError("The options --log and --entity exclude each other.")
         }
         let store = try Store.open(existing: path, checksPages: true)
         defer { store.close() }
+        if let folder = arguments.text(Self.files) {
+            _ = try store.assets.export(to: folder)
+        }
         let (file, last) = try Self.open(filePath, resumes: arguments.has(Self.resume))
         let output = file?.output ?? console.output
         let progress = console.progress("Exporting")

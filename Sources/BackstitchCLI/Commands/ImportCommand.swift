@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchStore
+import Foundation
 import Terminal
 
 /// Saves records from JSON Lines.
@@ -25,6 +26,8 @@ struct ImportCommand: Command {
     private static let adds = Syntax.Option(
         "add-attributes", nil, "Adds attributes that the store doesn't know, as they are.")
 
+    private static let files = Syntax.Option(
+        "files", "DIR", "Adds the files of a folder that 'export --files' wrote.")
     private static let creates = Syntax.Option(
         "create", nil, "Makes the store from the schema in the first line of the file.")
     /// The most bad lines that are told one by one; JSON tells all.
@@ -38,14 +41,15 @@ struct ImportCommand: Command {
         operands: [
             .store,
             Syntax.Operand(name: "FILE", summary: "The file to read; '-' is standard input."),
-        ], options: [creates, strict, adds, .json],
+        ], options: [creates, strict, adds, files, .json],
         notes: """
             The store must exist and know the entities, or is made by --create from a file that 'export
             --with-schema' wrote. Each line is saved as a whole record, and is
             to be pushed like any local save: declared attributes that are not in the line have no
             value afterwards. A record that is the same already makes no operation, so an import
             that was cut can be run again. Some thousand lines are kept together. Records that the
-            file doesn't name stay.
+            file doesn't name stay. A record that holds a file is a bad line unless the store, the
+            service or --files has the file.
 
             Bad lines are told on standard error with their number and what is wrong, and skipped; after
             20 of them, text tells only how many more there were.
@@ -75,6 +79,9 @@ struct ImportCommand: Command {
         }
         let store = try Store.open(existing: path, access: .readWrite, checksPages: true)
         defer { store.close() }
+        if let folder = arguments.text(Self.files) {
+            _ = try await store.assets.importFiles(from: URL(filePath: folder))
+        }
         let progress = console.progress("Importing bytes")
         defer { progress.finish() }
         var told = 0

@@ -7,13 +7,15 @@ struct DemoCommand: Command {
         "input", "FILE", "Reads the package index from a file.")
     private static let hub = Syntax.Option(
         "hub", nil, "Synchronises over HTTP: a hub and two devices, each a process of its own.")
+    private static let assets = Syntax.Option(
+        "assets", nil, "Synchronises files of this machine instead, one upload of which is cut.")
     private static let keep = Syntax.Option(
         "keep", "DIR", "Keeps the stores, in DIR/a, DIR/b and DIR/fresh.")
 
     let name = "demo"
     let summary = "Shows two devices that edit real data offline, synchronise and survive a crash."
     let syntax = Syntax(
-        options: [input, hub, keep, .json],
+        options: [input, hub, assets, keep, .json],
         notes: """
             The data is the package index of the machine, as 'apt-cache dumpavail' prints it, or a
             file in the same form. Packages are told apart by name, version and architecture. Where
@@ -29,6 +31,15 @@ struct DemoCommand: Command {
               rebuildIdentical  whether the tables made anew from the logs are identical
               lostOperations    how many operations are not accounted for
               rates             savesPerSecond, pushedPerSecond, pulledPerSecond
+
+            JSON with --assets: one object.
+              assets            the distinct files, of /usr/share
+              bytes             the bytes of their contents
+              resumed           the uploads that were cut and gone on with
+              bytesSent         the bytes of the bodies of all uploads
+              hashMismatches    the files that came out as other bytes than went in
+              orphans           the files that are left although nothing holds them
+              converged         whether both devices hold the same records and files
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -39,6 +50,7 @@ struct DemoCommand: Command {
             console.output.line(line)
             console.output.flush()
         }
+        if arguments.has(Self.assets) { return try await runAssets(arguments, console, tell) }
         let demo = try Demo(input: arguments.text(Self.input), console, tell: tell)
         let folder = try DemoFolder(keep: arguments.text(Self.keep))
         defer { folder.remove() }
@@ -52,6 +64,25 @@ struct DemoCommand: Command {
             console.output.line(try JSON.line(report))
             for failure in failures { console.complain("backstitch demo: " + failure.printable) }
         }
+        return failures.isEmpty ? .success : .negative
+    }
+
+    private func runAssets(
+        _ arguments: Arguments, _ console: Console, _ tell: @escaping (String) -> Void
+    ) async throws -> ExitCode {
+        if arguments.has(Self.input) {
+            throw UsageError("The options --assets and --input exclude one another.")
+        }
+        let folder = try DemoFolder(keep: arguments.text(Self.keep))
+        defer { folder.remove() }
+        let (report, failures) = try await AssetDemo(tell: tell).run(
+            in: folder.path, usesHub: arguments.has(Self.hub))
+        if arguments.has(.json) {
+            console.output.line(try JSON.line(report))
+        } else {
+            tell(failures.isEmpty ? "Everything was true." : "Something was wrong.")
+        }
+        for failure in failures { console.complain("backstitch demo: " + failure.printable) }
         return failures.isEmpty ? .success : .negative
     }
 }

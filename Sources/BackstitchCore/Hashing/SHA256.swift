@@ -1,11 +1,10 @@
-/// The hash function SHA-256 (FIPS 180-4), for names that must not be told and must not collide.
-package enum SHA256 {
-    private static let initial: [UInt32] = [
-        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
-        0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
-    ]
+package import Foundation
 
-    /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+/// The hash function SHA-256 (FIPS 180-4), for names that must not be told and must not collide, and
+/// for the contents of files.
+///
+/// The core links no library that has it. Content comes in parts of any size and is not kept.
+package struct SHA256 {
     private static let constants: [UInt32] = [
         0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5,
         0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
@@ -24,55 +23,119 @@ package enum SHA256 {
         0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208,
         0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
     ]
+    private static let blockByteCount = 64
+
+    private var state: [UInt32] = [
+        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
+        0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+    ]
+    /// What came since the last whole block.
+    private var rest: [UInt8] = []
+    /// The bytes that came so far.
+    package private(set) var byteCount: UInt64 = 0
+
+    /// The hash of nothing yet.
+    package init() { rest.reserveCapacity(2 * Self.blockByteCount) }
+
+    /// Takes the next part of the content.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        byteCount += UInt64(bytes.count)
+        var start = 0
+        if !rest.isEmpty {
+            start = min(Self.blockByteCount - rest.count, bytes.count)
+            rest.append(contentsOf: bytes[..<start])
+            guard rest.count == Self.blockByteCount else { return }
+            rest.withUnsafeBytes { Self.mix($0, into: &state) }
+            rest.removeAll(keepingCapacity: true)
+        }
+        let whole = (bytes.count - start) / Self.blockByteCount * Self.blockByteCount
+        if whole > 0 { Self.mix(bytes.part(start..<(start + whole)), into: &state) }
+        rest.append(contentsOf: bytes[(start + whole)...])
+    }
+
+    /// Takes the next part of the content.
+    package mutating func update(_ part: some ContiguousBytes) {
+        part.withUnsafeBytes { update($0) }
+    }
+
+    /// The 32 bytes of the hash of what came.
+    package consuming func finish() -> [UInt8] {
+        var padded = rest + [0x80]
+        padded += Array(repeating: 0, count: (120 - padded.count % 64) % 64)
+        padded += (byteCount * 8).bigEndianBytes
+        padded.withUnsafeBytes { Self.mix($0, into: &state) }
+        return state.flatMap { $0.bigEndianBytes }
+    }
 
     /// The hash in 64 lower-case hexadecimal digits.
     package static func hexadecimal(of message: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef")
-        return String(
-            hash(of: message).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+        ContentHash.text(hash(of: message))
     }
 
     /// The 32 bytes of the hash.
     package static func hash(of message: [UInt8]) -> [UInt8] {
-        var padded = message + [0x80]
-        padded += Array(repeating: 0, count: (120 - padded.count % 64) % 64)
-        padded += bytes(UInt64(message.count) * 8)
-        var state = initial
-        for start in stride(from: 0, to: padded.count, by: 64) {
-            mix(padded[start..<start + 64], into: &state)
-        }
-        return state.flatMap(bytes)
+        var hash = SHA256()
+        message.withUnsafeBytes { hash.update($0) }
+        return hash.finish()
     }
 
-    private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-        number.bigEndianBytes
+    /// Mixes whole blocks into the state.
+    private static func mix(_ blocks: UnsafeRawBufferPointer, into state: inout [UInt32]) {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { words in
+            constants.withUnsafeBufferPointer { constants in
+                state.withUnsafeMutableBufferPointer { state in
+                    var at = 0
+                    while at < blocks.count {
+                        mix(blocks, at: at, words, constants, state)
+                        at += blockByteCount
+                    }
+                }
+            }
+        }
     }
 
-    private static func mix(_ block: ArraySlice<UInt8>, into state: inout [UInt32]) {
-        var words = stride(from: block.startIndex, to: block.endIndex, by: 4).map { at in
-            block[at..<at + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    private static func mix(
+        _ blocks: UnsafeRawBufferPointer, at start: Int,
+        _ words: UnsafeMutableBufferPointer<UInt32>, _ constants: UnsafeBufferPointer<UInt32>,
+        _ state: UnsafeMutableBufferPointer<UInt32>
+    ) {
+        var index = 0
+        while index < 16 {
+            words[index] = UInt32(
+                bigEndian: blocks.loadUnaligned(
+                    fromByteOffset: start + index * 4, as: UInt32.self))
+            index += 1
         }
-        for index in 16..<64 {
-            let (early, late) = (words[index - 15], words[index - 2])
-            let low = rotated(early, 7) ^ rotated(early, 18) ^ (early >> 3)
-            let high = rotated(late, 17) ^ rotated(late, 19) ^ (late >> 10)
-            words.append(words[index - 16] &+ low &+ words[index - 7] &+ high)
+        while index < 64 {
+            let (early, late) = (words[index &- 15], words[index &- 2])
+            let low =
+                (early &>> 7 | early &<< 25) ^ (early &>> 18 | early &<< 14) ^ (early &>> 3)
+            let high =
+                (late &>> 17 | late &<< 15) ^ (late &>> 19 | late &<< 13) ^ (late &>> 10)
+            words[index] = words[index &- 16] &+ low &+ words[index &- 7] &+ high
+            index += 1
         }
-        var mixed = state
-        for index in 0..<64 {
-            let (a, b, c, e) = (mixed[0], mixed[1], mixed[2], mixed[4])
-            let choice = (e & mixed[5]) ^ (~e & mixed[6])
-            let majority = (a & b) ^ (a & c) ^ (b & c)
-            let high = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
-            let first = mixed[7] &+ high &+ choice &+ constants[index] &+ words[index]
-            let low = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
-            mixed = [first &+ low &+ majority] + mixed.dropLast()
-            mixed[4] = mixed[4] &+ first
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        index = 0
+        while index < 64 {
+            let high =
+                (e &>> 6 | e &<< 26) ^ (e &>> 11 | e &<< 21) ^ (e &>> 25 | e &<< 7)
+            let first = h &+ high &+ ((e & f) ^ (~e & g)) &+ constants[index] &+ words[index]
+            let low =
+                (a &>> 2 | a &<< 30) ^ (a &>> 13 | a &<< 19) ^ (a &>> 22 | a &<< 10)
+            let second = low &+ ((a & b) ^ (a & c) ^ (b & c))
+            (h, g, f, e) = (g, f, e, d &+ first)
+            (d, c, b, a) = (c, b, a, first &+ second)
+            index += 1
         }
-        for index in 0..<8 { state[index] = state[index] &+ mixed[index] }
-    }
-
-    private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {
-        word >> count | word << (32 - count)
+        state[0] &+= a
+        state[1] &+= b
+        state[2] &+= c
+        state[3] &+= d
+        state[4] &+= e
+        state[5] &+= f
+        state[6] &+= g
+        state[7] &+= h
     }
 }

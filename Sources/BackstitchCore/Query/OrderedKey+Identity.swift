@@ -33,6 +33,11 @@ extension OrderedKey {
             output.append(present)
             append(.double(place.latitude), type: .double, to: &output)
             append(.double(place.longitude), type: .double, to: &output)
+        case .asset(let asset):
+            output.append(present)
+            append(
+                .string(asset.content ?? asset.serviceChecksum ?? ""), type: .string, to: &output,
+                textBytesMax: .max)
         case .list(let elements):
             let element = type.element ?? type
             output.append(present)

@@ -68,8 +68,8 @@ extension QueryAggregate {
     }
 }
 
-/// The attributes that the records of a group have in common: of any type, lists and ``GeoLocation``
-/// included. Values are the same if `==` of a predicate says so, and nil is a value too.
+/// The attributes that the records of a group have in common: of any type, lists, ``GeoLocation`` and
+/// ``Asset`` included. Values are the same if `==` of a predicate says so, and nil is a value too.
 public struct GroupKeys<Model: Entity, each Key: AttributeValue>: Sendable {
     private let keyPaths: [any PartialKeyPath<Model> & Sendable]
 

@@ -46,6 +46,7 @@ package enum ServiceMapping {
     package static func storedValue(
         _ value: ServiceValue, of type: AttributeType?, zone: UInt8 = 0
     ) -> (value: RecordValue, fits: Bool) {
+        if let type, let files = files(value, type) { return (files, true) }
         let plain = plainValue(value, zone: zone)
         guard let type, plain != .null else { return (plain, true) }
         guard let typed = typedValue(plain, type) else { return (plain, false) }
@@ -84,6 +85,17 @@ package enum ServiceMapping {
         return true
     }
 
+    /// Files in a declared type; nil if the value or the type is another one.
+    private static func files(_ value: ServiceValue, _ type: AttributeType) -> RecordValue? {
+        switch (value, type) {
+        case (.asset(let file), .asset): return Asset(file).map { .asset($0) }
+        case (.list(let elements, of: .asset), .assetList):
+            let all = elements.compactMap { files($0, .asset) }
+            return all.count == elements.count ? .list(all) : nil
+        default: return nil
+        }
+    }
+
     private static func plainValue(_ value: ServiceValue, zone: UInt8) -> RecordValue {
         switch value {
         case .null: .null
@@ -113,7 +125,10 @@ package enum ServiceMapping {
         switch value {
         case .unknown(let value):
             // What an earlier version did not know.
-            value.known.flatMap { typedValue(plainValue($0, zone: 0), type) }
+            value.known.flatMap { known in
+                files(known, type)
+                    ?? (known.holdsFiles ? nil : typedValue(plainValue(known, zone: 0), type))
+            }
         case .list(let elements): type.element.flatMap { typedList(elements, $0) }
         default: type.traits?.value(service: value)
         }
@@ -130,9 +145,37 @@ package enum ServiceMapping {
         _ first: RecordValue, _ second: RecordValue, of attribute: AttributeSchema?
     ) -> Bool {
         if first == second { return true }
+        if let isSame = haveSameFiles(first, second) { return isSame }
         let (one, other) = (serviceValue(first, of: attribute), serviceValue(second, of: attribute))
         guard one != other else { return true }
         // What was stored before the type was declared has more digits than the type.
         return storedValue(one, of: attribute).value == storedValue(other, of: attribute).value
+    }
+
+    /// Whether two values hold the same files; nil if one of them holds none.
+    private static func haveSameFiles(_ first: RecordValue, _ second: RecordValue) -> Bool? {
+        switch (first, second) {
+        case (.asset(let one), .asset(let other)):
+            return one.hasSameContent(as: other)
+        case (.list(let ones), .list(let others)):
+            guard ones.count == others.count else { return nil }
+            var isSame = true
+            for (one, other) in zip(ones, others) {
+                guard let pair = haveSameFiles(one, other) else { return nil }
+                isSame = isSame && pair
+            }
+            return ones.isEmpty ? nil : isSame
+        default: return nil
+        }
+    }
+}
+
+extension ServiceValue {
+    /// Whether it is a file, or a list of them.
+    fileprivate var holdsFiles: Bool {
+        switch self {
+        case .asset, .list(_, of: .asset): true
+        default: false
+        }
     }
 }

@@ -23,6 +23,7 @@ extension UnknownValue {
         case ("BYTES", .string(let text)): Data(base64Encoded: text).map { .bytes($0) }
         case ("REFERENCE", .object(let members)): reference(members)
         case ("LOCATION", .object(let members)): location(members)
+        case ("ASSETID", .object(let members)): .asset(asset(members))
         default: nil
         }
     }
@@ -32,6 +33,17 @@ extension UnknownValue {
         var reference = ServiceReference(recordName: name)
         if case .string(let text)? = members["action"] { reference.action = .init(name: text) }
         return .reference(reference)
+    }
+
+    private static func asset(_ members: [JSONValue.Member]) -> ServiceAsset {
+        func text(_ name: String) -> String? {
+            if case .string(let text)? = members[name] { text } else { nil }
+        }
+        var asset = ServiceAsset(
+            fileChecksum: text("fileChecksum"), referenceChecksum: text("referenceChecksum"),
+            wrappingKey: text("wrappingKey"))
+        if case .number(let size)? = members["size"] { asset.size = Int64(size) }
+        return asset
     }
 
     private static func location(_ members: [JSONValue.Member]) -> ServiceValue? {

@@ -32,6 +32,8 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case location = 14
     /// `Duration` in whole nanoseconds; INT64 on the service.
     case duration = 15
+    /// ``Asset``, a file; ASSETID on the service.
+    case asset = 16
 
     // Lists have the number of their elements' type and 32.
 
@@ -63,6 +65,8 @@ public enum AttributeType: UInt8, Sendable, Hashable, CaseIterable, Codable, Bit
     case locationList = 46
     /// `[Duration]`; INT64_LIST on the service.
     case durationList = 47
+    /// `[Asset]`; ASSETID_LIST on the service.
+    case assetList = 48
 
     private static let listOffset: UInt8 = 32
 

@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// The types that conform are the ones that Backstitch stores: `String`, `Bool`, `Int`, `Int16`,
 /// `Int32`, `Int64`, `Float`, `Double`, `Decimal`, `Date`, `Data`, `UUID`, `URL`, ``GeoLocation``,
-/// enums that conform to ``EnumAttributeValue``, arrays of all these, `EntityID`, and optionals.
+/// ``Asset``, enums that conform to ``EnumAttributeValue``, arrays of all these, `EntityID`, and optionals.
 /// A property of any other type does not compile; `@Attribute(.codable)` stores any `Codable`.
 public protocol AttributeValue: Sendable {
     /// The stored type.

@@ -31,6 +31,8 @@ package enum FieldTag: UInt8, Sendable {
     case duration = 12
     /// A little-endian 16-bit byte count and the name of the type in UTF-8, then JSON.
     case unknown = 13
+    /// A file: what it has, its size, then hash and texts; see `AssetTraits`.
+    case asset = 14
 
     /// The name of the kind, in JSON and in messages.
     var name: String { "\(self)" }
@@ -70,6 +72,7 @@ package enum FieldTag: UInt8, Sendable {
         case 11: self = .list
         case 12: self = .duration
         case 13: self = .unknown
+        case 14: self = .asset
         default: return nil
         }
     }

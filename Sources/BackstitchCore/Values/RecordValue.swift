@@ -17,6 +17,8 @@ public enum RecordValue: Hashable, Sendable {
     case location(GeoLocation)
     /// A span of time in whole nanoseconds.
     case duration(nanoseconds: Int64)
+    /// A file.
+    indirect case asset(Asset)
     case list([RecordValue])
     /// A value of a type that this version does not know.
     case unknown(UnknownValue)
@@ -38,6 +40,7 @@ extension RecordValue {
         case .reference: .reference
         case .location: .location
         case .duration: .duration
+        case .asset: .asset
         case .list: .list
         case .unknown: .unknown
         }
@@ -51,6 +54,7 @@ extension RecordValue {
         case .reference(let key): key.byteCount
         case .list(let elements): elements.reduce(0) { $0 + 64 + $1.payloadByteCount }
         case .unknown(let value): value.typeName.utf8.count + value.json.utf8.count
+        case .asset: 192
         default: 0
         }
     }

@@ -168,6 +168,22 @@ package final class FolderFiles: HubFiles {
         }
     }
 
+    package func digest(ofUploadAt path: String) throws -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw Self.failure("An upload can't be read") }
+        defer { Glibc.close(descriptor) }
+        let digest = RunningDigest()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Self.failure("An upload can't be read") }
+            guard count > 0 else { return digest.value }
+            digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
     /// Opens an upload for one caller of all hubs alone, until the descriptor is closed.
     ///
     /// - Returns: nil if there is no upload, and none is made.

@@ -151,7 +151,7 @@ package struct Admissions: Sendable {
     private func asksStorage(_ request: HubRequest, _ length: Int?) -> Bool {
         guard let address = request.address else { return false }
         if Self.isUpload(address.target) {
-            return request.method == "POST" || request.method == "PUT"
+            return ["POST", "PUT", "PATCH"].contains(request.method)
         }
         return address.endpoint != nil && length != 0
     }
@@ -242,6 +242,10 @@ package struct Admissions: Sendable {
     ) -> Admission {
         do {
             var request = request
+            if request.method == "PATCH" {
+                try uploadedFiles.checkPart(to: facts.get().upload, length: length)
+                return .take(request, .memory(bytesMax: AssetCalls.partBytesMax))
+            }
             let bytesMax = try uploadedFiles.begin(&request, to: facts.get().upload, length: length)
             let path = uploadedFiles.assets.incomingPath(configuration.clock.secret(16))
             return .take(request, .file(path: path, bytesMax: bytesMax))

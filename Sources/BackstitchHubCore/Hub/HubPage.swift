@@ -54,8 +54,13 @@ struct HubPage: Sendable {
             .text(hub.metricFamilies.map(\.text).joined())
         },
         .waiting(name: "courier", methods: ["GET"], nextNotification),
-        HubPage(name: "upload", methods: ["POST", "PUT"]) { hub, target, request, work in
-            try await hub.files.keepUpload(target, request, work)
+        HubPage(name: "upload", methods: ["HEAD", "PATCH", "POST", "PUT"]) {
+            hub, target, request, work in
+            switch request.method {
+            case "HEAD": try await hub.files.uploadOffset(target, work)
+            case "PATCH": try await hub.files.addPart(target, request, work)
+            default: try await hub.files.keepUpload(target, request, work)
+            }
         },
         HubPage(name: "asset", methods: ["GET"]) { hub, target, request, _ in
             try await hub.files.asset(target, request)

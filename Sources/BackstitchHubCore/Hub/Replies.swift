@@ -98,7 +98,8 @@ struct Replies: Sendable {
         HubRequest.Header("Access-Control-Allow-Origin", "*"),
         HubRequest.Header(
             "Access-Control-Expose-Headers",
-            "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via"),
+            "\(WireHeader.requestUUID),\(WireHeader.webAuthToken),X-Responding-Instance,Via,"
+                + WireHeader.uploadOffset),
     ]
 
     /// What a client is told whose request can't be acted upon.
@@ -115,7 +116,9 @@ struct Replies: Sendable {
             headers: [
                 HubRequest.Header(
                     "Access-Control-Allow-Methods", methods.joined(separator: ", ")),
-                HubRequest.Header("Access-Control-Allow-Headers", "Content-Type, Range"),
+                HubRequest.Header(
+                    "Access-Control-Allow-Headers",
+                    "Content-Type, Range, \(WireHeader.uploadOffset), \(WireHeader.uploadLength)"),
                 HubRequest.Header("Access-Control-Max-Age", "600"),
             ])
     }

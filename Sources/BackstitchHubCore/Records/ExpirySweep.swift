@@ -45,7 +45,10 @@ struct ExpirySweep {
         switch key.table {
         case .upload:
             guard let row: UploadRow = try transaction.row(key) else { return }
-            if row.expires <= now { try transaction.delete(key) }
+            guard row.expires <= now else { return }
+            // First: a part that comes meanwhile finds no address.
+            try transaction.delete(key)
+            assets.discard(assets.partsPath(key.bytes))
         case .webToken:
             guard let row: WebTokenRow = try transaction.row(key) else { return }
             let end = row.idleEnd(limits) + limits.endedSessionMilliseconds

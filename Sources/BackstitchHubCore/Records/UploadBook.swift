@@ -110,6 +110,25 @@ final class UploadBook: Sendable {
         }
     }
 
+    /// Reserves space for an upload that comes in parts, until its address ends; false if it is not left.
+    ///
+    /// - Parameter upload: A key of the upload, the same for all of its parts.
+    func beginParts(
+        _ upload: HubKey, to address: HubKey, bytes: Int64, bytesLeft: Int64?, until end: Int64
+    ) -> Bool {
+        state.withLock { state in
+            guard var entry = state.entries[address.bytes] else { return true }
+            let own = state.entries[upload.bytes]?.bytes ?? 0
+            let used = (state.bytes[entry.database] ?? 0) - own
+            if let bytesLeft, used + bytes > bytesLeft { return false }
+            let isNew = state.entries[upload.bytes] == nil
+            (entry.bytes, entry.end) = (bytes, end)
+            state.put(upload.bytes, entry)
+            if isNew { state.addresses.add(upload.bytes, end: end) }
+            return true
+        }
+    }
+
     /// Notes that a file came to an address: from now on its own size counts, for as long as the
     /// file is kept; false if there is no space for it.
     ///

@@ -97,6 +97,9 @@ package protocol HubFiles: Sendable {
     /// - Throws: ``PartGap`` if bytes before it are missing; nothing is changed then.
     func append(_ part: [UInt8], to path: String, at offset: Int) throws
 
+    /// The SHA-256 of an upload that came in parts, read a part at a time.
+    func digest(ofUploadAt path: String) throws -> [UInt8]
+
     /// Removes an upload; nothing happens if it is not there.
     func discard(_ path: String)
 

@@ -11,8 +11,11 @@ struct CompactionChunk: ~Copyable {
         let sequence: UInt64
         let kind: OperationKind
         let hasConflict: Bool
+        /// Whether the operation names contents of files, or may.
+        let namesContents: Bool
 
         init(_ operation: OperationView) {
+            namesContents = operation.mayNameContents
             sequence = operation.sequence
             kind = operation.kind
             hasConflict = operation.conflictBytes != nil

@@ -17,7 +17,8 @@ package struct Compactor: ~Copyable {
     ///
     /// For every record of the chunk a baseline takes the place of its last operation that changed
     /// content, and the others go. Operations with a conflict report leave it behind. The tables do
-    /// not change, for they are what the log gives afterwards too.
+    /// not change, for they are what the log gives afterwards too; only contents of files that nothing
+    /// in the log names any more are no longer noted.
     package mutating func compact(_ run: inout CompactionRun, budget: CompactionBudget) throws {
         guard !run.isDone else { return }
         let chunk = try CompactionChunk(log.reader, run, budget: budget)
@@ -36,7 +37,9 @@ package struct Compactor: ~Copyable {
     private mutating func replace(_ record: CompactionChunk.Record, _ run: inout CompactionRun)
         throws
     {
+        let namesContents = record.entries.contains(where: \.namesContents)
         for entry in record.entries {
+            let before = namesContents ? try contents(at: entry.sequence) : []
             if let row = record.row, row.header.lastSequence == entry.sequence {
                 try putBaseline(row, at: entry.sequence)
             } else if entry.hasConflict {
@@ -46,6 +49,26 @@ package struct Compactor: ~Copyable {
                     try log.access.delete(key, in: log.databases.log)
                 }
                 run.removed += 1
+            }
+            if namesContents { try noteContents(at: entry.sequence, before: before) }
+        }
+    }
+
+    /// The contents of files that the operation at a sequence names; none if there is no operation.
+    private func contents(at sequence: UInt64) throws -> Set<ContentKey> {
+        try log.reader.log.withOperation(sequence, verifies: false) { $0.contents } ?? []
+    }
+
+    /// Brings the notes of an operation's contents up to date.
+    ///
+    /// - Parameter before: What the operation named that was in its place.
+    private func noteContents(at sequence: UInt64, before: Set<ContentKey>) throws {
+        let after = try contents(at: sequence)
+        try log.withProjector { projector in
+            try projector.deleteContents(before.subtracting(after), of: sequence)
+            guard !after.isSubset(of: before) else { return }
+            _ = try log.reader.log.withOperation(sequence, verifies: false) {
+                try projector.putContents(of: $0)
             }
         }
     }

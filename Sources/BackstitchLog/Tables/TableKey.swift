@@ -13,6 +13,7 @@ package import BackstitchCore
 /// | conflict journal | `04`, sequence (8) | entity (2), record key, conflict report |
 /// | parked records | `05`, entity (2), record key | sequence (8), reason |
 /// | unreadable records | `06`, entity (2), record key | empty |
+/// | contents of files | `07`, content (32), sequence (8) | empty |
 package enum TableKey {
     package static let rows: UInt8 = 1
     package static let indexes: UInt8 = 2
@@ -20,8 +21,7 @@ package enum TableKey {
     package static let journal: UInt8 = 4
     package static let parked: UInt8 = 5
     package static let unreadable: UInt8 = 6
-    /// Kept for references to files.
-    package static let files: UInt8 = 7
+    package static let contents: UInt8 = 7
 
     /// The bytes before the record key of a row or a parked record.
     package static let rowPrefixByteCount = 3
@@ -166,6 +166,22 @@ package enum TableKey {
         buffer.append(journal)
         buffer.append(big: sequence)
         return try body(buffer.bytes)
+    }
+
+    /// Appends the key that says that an operation names a content.
+    package static func appendContent(
+        _ content: ContentKey, _ sequence: UInt64, to output: inout ByteBuffer
+    ) {
+        output.append(contents)
+        content.bytes.withUnsafeBytes { output.append($0) }
+        output.append(big: sequence)
+    }
+
+    /// The operation of a key that says that one names a content; 0 if the key is malformed.
+    package static func contentSequence(_ key: UnsafeRawBufferPointer) -> UInt64 {
+        let start = 1 + ContentHash.byteCount
+        guard key.count == start + 8 else { return 0 }
+        return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: start, as: UInt64.self))
     }
 }
 

@@ -83,6 +83,9 @@ package final class LogWriter {
     private var lastRead: (place: RecordPlace, row: RowView?, changeCount: Int)?
     /// Called with each operation once the tables have it.
     package var onAppend: ((OperationView) throws -> Void)?
+    /// Called with each file that a local operation names, before the tables have the operation; an
+    /// error refuses it.
+    package var checkAsset: ((Asset) throws -> Void)?
 
     package init(
         access: Access, databases: Databases, settings: Settings,
@@ -243,6 +246,9 @@ package final class LogWriter {
         progress.byteCount += operationBuffer.count
         if isBounded { try checkSize() }
         let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
+        if let checkAsset, header.origin == .local || header.origin == .localOnly {
+            for asset in view.newAssets { try checkAsset(asset) }
+        }
         let headers = try projector.apply(
             view, to: try row(header.entity, header.key), catalog: catalog)
         try TableKey.withSequence(sequence) {

@@ -52,6 +52,7 @@ package struct Projector: ~Copyable {
         if operation.kind.changesContent {
             try noteReadability(operation, wasUnreadable: flags.contains(.isUnreadable))
         }
+        if operation.mayNameContents { try putContents(of: operation) }
         return (before, after)
     }
 
@@ -129,6 +130,30 @@ package struct Projector: ~Copyable {
                 try access.delete(key, in: databases.tables)
             }
         }
+    }
+
+    // MARK: Contents of files
+
+    /// Notes which contents an operation names; notes that are there stay.
+    package mutating func putContents(of operation: OperationView) throws {
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        for content in operation.contents {
+            makeContentKey(content, operation.sequence)
+            try access.put(indexBuffer.bytes, empty, in: databases.tables)
+        }
+    }
+
+    /// Forgets which contents an operation names that is taken out of the log, or replaced.
+    package mutating func deleteContents(_ contents: Set<ContentKey>, of sequence: UInt64) throws {
+        for content in contents {
+            makeContentKey(content, sequence)
+            try access.delete(indexBuffer.bytes, in: databases.tables)
+        }
+    }
+
+    private mutating func makeContentKey(_ content: ContentKey, _ sequence: UInt64) {
+        indexBuffer.removeAll()
+        TableKey.appendContent(content, sequence, to: &indexBuffer)
     }
 
     // MARK: Entries of rows that are there

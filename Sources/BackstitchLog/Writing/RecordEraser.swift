@@ -61,11 +61,13 @@ package struct RecordEraser {
                 if old.conflictBytes != nil { try forgetConflict(at: sequence) }
                 // It says nothing but the report.
                 guard old.kind != .journal else {
+                    try forgetContents(of: old)
                     _ = try log.access.delete(key, in: log.databases.log)
                     return
                 }
                 var erased = ByteBuffer(capacity: 256)
                 try OperationEncoder.append(erasing: old, to: &erased)
+                try forgetContents(of: old)
                 try log.access.put(key, erased.bytes, in: log.databases.log)
             }
         }
@@ -82,6 +84,13 @@ package struct RecordEraser {
                 try sequence.withUnsafeBytes { try log.access.put(key, $0, in: tables) }
             }
         }
+    }
+
+    /// Forgets which contents of files an operation named.
+    private func forgetContents(of old: OperationView) throws {
+        guard old.mayNameContents else { return }
+        let contents = old.contents
+        try log.withProjector { try $0.deleteContents(contents, of: old.sequence) }
     }
 
     /// Takes a report out of the conflict journal.

@@ -10,7 +10,7 @@ extension Store {
     /// The folder appears when the copy is complete, on disk, and verified as ``verify(progress:)``
     /// does it. The copy is a store: to restore it, open it. It has an identity of its own and
     /// names the original's. Synced records stay synced in it, unsynced ones are still to be
-    /// pushed, and it continues to pull from the original's place.
+    /// pushed, and it continues to pull from the original's place. Files of records are linked or copied.
     ///
     /// Copying holds a snapshot: space that is freed meanwhile is not reused until the copy is
     /// written. Verifying reads the copy. Memory does not grow with the store. A crash leaves a
@@ -38,7 +38,7 @@ extension Store {
             var made: BackupReport?
             try environment.copy(to: directory) { draft in
                 made = try StoreCopy(directory: draft, configuration: configuration)
-                    .finish(progress)
+                    .finish(assets.folder, progress)
             }
             guard let report = made else { throw StoreError.closed }
             return report
@@ -54,8 +54,10 @@ private struct StoreCopy {
     let configuration: StoreConfiguration
 
     /// Gives the copy its identity, and verifies it.
+    ///
+    /// - Parameter contents: The files of the original's records, of which the copy gets its own.
     func finish(
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ contents: ContentFolder, _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws -> BackupReport {
         var options = EnvironmentOptions(of: configuration)
         options.journal = nil
@@ -87,6 +89,16 @@ private struct StoreCopy {
                 "The copy is not consistent, and so is the store: \(problem) No copy was kept. Run "
                     + "verify on the store to learn what helps.")
         }
+        try contents.copy(
+            to: ContentFolder(store: directory),
+            copy.read { transaction in
+                var named: [ContentKey] = []
+                try ContentReferences(transaction.reader).visitAll { key, _ in
+                    named.append(key)
+                    return true
+                }
+                return named
+            })
         return BackupReport(
             storeID: catalog.storeID, copiedFrom: original.storeID,
             lastSequence: try copy.read { try $0.lastSequence }, operations: found.operations,

@@ -22,6 +22,7 @@ struct StoreCompaction {
         }
         var run = CompactionRun(bounds, horizon: min(horizon, limit))
         try await shorten(&run, operations: before.operations, progress)
+        if !Task.isCancelled { try await store.assets.collect() }
         let release = try await FileSpace(store).shrink()
         let (isDone, removed) = (run.isDone && release.isComplete, run.removed)
         let allocatedBytesAfter = try sizes().allocatedBytes

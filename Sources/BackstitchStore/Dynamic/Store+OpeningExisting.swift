@@ -11,8 +11,7 @@ extension Store {
     /// its schema declared last stays declared, and indexes stay as they are. Nothing is created:
     /// a folder that is no store is left as it is, down to its last byte.
     ///
-    /// Other processes may write meanwhile; every read sees their last commit, names that are new
-    /// included.
+    /// Other processes may write meanwhile; every read sees their last commit, and new names in it.
     ///
     /// - Parameters:
     ///   - directory: The store's folder.

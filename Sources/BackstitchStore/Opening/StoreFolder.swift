@@ -35,7 +35,9 @@ struct StoreFolder {
     /// Refuses a folder that has other files and no store; files whose names begin with a dot
     /// don't count.
     func refuseOtherFiles() throws {
-        let known: Set = ["data.mdb", "lock.mdb", "redo", "journal", "sync.lock", "repair.lock"]
+        let known: Set = [
+            "data.mdb", "lock.mdb", "redo", "journal", "sync.lock", "repair.lock", "blobs",
+        ]
         // What can't be listed is refused, or made, by the opening.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         guard !names.contains("data.mdb"),

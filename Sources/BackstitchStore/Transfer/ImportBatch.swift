@@ -44,6 +44,9 @@ struct ImportBatch: Sendable {
         var outcome = Outcome()
         for (line, record) in records {
             do {
+                for asset in record.values.values.flatMap(\.assets) {
+                    try transaction.context.log.checkAsset?(asset)
+                }
                 outcome.report.note(
                     try transaction.save(
                         record.values, as: record.key, of: record.entity,
@@ -66,6 +69,6 @@ struct ImportStopped: Error {
 extension StoreError {
     /// Whether the record that was to be saved is wrong, and nothing was changed.
     fileprivate var isAboutRecord: Bool {
-        [.unknownEntity, .invalidName, .invalidValue].contains(code)
+        [.unknownEntity, .invalidName, .invalidValue, .assetMissing].contains(code)
     }
 }

@@ -69,7 +69,8 @@ package struct RecordMerger {
             return .applied
         }
         if row.hasChangeTag, row.changeTag == record.changeTag { return .unchanged }
-        let (fields, known) = try serviceFields.fields(of: record, table)
+        var (fields, known) = try serviceFields.fields(of: record, table)
+        try keepFiles(in: &fields, of: row)
         var requested: Set<FieldID>?
         if let names = record.requestedFields {
             requested = Set(known.attributes.filter { names.contains($0.name) }.map(\.field))
@@ -77,6 +78,18 @@ package struct RecordMerger {
         return try merge(
             .present(stamp: version, fields: fields, requested: requested), key, known, row,
             isAuthoritative: isAuthoritative)
+    }
+
+    /// Leaves the files that a record holds already as they are here: the service keeps neither their
+    /// names nor their media types.
+    private func keepFiles(in fields: inout Fields, of row: RowView) throws {
+        let files = fields.filter { !$0.value.assets.isEmpty }
+        guard !files.isEmpty, let current = try row.currentFields else { return }
+        for (field, value) in files {
+            if let mine = current[field], ServiceMapping.areSame(mine, value, of: nil) {
+                fields[field] = mine
+            }
+        }
     }
 
     /// Merges the news that the service has no such record.

@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchLog
+import BackstitchStore
 
 /// Brings records of the service into the form of the log: fields by their numbers.
 struct ServiceFields {
@@ -83,12 +84,25 @@ struct ServiceFields {
             guard let attribute = table.attribute(named: name),
                 !table.unreadFields.contains(attribute.field)
             else { continue }
-            fields[attribute.field] =
-                ServiceMapping.storedValue(
-                    value, of: attribute.isDeclared ? attribute.schema : nil
-                ).value
+            let stored = ServiceMapping.storedValue(
+                value, of: attribute.isDeclared ? attribute.schema : nil
+            ).value
+            fields[attribute.field] = try withContents(stored)
         }
         return (fields, table)
+    }
+
+    /// A value whose files have the hashes of their contents, as far as this device knows them: so a file
+    /// that comes back from the service is known for the one that was sent.
+    private func withContents(_ value: RecordValue) throws -> RecordValue {
+        switch value {
+        case .asset(let asset) where asset.content == nil:
+            let content = try log.reader.meta.content(of: asset)?.text
+            return .asset(asset.adding(content: content, serviceChecksum: nil))
+        case .list(let elements) where !value.assets.isEmpty:
+            return .list(try elements.map(withContents))
+        default: return value
+        }
     }
 
     /// Numbers the names that are new, in a fixed order, as far as there are numbers for them.

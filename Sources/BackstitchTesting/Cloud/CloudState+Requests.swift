@@ -44,13 +44,15 @@ extension CloudState {
                 imposed[index] = types.violation(of: operation)
             }
         }
+        let stored = storingFiles(of: operations, in: zone, of: user, imposed: &imposed)
         let rules = faults.tighten(rules, recordCount: operations.count)
         stamp.writer = device
         let outcome = databases[user]?.zones[zone]?.modify(
-            operations, atomic: atomic, rules: rules, imposed: imposed,
+            stored, atomic: atomic, rules: rules, imposed: imposed,
             requestNumber: requestCount, stamp: &stamp)
         guard let outcome else { return .failure(absence(of: zone, user)) }
         if case .success(let results) = outcome {
+            useUpReceipts(of: operations, results)
             for (operation, result) in zip(operations, results) where !result.isFailure {
                 fieldTypes.note(operation)
             }
@@ -74,14 +76,15 @@ extension CloudState {
                     .limitExceeded,
                     "\(names.count) records of \(limits.operationsPerRequest)"))
         }
-        if let stale = faults.staleLookup(names, in: state) { return .success(.found(stale)) }
+        if let stale = faults.staleLookup(names, in: state) {
+            return .success(.found(addingAddresses(to: stale)))
+        }
         let imposed = faults.imposed(onNames: names)
-        return .success(
-            .found(
-                names.enumerated().map { index, name in
-                    if let error = imposed[index] { return .failed(error) }
-                    return state.record(named: name).map(LookupResult.found) ?? .notFound
-                }))
+        let results = names.enumerated().map { index, name in
+            if let error = imposed[index] { return LookupResult.failed(error) }
+            return state.record(named: name).map(LookupResult.found) ?? .notFound
+        }
+        return .success(.found(addingAddresses(to: results)))
     }
 
     private mutating func createZone(

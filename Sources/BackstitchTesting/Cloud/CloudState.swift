@@ -19,6 +19,7 @@ struct CloudState: Sendable {
     var pokeHandlers: [String: @Sendable (ZoneID) -> Void] = [:]
     /// The types of fields, as their first values had them.
     var fieldTypes = FieldTypes()
+    var files = SimulatedFiles()
     private var pokes: [Poke] = []
 
     init(limits: ServiceLimits, options: SimulatedCloud.Options, advancesItself: Bool) {

@@ -37,6 +37,13 @@ public final class SimulatedCloud: Sendable {
         /// Whether every version of every record is kept, for ``SimulatedCloud/version(tagged:)``;
         /// counts when the server is made.
         public var keepsVersions = false
+        /// The most bytes of a file.
+        public var fileBytesMax = 5 << 30
+        /// Whether an upload that was cut goes on where it stopped, as with a hub; Apple's service has it
+        /// begin anew.
+        public var resumesUploads = true
+        /// Whether the checksums of files can't be computed by clients, as Apple's; a hub's are SHA-256.
+        public var hasOpaqueChecksums = false
         /// The most requests that the log keeps; older ones are only counted.
         public var requestLogMax = 200
 

@@ -7,11 +7,10 @@ public enum SimulatedFieldKind: Hashable, Sendable {
     /// A list of values.
     case list(ServiceFieldType)
 
-    /// The type of a value; nil for null, for a file, for an empty list, for a list of lists, and for
-    /// values of a type that this version does not know.
+    /// The type of a value; nil for null, for an empty list, for a list of lists, and for values of a type that this version does not know.
     public init?(_ value: ServiceValue) {
         let list: [ServiceValue]? = if case .list(let elements, _) = value { elements } else { nil }
-        guard let type = (list?.first ?? value).scalarType, type != .asset else { return nil }
+        guard let type = (list?.first ?? value).scalarType else { return nil }
         self = list == nil ? .value(type) : .list(type)
     }
 

@@ -12,6 +12,9 @@ struct ConnectionState: Sendable {
     var awayRequests: Int?
     var requestCount = 0
     var plan = FaultPlan()
+    /// What the next transfers of files meet, one each.
+    var uploadFaults: [TransferFault] = []
+    var downloadFaults: [TransferFault] = []
     var faultCounts: [FaultKind: Int] = [:]
     var beforeRequest: SimulatedRecordService.Hook?
     var beforeReply: SimulatedRecordService.Hook?

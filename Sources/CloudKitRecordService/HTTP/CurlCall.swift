@@ -18,6 +18,7 @@ final class CurlCall: @unchecked Sendable {
     private var headers: [String: String] = [:]
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private(set) var handle: UnsafeMutableRawPointer?
+    private var transfer: FileTransfer?
 
     init(
         id: UInt64, request: HTTPRequest,
@@ -40,13 +41,15 @@ final class CurlCall: @unchecked Sendable {
         let context = Unmanaged.passUnretained(self).toOpaque()
         _ = backstitch_set_text(handle, CURLOPT_URL, request.url)
         _ = backstitch_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https")
-        _ = backstitch_set_text(handle, CURLOPT_ACCEPT_ENCODING, "")
+        // A part of a file has to come as it is.
+        if request.file == nil { _ = backstitch_set_text(handle, CURLOPT_ACCEPT_ENCODING, "") }
         _ = backstitch_set_text(handle, CURLOPT_USERAGENT, "Backstitch")
         if let certificates { _ = backstitch_set_text(handle, CURLOPT_CAINFO, certificates) }
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_CONNECTTIMEOUT_MS, Self.connectMilliseconds)
-        set(CURLOPT_TIMEOUT_MS, request.timeoutMilliseconds)
+        // A file takes as long as it takes, unless it stands still.
+        set(CURLOPT_TIMEOUT_MS, request.file == nil ? request.timeoutMilliseconds : 0)
         set(CURLOPT_MAXAGE_CONN, Self.idleSeconds)
         if !request.isLongPoll {
             set(CURLOPT_LOW_SPEED_LIMIT, Self.slowBytes)
@@ -58,7 +61,20 @@ final class CurlCall: @unchecked Sendable {
             headerList = curl_slist_append(headerList, "\(header.name): \(header.value)")
         }
         _ = backstitch_set_list(handle, CURLOPT_HTTPHEADER, headerList)
-        if request.method == "POST" {
+        if let file = request.file { transfer = FileTransfer(file) }
+        if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
+        if let transfer, transfer.isBody {
+            set(CURLOPT_POST, 1)
+            _ = backstitch_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, transfer.byteCount)
+            _ = backstitch_set_pointer(handle, CURLOPT_READDATA, context)
+            _ = backstitch_set_function(handle, CURLOPT_READFUNCTION) {
+                data, size, count, context in
+                CurlCall.of(context)?.transfer?.read(into: data, size * count) ?? 0
+            }
+        } else if request.method == "POST" || request.method == "PATCH" {
+            if request.method == "PATCH" {
+                _ = backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, "PATCH")
+            }
             set(CURLOPT_POST, 1)
             set(CURLOPT_POSTFIELDSIZE, request.body.count)
             request.body.withUnsafeBytes { bytes in
@@ -93,6 +109,12 @@ final class CurlCall: @unchecked Sendable {
 
     /// Takes a part of the body; 0 ends the transfer.
     private func take(_ data: UnsafePointer<CChar>?, _ count: Int) -> Int {
+        if let transfer, !transfer.isBody, let handle {
+            let status = Int(backstitch_status(handle))
+            if status == 200 || status == 206 {
+                return transfer.write(data, count, isPart: status == 206)
+            }
+        }
         guard body.count + count <= Self.replyBytesMax else { return 0 }
         body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
         return count
@@ -116,12 +138,17 @@ final class CurlCall: @unchecked Sendable {
         }
         let reply = HTTPReply(
             status: Int(backstitch_status(handle)), headers: headers, body: body,
-            elapsedMilliseconds: Int64(backstitch_elapsed_microseconds(handle) / 1_000))
+            elapsedMilliseconds: Int64(backstitch_elapsed_microseconds(handle) / 1_000),
+            sentBytes: backstitch_uploaded_bytes(handle))
+        transfer?.end()
         continuation.resume(returning: .success(reply))
     }
 
     /// Answers the caller with a failure.
     func fail(_ message: String) {
-        continuation.resume(returning: .failure(HTTPFailure(message: message)))
+        let sent = handle.map { backstitch_uploaded_bytes($0) } ?? 0
+        let text = transfer?.failure ?? message
+        transfer?.end()
+        continuation.resume(returning: .failure(HTTPFailure(message: text, sentBytes: sent)))
     }
 }

@@ -8,6 +8,24 @@ struct HTTPRequest: Sendable {
     var timeoutMilliseconds: Int
     /// Whether the service may be silent for long before it answers.
     var isLongPoll = false
+    /// A file that is sent, or that the reply is written to; nil for bytes in memory.
+    var file: HTTPFile?
+}
+
+/// A file on its way, and who is told how far it came.
+struct HTTPFile: Sendable {
+    enum Role: Sendable {
+        /// The whole of it is the body of the request.
+        case body
+        /// The body of a reply that goes well is written to it: a part at the offset, or the whole from
+        /// the beginning.
+        case reply(offset: Int64)
+    }
+
+    var path: String
+    var role: Role
+    /// Called with the bytes that were sent, or that the file has.
+    var progress: @Sendable (Int64) -> Void
 }
 
 /// What a service answered.
@@ -18,11 +36,15 @@ struct HTTPReply: Sendable {
     var body: [UInt8]
     /// How long it took, in milliseconds; nil if it is not known.
     var elapsedMilliseconds: Int64?
+    /// The bytes of the request's body that were sent.
+    var sentBytes: Int64 = 0
 }
 
 /// Why no reply arrived. Whether the request took effect is not known.
 struct HTTPFailure: Error, Hashable, Sendable {
     var message: String
+    /// The bytes of the request's body that were sent.
+    var sentBytes: Int64 = 0
 }
 
 /// Sends requests. The service's client knows engines by this alone.

@@ -16,6 +16,7 @@ struct APIDescriptionTests {
         var expected: Set<String> = [
             "GET /healthz", "HEAD /healthz", "POST /healthz", "GET /ready", "HEAD /ready",
             "GET /metrics", "GET /courier/1/{token}", "OPTIONS /courier/1/{token}",
+            "HEAD /upload/1/{token}", "PATCH /upload/1/{token}",
             "POST /upload/1/{token}", "PUT /upload/1/{token}", "OPTIONS /upload/1/{token}",
             "GET /asset/1/{checksum}/{expires}/{signature}/{fileName}",
             "OPTIONS /asset/1/{checksum}/{expires}/{signature}/{fileName}",

@@ -1,4 +1,5 @@
 import Threading
+import WireCrypto
 
 @testable import BackstitchHubCore
 
@@ -53,6 +54,10 @@ final class MemoryHubFiles: HubFiles {
             if before[offset...].starts(with: part), !part.isEmpty { return }
             contents[path] = before[..<offset] + part
         }
+    }
+
+    func digest(ofUploadAt path: String) throws -> [UInt8] {
+        Digest.sha256(contents.withLock { $0[path] ?? [] })
     }
 
     func discard(_ path: String) { contents.withLock { $0[path] = nil } }

@@ -85,6 +85,7 @@ struct Shifting: Entity {
         case .reference: try read(EntityID<Shifting>.self)
         case .location: try read(GeoLocation.self)
         case .duration: try read(Duration.self)
+        case .asset: try read(Asset.self)
         case .stringList: try read([String].self)
         case .boolList: try read([Bool].self)
         case .int16List: try read([Int16].self)
@@ -99,6 +100,7 @@ struct Shifting: Entity {
         case .urlList: try read([URL].self)
         case .locationList: try read([GeoLocation].self)
         case .durationList: try read([Duration].self)
+        case .assetList: try read([Asset].self)
         }
     }
 }

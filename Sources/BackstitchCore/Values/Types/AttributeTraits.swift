@@ -223,7 +223,7 @@ package enum AttributeTypes {
         StringTraits.self, BoolTraits.self, Int16Traits.self, Int32Traits.self, Int64Traits.self,
         FloatTraits.self, DoubleTraits.self, DecimalTraits.self, DateTraits.self, DataTraits.self,
         UUIDTraits.self, URLTraits.self, ReferenceTraits.self, LocationTraits.self,
-        DurationTraits.self,
+        DurationTraits.self, AssetTraits.self,
     ]
 
     private static let byType: [(any AttributeTraits.Type)?] = all.reduce(

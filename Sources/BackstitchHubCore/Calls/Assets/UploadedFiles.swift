@@ -47,7 +47,7 @@ extension AssetCalls {
     }
 
     /// The key of the row of an upload's address; nil if it is none.
-    private static func uploadKey(of target: RequestTarget) -> HubKey? {
+    static func uploadKey(of target: RequestTarget) -> HubKey? {
         guard target.path.count == 3, target.path[1] == "1",
             let (partition, _) = Partition.split(target.path[2])
         else { return nil }
@@ -77,51 +77,84 @@ extension AssetCalls {
         guard let key = Self.uploadKey(of: target), let partition = key.partition,
             let file = HubFile(partition, checksum),
             let row = try await storage.readSoon(work, { try self.uploadPlace(target, $0)?.row }),
-            row.expires > now
+            row.expires > now, row.checksum == nil
         else { throw WireError.nothing }
+        let arrived = ArrivedFile(
+            path: temporary, file: file, byteCount: byteCount,
+            receipt: configuration.clock.secret(32).hexadecimal, upload: request.upload)
+        return try await keep(arrived, key, row, keepsAddress: false, work)
+    }
+
+    /// A file that came as a whole and has no name yet.
+    struct ArrivedFile: Sendable {
+        let path: String
+        let file: HubFile
+        let byteCount: Int
+        let receipt: String
+        /// What has its space.
+        let upload: HubKey?
+    }
+
+    /// Keeps a file that came to an address, and answers with its receipt.
+    ///
+    /// - Parameter keepsAddress: Whether the address goes on to tell that the file came.
+    func keep(
+        _ arrived: ArrivedFile, _ key: HubKey, _ row: UploadRow, keepsAddress: Bool,
+        _ work: RequestWork
+    ) async throws -> HubResponse {
+        let (byteCount, file, partition) = (arrived.byteCount, arrived.file, arrived.file.partition)
         guard byteCount <= configuration.limits.assetBytes else {
             throw WireError(.quotaExceeded, "The file is too large.")
         }
         guard Int64(byteCount) <= row.bytesMax ?? .max else { throw WireError.noSpace }
-        let receipt = configuration.clock.secret(32).hexadecimal
+        let (receipt, upload) = (UploadRow.key(partition, receipt: arrived.receipt), arrived.upload)
         let (sweep, end) = (
             sweeper.sweep(of: partition), row.expires + configuration.limits.unusedAssetMilliseconds
         )
+        var uploaded = row
+        uploaded.checksum = file.checksum
+        uploaded.size = Int64(byteCount)
+        let done = uploaded
         // First, so that the file stays for now, and goes if nothing else comes to be noted; and so
         // that nobody else's comes to the same address.
-        let (limits, uploads, upload) = (configuration.limits, uploads, request.upload)
+        let (limits, uploads) = (configuration.limits, uploads)
         let isTaken = try await storage.write(
             work, to: [partition],
             expecting: {
                 [.key(key), .key(DatabaseRow.key(partition)), .key(AssetRow.key(file))]
             }
         ) { transaction in
-            guard try transaction.value(key) != nil else { return false }
+            guard let now: UploadRow = try transaction.row(key), now.checksum == nil else {
+                return false
+            }
             if let database: DatabaseRow = try transaction.row(DatabaseRow.key(partition)) {
                 let hasSpace = uploads.take(
-                    key, receipt: UploadRow.key(partition, receipt: receipt), upload: upload,
+                    key, receipt: receipt, upload: upload,
                     bytes: Int64(byteCount), bytesLeft: limits.bytesLeft(in: database), until: end)
                 guard hasSpace else { throw WireError.noSpace }
             }
-            try transaction.delete(key)
+            if !keepsAddress { try transaction.delete(key) }
             try transaction.keepAsset(file, until: end)
             return true
         }
         guard isTaken else { throw WireError.nothing }
         // It waits for the disk.
         try await pool.run(.page, work) { [assets] in
-            try assets.keep(temporary, as: file)
+            try assets.keep(arrived.path, as: file)
         }
         try await storage.write(
             work, to: [partition], expecting: { ExpirySweep.expected(in: partition) }
         ) { transaction in
-            var uploaded = row
-            uploaded.checksum = checksum
-            uploaded.size = Int64(byteCount)
-            try transaction.put(uploaded, at: UploadRow.key(partition, receipt: receipt))
+            try transaction.put(done, at: receipt)
+            if keepsAddress { try transaction.put(done, at: key) }
             try sweep(transaction)
         }
-        let asset = ServiceAsset(fileChecksum: checksum, size: Int64(byteCount), receipt: receipt)
+        return Self.uploaded(done, receipt: arrived.receipt)
+    }
+
+    /// The answer to a whole upload.
+    static func uploaded(_ row: UploadRow, receipt: String) -> HubResponse {
+        let asset = ServiceAsset(fileChecksum: row.checksum, size: row.size, receipt: receipt)
         return .json(UploadedFileResponse(file: asset).body())
     }
 

@@ -1,0 +1,260 @@
+import BackstitchCore
+import BackstitchLog
+import Foundation
+import Glibc
+
+/// The files of a store, named by the SHA-256 of their content, in a folder beside the database.
+///
+/// | path | what it is |
+/// |---|---|
+/// | `blobs/ab/abcd…` | a content, whole and on disk |
+/// | `blobs/incoming/…` | a content that is being added; locked by who writes it |
+/// | `blobs/partial/…` | the beginning of a content that is being downloaded |
+/// | `blobs/corrupt/…` | what was found to be another content than its name says |
+package struct ContentFolder: Sendable {
+    private let root: String
+
+    package init(store directory: String) { root = directory + "/blobs" }
+
+    private var incoming: String { root + "/incoming" }
+    private var partial: String { root + "/partial" }
+    private var corrupt: String { root + "/corrupt" }
+
+    /// The place of a content, whether it is there or not.
+    package func path(_ content: ContentKey) -> String { folder(content) + "/" + content.text }
+
+    /// The place of the beginning of a content.
+    package func partialPath(_ content: ContentKey) -> String { partial + "/" + content.text }
+
+    private func folder(_ content: ContentKey) -> String { root + "/" + content.text.prefix(2) }
+
+    /// The size of a content in bytes; nil if it is not here.
+    package func byteCount(_ content: ContentKey) -> Int64? {
+        var status = stat()
+        return stat(path(content), &status) == 0 ? Int64(status.st_size) : nil
+    }
+
+    package func holds(_ content: ContentKey) -> Bool { byteCount(content) != nil }
+
+    // MARK: Writing
+
+    /// Makes the folders in which contents begin.
+    package func prepare() throws {
+        for folder in [root, incoming, partial] { try make(folder) }
+    }
+
+    /// Makes a folder in a folder that is there, on disk when this returns.
+    private func make(_ folder: String) throws {
+        if mkdir(folder, 0o700) == 0 {
+            try Self.sync(String(folder[..<(folder.lastIndex(of: "/") ?? folder.endIndex)]))
+        } else if errno != EEXIST {
+            throw Self.failure("make the folder '\(folder)'")
+        }
+    }
+
+    /// Begins a file for a content that is not known yet, locked for whoever has the descriptor.
+    func beginIncoming() throws -> (path: String, descriptor: Int32) {
+        try prepare()
+        while true {
+            var template = Array((incoming + "/XXXXXX").utf8CString)
+            let descriptor = mkstemp(&template)
+            guard descriptor >= 0 else { throw Self.failure("begin a file in '\(incoming)'") }
+            let path = String(
+                decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            var (own, named) = (stat(), stat())
+            // Whoever empties the folder may have taken the lock in between, and removed the file.
+            if flock(descriptor, LOCK_EX) == 0, fstat(descriptor, &own) == 0,
+                stat(path, &named) == 0, own.st_ino == named.st_ino
+            {
+                return (path, descriptor)
+            }
+            close(descriptor)
+        }
+    }
+
+    /// Gives a file, which is on disk, the name of its content, unless that is there already: then the
+    /// file is removed. The name is on disk when this returns.
+    package func keep(_ path: String, as content: ContentKey) throws {
+        if holds(content) {
+            unlink(path)
+        } else {
+            try make(folder(content))
+            guard rename(path, self.path(content)) == 0 else {
+                throw Self.failure("keep the file '\(path)'")
+            }
+        }
+        try Self.sync(folder(content))
+    }
+
+    /// Gives another store's folder the contents that are here and whole, on disk when this returns: a second
+    /// name for each, or a copy where there can be none.
+    ///
+    /// - Complexity: O(*n*) in their bytes.
+    func copy(to other: ContentFolder, _ contents: [ContentKey]) throws {
+        let here = contents.filter(holds)
+        guard !here.isEmpty else { return }
+        try other.prepare()
+        var folders: Set<String> = []
+        for content in here {
+            guard let found = try? Self.hash(ofFileAt: path(content)).key, found == content else {
+                continue
+            }
+            try other.make(other.folder(content))
+            let target = other.path(content)
+            if link(path(content), target) != 0, errno != EEXIST {
+                guard
+                    (try? FileManager.default.copyItem(atPath: path(content), toPath: target))
+                        != nil
+                else { throw Self.failure("copy the file '\(path(content))'") }
+                try Self.sync(target)
+            }
+            folders.insert(other.folder(content))
+        }
+        for folder in folders { try Self.sync(folder) }
+    }
+
+    /// Copies a content into another folder, under its name, on disk when this returns.
+    ///
+    /// - Returns: Its bytes; nil if it is not here, or there already.
+    func copy(_ content: ContentKey, into target: String) throws -> Int64? {
+        guard mkdir(target, 0o755) == 0 || errno == EEXIST else {
+            throw Self.failure("make the folder '\(target)'")
+        }
+        let final = target + "/" + content.text
+        guard holds(content), !FileManager.default.fileExists(atPath: final) else { return nil }
+        let (found, byteCount) = try Self.hash(ofFileAt: path(content))
+        guard found == content else {
+            throw StoreError(
+                .assetCorrupt,
+                "The file \(content.text) of the store is another content. Run 'backstitch assets "
+                    + "STORE --verify'.")
+        }
+        let draft = final + ".new"
+        try? FileManager.default.removeItem(atPath: draft)
+        guard (try? FileManager.default.copyItem(atPath: path(content), toPath: draft)) != nil
+        else { throw Self.failure("copy the file '\(path(content))'") }
+        try Self.sync(draft)
+        guard rename(draft, final) == 0 else { throw Self.failure("make the file '\(final)'") }
+        try Self.sync(target)
+        return byteCount
+    }
+
+    /// The files in a folder that are named as contents.
+    static func contentNames(in folder: String) throws -> [String] {
+        guard let entries = opendir(folder) else { throw failure("read the folder '\(folder)'") }
+        closedir(entries)
+        return names(in: folder).filter { ContentHash.isDigits($0) }.sorted()
+    }
+
+    /// Removes a content; nothing happens if it is not here.
+    func remove(_ content: ContentKey) throws {
+        guard unlink(path(content)) == 0 || errno == ENOENT else {
+            throw Self.failure("remove the file '\(path(content))'")
+        }
+    }
+
+    /// Moves a content away that is not what its name says.
+    func setAside(_ content: ContentKey) throws {
+        try prepare()
+        try make(corrupt)
+        guard rename(path(content), corrupt + "/" + content.text) == 0 || errno == ENOENT else {
+            throw Self.failure("move the file '\(path(content))'")
+        }
+    }
+
+    /// Removes what writers left that have ended; those that go on keep their files.
+    func emptyIncoming() {
+        for name in Self.names(in: incoming) {
+            let path = incoming + "/" + name
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            guard descriptor >= 0 else { continue }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+            close(descriptor)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The contents that are here, in no order.
+    package var contents: [ContentKey] {
+        Self.names(in: root).filter { $0.utf8.count == 2 }.flatMap { folder in
+            Self.names(in: root + "/" + folder).compactMap { name in
+                ContentHash.bytes(name).map { ContentKey(hash: $0) }
+            }
+        }
+    }
+
+    /// The files that are no whole contents: those that are being added, or were.
+    package var incomingCount: Int { Self.names(in: incoming).count }
+
+    /// When a content was put in its place, in milliseconds since 1970; nil if it is not here.
+    func changedMilliseconds(_ content: ContentKey) -> Int64? {
+        var status = stat()
+        guard stat(path(content), &status) == 0 else { return nil }
+        return Int64(status.st_ctim.tv_sec) * 1_000 + Int64(status.st_ctim.tv_nsec) / 1_000_000
+    }
+
+    /// The SHA-256 and the size of a file, read in parts.
+    package static func hash(ofFileAt path: String) throws -> (key: ContentKey, byteCount: Int64) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw failure("read the file '\(path)'") }
+        defer { close(descriptor) }
+        var hash = SHA256()
+        try visit(descriptor) { hash.update($0) }
+        let byteCount = Int64(hash.byteCount)
+        return (ContentKey(hash: hash.finish()), byteCount)
+    }
+
+    /// The bytes that are read at a time.
+    static let partBytes = 256 << 10
+
+    /// Visits the parts of an open file from where it stands.
+    static func visit(
+        _ descriptor: Int32, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: partBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = read(descriptor, buffer.baseAddress, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read a file") }
+            guard count > 0 else { return }
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
+    private static func names(in folder: String) -> [String] {
+        guard let entries = opendir(folder) else { return [] }
+        defer { closedir(entries) }
+        var names: [String] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// Has a folder's names, or a file's bytes, be on disk.
+    package static func sync(_ path: String) throws {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open '\(path)'") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("sync '\(path)'") }
+    }
+
+    /// The error of the last call of the system.
+    static func failure(_ what: String) -> StoreError {
+        let reason = errno
+        let text = "The system can't \(what): \(String(cString: strerror(reason)))."
+        switch reason {
+        case ENOSPC, EDQUOT:
+            return StoreError(.full, text + " Free space on the disk, or evict files.")
+        case EACCES, EPERM, EROFS, ENOENT, ENOTDIR:
+            return StoreError(.inaccessible, text + " Check the path and its mode.")
+        default: return StoreError(.io, text)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package import BackstitchCore
+package import BackstitchLog
+
+/// What a store says of a content: who names it, and whether the service has it.
+package struct ContentStanding {
+    private let content: ContentKey
+    private let reader: TableReader
+    /// The most operations that are looked at; a content that more name stays where it is.
+    private static let operationsMax = 10_000
+
+    package init(_ content: ContentKey, _ reader: TableReader) {
+        (self.content, self.reader) = (content, reader)
+    }
+
+    /// The keys under which operations name the content: that of the hash, and that of the service's
+    /// checksum where a record came before the content.
+    private var keys: [ContentKey] {
+        get throws {
+            guard let checksum = try reader.meta.contentNote(content)?.checksum,
+                !ContentHash.isDigits(checksum)
+            else { return [content] }
+            return [content, ContentKey(serviceChecksum: checksum)]
+        }
+    }
+
+    /// Whether any operation in the log names it.
+    package var isReferenced: Bool {
+        get throws { try keys.contains { try ContentReferences(reader).isReferenced($0) } }
+    }
+
+    /// The hash that it stands for; nil if only the service knows the content.
+    var knownContent: ContentKey? {
+        get throws {
+            var found: ContentKey?
+            try visitHolders { _, asset, _ in
+                found = try reader.meta.content(of: asset)
+                return found == nil
+            }
+            return found
+        }
+    }
+
+    /// Whether its file is here.
+    func isHere(_ folder: ContentFolder) throws -> Bool {
+        if folder.holds(content) { return true }
+        var isHere = false
+        try visitHolders { _, asset, _ in
+            if let known = try reader.meta.content(of: asset), folder.holds(known) { isHere = true }
+            return !isHere
+        }
+        return isHere
+    }
+
+    /// Whether a record holds it now.
+    var isHeld: Bool {
+        get throws {
+            var isHeld = false
+            try visitHolders { _, _, _ in
+                isHeld = true
+                return false
+            }
+            return isHeld
+        }
+    }
+
+    /// Whether the service has it for certain, and nothing that is still to be pushed needs it: a record
+    /// that holds it is on the service as it is here.
+    package var isOnService: Bool {
+        get throws {
+            var (isOnService, isNeeded) = (false, false)
+            var visited = 0
+            for key in try keys {
+                try ContentReferences(reader).visit(key) { sequence in
+                    visited += 1
+                    guard visited <= Self.operationsMax, let (_, row) = try record(of: sequence)
+                    else {
+                        isNeeded = visited > Self.operationsMax
+                        return !isNeeded
+                    }
+                    if row.isDirty { isNeeded = sequence > row.syncedSequence }
+                    return !isNeeded
+                }
+                if isNeeded { return false }
+            }
+            try visitHolders { _, _, row in
+                isOnService = !row.isDirty && row.hasChangeTag
+                return !isOnService
+            }
+            return isOnService
+        }
+    }
+
+    /// Visits the records that hold the content now, until the closure returns false.
+    package func visitHolders(
+        _ visit: (RecordPlace, Asset, RowView) throws -> Bool
+    ) throws {
+        var seen: Set<RecordPlace> = []
+        for key in try keys {
+            var goesOn = true
+            try ContentReferences(reader).visit(key) { sequence in
+                guard let (place, row) = try record(of: sequence), !row.isDeleted,
+                    seen.insert(place).inserted, let fields = row.fields
+                else { return seen.count < Self.operationsMax }
+                var found: Asset?
+                fields.visitAssets { if ContentKey($0) == key { found = found ?? $0 } }
+                if let found { goesOn = try visit(place, found, row) }
+                return goesOn && seen.count < Self.operationsMax
+            }
+            guard goesOn else { return }
+        }
+    }
+
+    /// The record of an operation, and its row; nil if it has none.
+    private func record(of sequence: UInt64) throws -> (RecordPlace, RowView)? {
+        let place = try reader.log.withOperation(sequence, verifies: false) { operation in
+            RecordPlace(entity: operation.entity, key: try operation.key)
+        }
+        guard let place, let row = try reader.row(place.entity, place.key) else { return nil }
+        return (place, row)
+    }
+}

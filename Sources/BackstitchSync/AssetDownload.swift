@@ -1,0 +1,139 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import Foundation
+import Glibc
+
+/// Brings one content from the service to this device.
+struct AssetDownload {
+    private let asset: Asset
+    private let key: ContentKey
+    private let scope: EngineScope
+    private let service: any RecordService
+
+    /// How often the content is asked for anew, because an address ended or the bytes were others.
+    private static let attemptsMax = 2
+    /// The most records that are asked for a content.
+    private static let holdersMax = 20
+
+    init(
+        _ asset: Asset, _ key: ContentKey, _ scope: EngineScope, _ service: any RecordService
+    ) {
+        (self.asset, self.key, self.scope, self.service) = (asset, key, scope, service)
+    }
+
+    static var missing: StoreError {
+        StoreError(
+            .assetMissing,
+            "Neither this device nor the service has the content of the file. Save the record with "
+                + "another file, or add the file again on a device that has it.")
+    }
+
+    /// Downloads the content, unless it is here.
+    ///
+    /// What came before is gone on with. The content counts once its hash was compared and it is on disk.
+    func run(progress: @Sendable (Int64) -> Void) async throws {
+        let store = scope.store
+        if try store.assets.isHere(asset) { return }
+        let folder = store.assets.folder
+        try folder.prepare()
+        let partial = folder.partialPath(key)
+        var attempt = 1
+        while true {
+            let file = try await address()
+            if let failure = await fetch(file, to: partial, progress) {
+                // The address ended while the download waited for its turn.
+                let isOver = failure.code == .permissionDenied && attempt < Self.attemptsMax
+                guard isOver else { throw failure }
+                attempt += 1
+                continue
+            }
+            try Task.checkCancellation()
+            let (found, byteCount) = try ContentFolder.hash(ofFileAt: partial)
+            guard isRight(found, byteCount) else {
+                unsafe unlink(partial)
+                attempt += 1
+                guard attempt <= Self.attemptsMax else { throw corrupt }
+                continue
+            }
+            try ContentFolder.sync(partial)
+            try await store.assets.adopt(
+                partial, as: found, byteCount: byteCount,
+                checksum: file.fileChecksum ?? asset.serviceChecksum)
+            return
+        }
+    }
+
+    private func fetch(
+        _ file: ServiceAsset, to path: String, _ progress: @Sendable (Int64) -> Void
+    ) async -> ServiceError? {
+        do throws(ServiceError) {
+            try await service.download(file, to: path, progress: progress)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func isRight(_ found: ContentKey, _ byteCount: Int64) -> Bool {
+        if asset.content != nil { return found == key }
+        return asset.byteCount == 0 || byteCount == asset.byteCount
+    }
+
+    private var corrupt: StoreError {
+        StoreError(
+            .assetCorrupt,
+            "The service gives other bytes than the file's hash says. Save the record with the file "
+                + "again on a device that has it.")
+    }
+
+    /// An address of the content, asked for just before it is used.
+    private func address() async throws -> ServiceAsset {
+        let holders = try places()
+        for (recordName, fieldName) in holders {
+            let results = try await service.lookUpRecords([recordName], in: scope.zone)
+            switch results.first {
+            case .found(let record)?:
+                if let file = match(record.fields[fieldName]) { return file }
+            case .failed(let error)?: throw error
+            case .notFound?, nil: continue
+            }
+        }
+        throw Self.missing
+    }
+
+    private func match(_ value: ServiceValue?) -> ServiceAsset? {
+        switch value {
+        case .asset(let file)?:
+            guard let found = Asset(file), file.downloadURL != nil else { return nil }
+            if found.hasSameContent(as: asset) { return file }
+            let content = try? scope.store.assets.content(of: found)
+            return content == key ? file : nil
+        case .list(let elements, of: .asset)?:
+            return elements.lazy.compactMap { match($0) }.first
+        default: return nil
+        }
+    }
+
+    /// The records on the service that hold the content, with the names of their fields.
+    private func places() throws -> [(recordName: String, fieldName: String)] {
+        try scope.store.read { transaction in
+            let reader = transaction.reader
+            var places: [(String, String)] = []
+            try ContentStanding(key, reader).visitHolders { place, _, row in
+                guard row.hasChangeTag, let table = reader.catalog.table(place.entity),
+                    let fields = try row.currentFields
+                else { return true }
+                for (field, value) in fields {
+                    let holds = try value.assets.contains { held in
+                        try ContentKey(held) == key || reader.meta.content(of: held) == key
+                    }
+                    guard holds, let attribute = table.attribute(field) else { continue }
+                    places.append((place.key.name.description, attribute.name))
+                }
+                return places.count < Self.holdersMax
+            }
+            return places
+        }
+    }
+}

@@ -1,0 +1,293 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import Foundation
+import Threading
+
+/// Uploads and downloads the contents of files, beside the rounds that exchange records.
+///
+/// ``TransferMachine`` decides, and this performs.
+actor AssetLane: AssetProvider {
+    /// One content on its way.
+    enum Transfer: Hashable, Sendable {
+        case upload(AssetUpload)
+        case download(ContentKey)
+    }
+
+    private typealias Waiter = CheckedContinuation<Void, any Error>
+
+    private let scope: EngineScope
+    private let service: any RecordService
+    private var machine = TransferMachine<Transfer>()
+    private var tasks: [Transfer: Task<Void, Never>] = [:]
+    private var waiters: [Transfer: [Int: Waiter]] = [:]
+    private var lastWaiter = 0
+    private var timer: Task<Void, Never>?
+    /// The files that downloads are for, by their contents.
+    private var wanted: [ContentKey: Asset] = [:]
+    /// Why a transfer failed that no service error tells.
+    private var failures: [Transfer: any Error] = [:]
+    private var isStopped = false
+    /// What runs after an upload that a record waits for.
+    nonisolated let uploaded = AfterUpload()
+
+    init(_ scope: EngineScope, _ service: any RecordService) {
+        (self.scope, self.service) = (scope, service)
+    }
+
+    private var store: Store { scope.store }
+    private var folder: ContentFolder { store.assets.folder }
+
+    /// Ends all transfers. What came so far stays, and is gone on with.
+    func stop() {
+        isStopped = true
+        for task in tasks.values { task.cancel() }
+        perform(machine.stop())
+    }
+
+    // MARK: Asking
+
+    /// Begins uploads that records wait for, and returns at once.
+    func begin(_ uploads: [AssetUpload]) {
+        guard !isStopped else { return }
+        for upload in uploads { perform(machine.want(.upload(upload), in: .upload, .push)) }
+    }
+
+    /// Begins what a round found and what the configuration asks for, if the engine goes on by itself, and
+    /// returns at once.
+    nonisolated func goOn(after report: SyncReport, _ mode: EngineMachine.Mode) {
+        guard mode == .automatic else { return }
+        Task {
+            await begin(report.uploads)
+            await prefetch(by: scope.configuration.assetDownloads)
+        }
+    }
+
+    /// Uploads the files that records of a round wait for.
+    ///
+    /// - Returns: Whether a round has something to push now.
+    /// - Throws: The first failure, once all have ended; `stopped` if the engine ended meanwhile.
+    func upload(for report: SyncReport) async throws -> Bool {
+        guard !report.uploads.isEmpty else { return false }
+        let (settled, failure) = try await upload(report.uploads)
+        if isStopped { throw SyncError.stopped }
+        guard let failure else { return settled > 0 }
+        // What was uploaded is pushed by the next round, whatever became of the others.
+        throw (failure as? ServiceError).map { SyncError(ofTransfer: $0) } ?? failure
+    }
+
+    /// Uploads files, and waits for them.
+    ///
+    /// - Returns: How many were uploaded, or found to be none that can be; and the first failure.
+    private func upload(
+        _ uploads: [AssetUpload]
+    ) async throws -> (settled: Int, failure: (any Error)?) {
+        let tasks = uploads.map { upload in
+            Task { () -> (any Error)? in
+                do {
+                    try await run(.upload(upload), in: .upload)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+        }
+        return try await withTaskCancellationHandler {
+            var (settled, failure): (Int, (any Error)?) = (0, nil)
+            for task in tasks {
+                if let error = await task.value {
+                    failure = failure ?? error
+                } else {
+                    settled += 1
+                }
+            }
+            try Task.checkCancellation()
+            return (settled, failure)
+        } onCancel: {
+            for task in tasks { task.cancel() }
+        }
+    }
+
+    /// Downloads the content of a file; waits for a download that is under way.
+    func provide(_ asset: Asset) async throws {
+        guard let key = ContentKey(asset) else { return }
+        wanted[key] = asset
+        try await run(.download(key), in: .download)
+    }
+
+    /// Begins the downloads that a policy asks for, and returns at once.
+    ///
+    /// What can't be read or downloaded now is looked for again after the next round.
+    func prefetch(by policy: AssetDownloadPolicy) {
+        guard !isStopped, let assets = try? policy.assets(in: store) else { return }
+        for asset in assets {
+            guard let key = ContentKey(asset) else { continue }
+            wanted[key] = asset
+            perform(machine.want(.download(key), in: .download, .prefetch))
+        }
+    }
+
+    private func run(_ transfer: Transfer, in lane: TransferMachine<Transfer>.Lane) async throws {
+        try Task.checkCancellation()
+        if isStopped { throw SyncError.stopped }
+        lastWaiter += 1
+        let number = lastWaiter
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: Waiter) in
+                waiters[transfer, default: [:]][number] = waiter
+                perform(machine.want(transfer, in: lane, .caller))
+            }
+        } onCancel: {
+            Task { await self.letGo(number, of: transfer) }
+        }
+    }
+
+    /// Answers a call whose task was cancelled. The transfer goes on: what came is kept.
+    private func letGo(_ number: Int, of transfer: Transfer) {
+        waiters[transfer]?.removeValue(forKey: number)?.resume(throwing: CancellationError())
+    }
+
+    // MARK: Performing
+
+    private func perform(_ actions: [TransferMachine<Transfer>.Action]) {
+        for action in actions {
+            switch action {
+            case .start(let transfer): start(transfer)
+            case .tell(let transfer, let error): tell(transfer, error)
+            case .setTimer(let due): setTimer(dueMilliseconds: due)
+            }
+        }
+    }
+
+    private func start(_ transfer: Transfer) {
+        tasks[transfer] = Task {
+            var failure: (any Error)?
+            do {
+                switch transfer {
+                case .upload(let upload): try await perform(upload)
+                case .download(let key): try await download(key)
+                }
+            } catch {
+                failure = error
+            }
+            ended(transfer, failure)
+        }
+    }
+
+    private func ended(_ transfer: Transfer, _ failure: (any Error)?) {
+        tasks[transfer] = nil
+        failures[transfer] = failure
+        let error = failure.map { failure in
+            failure as? ServiceError ?? ServiceError(.invalidRequest, "\(failure)")
+        }
+        let clock = scope.clock
+        let isWanted = machine.state(of: transfer) != nil
+        perform(
+            machine.ended(transfer, error, now: clock.milliseconds, random: clock.random()))
+        failures[transfer] = nil
+        if case .download(let key) = transfer, machine.state(of: transfer) == nil {
+            wanted[key] = nil
+        }
+        if case .upload = transfer, failure == nil, isWanted { uploaded.run() }
+    }
+
+    private func tell(_ transfer: Transfer, _ error: ServiceError?) {
+        let waiting = waiters.removeValue(forKey: transfer) ?? [:]
+        for waiter in waiting.values {
+            if let error {
+                waiter.resume(throwing: failures[transfer] ?? error)
+            } else {
+                waiter.resume()
+            }
+        }
+    }
+
+    private func setTimer(dueMilliseconds due: Int64?) {
+        timer?.cancel()
+        timer = nil
+        guard let due else { return }
+        let clock = scope.clock
+        timer = Task { [weak self] in
+            let wait = max(0, due - clock.milliseconds)
+            do {
+                try await clock.sleep(for: .milliseconds(wait))
+            } catch {
+                return
+            }
+            await self?.timerEnded()
+        }
+    }
+
+    private func timerEnded() { perform(machine.timer(now: scope.clock.milliseconds)) }
+
+    // MARK: Uploads
+
+    private func perform(_ upload: AssetUpload) async throws {
+        do {
+            let content = try await here(upload.asset)
+            let file = try await service.upload(
+                folder.path(content), for: upload.field, in: ZoneID(upload.zone),
+                progress: progress(of: upload.asset, isUpload: true))
+            if let sum = file.fileChecksum, ContentHash.isDigits(sum), sum != content.text {
+                // What was here is not what its name says; nobody is to get it.
+                try await store.assets.setAside(content)
+                throw AssetDownload.missing
+            }
+            let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
+            let receipt = AssetReceipt(file, zone: upload.zone, until: until)
+            let byteCount = upload.asset.byteCount
+            try await store.withLogWriter { log in
+                try ReceiptWriter(log).keep(receipt, of: upload)
+                try ContentNotes(log).note(content, byteCount: byteCount) {
+                    $0.checksum = file.fileChecksum ?? $0.checksum
+                }
+            }
+        } catch let error as ServiceError where !error.mayPass {
+            // The record is told of it and parked, so that it waits for a person and not for ever.
+            try await refuse(upload, error.description)
+        } catch let error as StoreError
+            where error.code == .assetMissing || error.code == .assetCorrupt
+        {
+            try await refuse(
+                upload, ServiceError(.assetMissing, error.message).description)
+        }
+    }
+
+    private func refuse(_ upload: AssetUpload, _ reason: String) async throws {
+        try await store.withLogWriter { log in
+            try ReceiptWriter(log).keep(
+                AssetReceipt(failure: reason, zone: upload.zone), of: upload)
+        }
+    }
+
+    /// The content of a file, once it is here.
+    private func here(_ asset: Asset) async throws -> ContentKey {
+        if let content = try store.assets.content(of: asset), folder.holds(content) {
+            return content
+        }
+        guard let key = ContentKey(asset) else { throw AssetDownload.missing }
+        wanted[key] = asset
+        do {
+            try await run(.download(key), in: .download)
+        } catch let error as ServiceError where error.code == .assetMissing {
+            throw AssetDownload.missing
+        }
+        guard let content = try store.assets.content(of: asset) else { throw AssetDownload.missing }
+        return content
+    }
+
+    // MARK: Downloads
+
+    private func download(_ key: ContentKey) async throws {
+        guard let asset = wanted[key] else { return }
+        let progress = progress(of: asset, isUpload: false)
+        try await AssetDownload(asset, key, scope, service).run(progress: progress)
+    }
+
+    private func progress(of asset: Asset, isUpload: Bool) -> @Sendable (Int64) -> Void {
+        let events = scope.events
+        return { bytes in
+            events.send(.transferring(asset, bytes: bytes, isUpload: isUpload))
+        }
+    }
+}

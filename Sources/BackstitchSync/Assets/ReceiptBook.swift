@@ -1,0 +1,138 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import Foundation
+
+/// The receipts of uploads, which are used up when the record that they are for is acknowledged.
+struct ReceiptBook {
+    private let reader: TableReader
+    private let zone: String
+    private let now: Int64
+
+    init(_ reader: TableReader, zone: String, now: Int64) {
+        (self.reader, self.zone, self.now) = (reader, zone, now)
+    }
+
+    fileprivate static func name(_ asset: Asset, _ recordName: String, _ fieldName: String)
+        -> String?
+    {
+        ContentKey(asset).map {
+            StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)"
+        }
+    }
+
+    /// What is known of an upload; nil if nothing is, or for another zone.
+    fileprivate func receipt(
+        _ asset: Asset, _ recordName: String, _ fieldName: String
+    ) throws -> AssetReceipt? {
+        guard let name = Self.name(asset, recordName, fieldName),
+            let bytes = try reader.meta.value(name),
+            // What can't be read is uploaded again.
+            let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
+            receipt.zone == zone
+        else { return nil }
+        return receipt
+    }
+
+    /// What a field is to be set to on the service.
+    enum Value {
+        case ready(ServiceValue)
+        /// These files have to be uploaded first.
+        case waits([AssetUpload])
+        /// It can't be uploaded.
+        case refused(String)
+    }
+
+    /// The value for a field that holds files; nil if it holds none.
+    func value(
+        _ value: RecordValue, recordName: String, recordType: String, fieldName: String
+    ) throws -> Value? {
+        let assets = value.assets
+        guard !assets.isEmpty else { return nil }
+        var files: [ServiceValue] = []
+        var uploads: [AssetUpload] = []
+        for asset in assets {
+            let receipt = try receipt(asset, recordName, fieldName)
+            if let failure = receipt?.failure { return .refused(failure) }
+            if let receipt, receipt.until > now {
+                files.append(.asset(receipt.file))
+                continue
+            }
+            let field = AssetField(
+                recordName: recordName, recordType: recordType, fieldName: fieldName)
+            uploads.append(AssetUpload(asset: asset, field: field, zone: zone))
+        }
+        if !uploads.isEmpty { return .waits(uploads) }
+        if case .list = value { return .ready(.list(files)) }
+        return .ready(files[0])
+    }
+}
+
+/// Writes receipts.
+struct ReceiptWriter {
+    private let log: LogWriter
+
+    init(_ log: LogWriter) { self.log = log }
+
+    /// Keeps what came of an upload.
+    func keep(_ receipt: AssetReceipt, of upload: AssetUpload) throws {
+        let field = upload.field
+        guard let name = ReceiptBook.name(upload.asset, field.recordName, field.fieldName) else {
+            return
+        }
+        var receipt = receipt
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
+        let old = try book.receipt(upload.asset, field.recordName, field.fieldName)
+        // Only a push that goes well, or an edit, begins anew.
+        if old?.isSecond == true || old.map({ $0.until == 0 }) == true { receipt.isSecond = true }
+        try log.setMeta(name, try receipt.sortedJSON())
+    }
+
+    /// Uses up the receipts for what was pushed of a record.
+    func useUp(_ change: PendingChange) throws {
+        for (name, _) in try receipts(of: change, zone: nil) { try log.deleteMeta(name) }
+    }
+
+    /// Drops the receipts for what was pushed of a record, because the service refused one.
+    ///
+    /// - Returns: Whether the files may be uploaded once more.
+    func drop(_ change: PendingChange, zone: String) throws -> Bool {
+        let receipts = try receipts(of: change, zone: zone)
+        guard !receipts.isEmpty, receipts.allSatisfy({ $0.receipt.isSecond != true }) else {
+            return false
+        }
+        for (name, receipt) in receipts {
+            var refused = receipt
+            (refused.until, refused.receipt) = (0, nil)
+            try log.setMeta(name, try refused.sortedJSON())
+        }
+        return true
+    }
+
+    private func receipts(
+        of change: PendingChange, zone: String?
+    ) throws -> [(name: String, receipt: AssetReceipt)] {
+        let fields: Fields
+        switch change.push {
+        case .create(let all): fields = all
+        case .update(let changed): fields = changed
+        case .nothing, .delete: return []
+        }
+        var found: [(name: String, receipt: AssetReceipt)] = []
+        let recordName = change.key.name.description
+        for (field, value) in fields {
+            guard let attribute = log.catalog.table(change.entity)?.attribute(field) else {
+                continue
+            }
+            for asset in value.assets {
+                guard let name = ReceiptBook.name(asset, recordName, attribute.name),
+                    let bytes = try log.reader.meta.value(name),
+                    let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
+                    zone == nil || receipt.zone == zone
+                else { continue }
+                found.append((name, receipt))
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,77 @@
+import BackstitchCore
+import BackstitchLog
+
+/// The records of a pass that are not pushed yet, because files of theirs are not on the service, or
+/// records that they need wait for that.
+struct WaitingFiles {
+    private let book: ReceiptBook
+    /// The files that are to be uploaded.
+    private(set) var uploads: [AssetUpload] = []
+    /// The names of the records that wait.
+    private(set) var waiting: Set<String> = []
+    /// The records whose files can't be uploaded.
+    private(set) var refused: [(change: PendingChange, reason: String)] = []
+
+    init(_ book: ReceiptBook) { self.book = book }
+
+    /// Puts receipts into an item.
+    ///
+    /// - Returns: Whether it can be pushed.
+    mutating func complete(
+        _ item: inout PushItem, _ change: PendingChange, _ catalog: CatalogSnapshot
+    ) throws -> Bool {
+        let values: Fields
+        switch change.push {
+        case .create(let fields), .update(let fields): values = fields
+        case .nothing, .delete: return true
+        }
+        var files: [String: ServiceValue] = [:]
+        var isReady = true
+        for (field, value) in values {
+            guard let attribute = catalog.table(change.entity)?.attribute(field),
+                let file = try book.value(
+                    value, recordName: item.modification.recordName,
+                    recordType: change.entityName, fieldName: attribute.name)
+            else { continue }
+            switch file {
+            case .ready(let value): files[attribute.name] = value
+            case .waits(let more):
+                uploads += more
+                isReady = false
+            case .refused(let reason):
+                refused.append((change, reason))
+                return false
+            }
+        }
+        if !isReady { waiting.insert(item.modification.recordName) }
+        if !files.isEmpty { item.modification = item.modification.setting(files) }
+        return isReady
+    }
+
+    /// Whether an item needs no record that waits; notes it as waiting otherwise.
+    ///
+    /// Items come after what they need, as records are saved after those that they refer to; one that
+    /// comes before is refused by the service, and pushed when the other has arrived.
+    mutating func isReady(_ item: PushItem) -> Bool {
+        guard !waiting.isEmpty, !item.requires.isDisjoint(with: waiting) else { return true }
+        waiting.insert(item.modification.recordName)
+        return false
+    }
+}
+
+extension RecordModification {
+    /// The modification with other values of some fields.
+    fileprivate func setting(_ files: [String: ServiceValue]) -> RecordModification {
+        switch self {
+        case .create(let name, let type, let fields):
+            .create(
+                recordName: name, recordType: type,
+                fields: fields.merging(files) { $1 })
+        case .update(let name, let type, let tag, let fields):
+            .update(
+                recordName: name, recordType: type, changeTag: tag,
+                fields: fields.merging(files) { $1 })
+        case .delete: self
+        }
+    }
+}

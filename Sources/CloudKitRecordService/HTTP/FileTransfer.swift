@@ -1,0 +1,93 @@
+import Foundation
+import Glibc
+
+/// The file of a request that is under way. Only the client's thread touches it.
+final class FileTransfer {
+    private let file: HTTPFile
+    private var descriptor: Int32
+    private var offset: Int64 = 0
+    private var hasBegun = false
+    /// The size of a file that is sent.
+    private(set) var byteCount: Int64 = 0
+    /// What the system did not do; nil if it did all.
+    private(set) var failure: String?
+
+    init(_ file: HTTPFile) {
+        self.file = file
+        switch file.role {
+        case .body: descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        case .reply:
+            descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        }
+        var status = stat()
+        if descriptor >= 0, fstat(descriptor, &status) == 0 {
+            byteCount = Int64(status.st_size)
+        } else {
+            note("open")
+        }
+    }
+
+    deinit { end() }
+
+    var isBody: Bool {
+        if case .body = file.role { true } else { false }
+    }
+
+    /// Reads the next bytes that are sent; 0 after the last.
+    func read(into data: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard let data, descriptor >= 0 else { return Self.abort }
+        while true {
+            let got = pread(descriptor, data, count, Int(offset))
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else {
+                note("read")
+                return Self.abort
+            }
+            offset += Int64(got)
+            file.progress(offset)
+            return got
+        }
+    }
+
+    /// What ends a request that reads no further: `CURL_READFUNC_ABORT`.
+    private static let abort = 0x1000_0000
+
+    /// Writes bytes of the reply; 0 ends the request.
+    ///
+    /// - Parameter isPart: Whether the service sends what was asked for, and not the whole.
+    func write(_ data: UnsafePointer<CChar>?, _ count: Int, isPart: Bool) -> Int {
+        guard let data, descriptor >= 0, case .reply(let start) = file.role else { return 0 }
+        if !hasBegun {
+            hasBegun = true
+            offset = isPart ? start : 0
+            guard ftruncate(descriptor, Int(offset)) == 0 else {
+                note("write")
+                return 0
+            }
+        }
+        var done = 0
+        while done < count {
+            let got = pwrite(descriptor, data + done, count - done, Int(offset))
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else {
+                note("write")
+                return 0
+            }
+            done += got
+            offset += Int64(got)
+        }
+        file.progress(offset)
+        return count
+    }
+
+    /// Closes the file.
+    func end() {
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+
+    private func note(_ what: String) {
+        let reason = String(cString: strerror(errno))
+        failure = "The system can't \(what) the file '\(file.path)': \(reason)."
+    }
+}
