@@ -206,7 +206,9 @@ import Threading
         }
         let environment = try open()
         try Self.make(1...1, in: environment)
-        for _ in 0..<5 { try environment.save { try $0.put("key", "1", in: #require($0.member(1))) } }
+        for _ in 0..<5 {
+            try environment.save { try $0.put("key", "1", in: #require($0.member(1))) }
+        }
         await #expect(processExitsWith: .success) { [path = fixture.store as String] in
             var options = Fixture.options { $0.family = DatabaseFamilyTests.family }
             options.journal = JournalLimits()
