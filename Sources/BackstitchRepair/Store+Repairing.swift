@@ -114,6 +114,11 @@ private struct StoreRepair {
     func repair(milliseconds: Int64) throws -> RepairReport {
         var (diagnosis, extent) = try StoreExamination.examine(
             directory, configuration, progress)
+        if diagnosis.remedy == .opening {
+            try Store.open(existing: directory, access: .readWrite).close()
+            (diagnosis, extent) = try StoreExamination.examine(
+                directory, configuration, progress)
+        }
         guard !diagnosis.isHealthy else {
             return RepairReport(diagnosis: diagnosis, salvage: nil, keptAt: nil)
         }

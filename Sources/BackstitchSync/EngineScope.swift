@@ -11,6 +11,8 @@ struct EngineScope: Sendable {
     let events: EventHub
     /// Notes what the engine does, for other programs.
     let recorder: Locked<EngineRecorder>
+    /// What the engine does.
+    let status = Locked(SyncStatus.idle)
     /// The zone that the records were moved to by this engine; nil if they were not.
     let movedTo = Locked<String?>(nil)
     /// Whether what a selection held back was put in front of the outbox again.
@@ -59,6 +61,13 @@ struct EngineScope: Sendable {
     func looksBack(_ state: ZoneState) -> Bool {
         guard state.holdsBack == true || !configuration.selection.isAll else { return false }
         return !hasLookedBack.withLock { $0 }
+    }
+
+    /// Shows what the engine does, here and to other programs.
+    func show(_ status: SyncStatus, nextAttempt: Int64?) {
+        self.status.withLock { $0 = status }
+        let now = clock.milliseconds
+        recorder.withLock { $0.note(status, nextAttempt: nextAttempt, now: now) }
     }
 
     /// Tells everybody who reads events, and notes when rounds begin and end.

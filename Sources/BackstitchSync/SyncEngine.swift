@@ -21,7 +21,6 @@ public actor SyncEngine {
     /// How the engine works.
     public nonisolated var configuration: SyncConfiguration { scope.configuration }
     nonisolated let scope: EngineScope
-    private nonisolated let shownStatus = Locked(SyncStatus.idle)
 
     /// Decides what is done.
     private var machine: EngineMachine
@@ -66,7 +65,7 @@ public actor SyncEngine {
     public nonisolated var zoneName: String { scope.zoneName }
 
     /// The current activity of the engine.
-    public nonisolated var status: SyncStatus { shownStatus.withLock { $0 } }
+    public nonisolated var status: SyncStatus { scope.status.withLock { $0 } }
 
     /// The events from now on. Each call returns a new stream.
     public nonisolated var events: SyncEngineEvent.Stream { scope.events.stream() }
@@ -186,12 +185,7 @@ public actor SyncEngine {
     func hand(_ event: EngineMachine.Event) -> Round.Step? {
         let clock = scope.clock
         let actions = machine.handle(event, now: clock.milliseconds, random: clock.random)
-        let status = machine.status
-        shownStatus.withLock { $0 = status }
-        let nextAttempt = nextAttemptMilliseconds
-        scope.recorder.withLock {
-            $0.note(status, nextAttempt: nextAttempt, now: clock.milliseconds)
-        }
+        scope.show(machine.status, nextAttempt: nextAttemptMilliseconds)
         var next: Round.Step?
         for action in actions {
             switch action {

@@ -43,6 +43,15 @@ final class DatabaseMembers: @unchecked Sendable {  // Protected by the monitor 
         family == nil || Self.entries(in: transaction) <= known.entries
     }
 
+    /// Notes in a slot the members that its snapshot has.
+    ///
+    /// - Returns: Whether all of them were known when it began.
+    func note(_ known: Known, in slot: UnsafeMutablePointer<ReaderSlot>) -> Bool {
+        slot.pointee.memberCount = UInt32(known.count)
+        slot.pointee.namedCount = UInt32(named)
+        return areAll(known, in: slot.pointee.transaction)
+    }
+
     /// Opens the members that others have made. To be called without a transaction of the thread that
     /// writes.
     ///

@@ -60,37 +60,27 @@ extension EnvironmentCore {
     private func renewSlot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
         while true {
             let known = members.known
-            if let slot = try gate.enter() {
-                let status = mdb_txn_renew(slot.pointee.transaction)
-                if status == MDB_SUCCESS {
-                    if try note(known, slot) { return slot }
-                    continue
-                }
-                gate.leave(slot)
-                try recover(status)
+            var (slot, status) = (try gate.enter(), MDB_SUCCESS)
+            if let slot {
+                status = mdb_txn_renew(slot.pointee.transaction)
             } else {
-                let (transaction, status) = beginSnapshot()
-                if let transaction {
-                    let slot = gate.adopt(transaction)
-                    if try note(known, slot) { return slot }
-                    continue
-                }
-                gate.leave()
-                try recover(status)
+                let begun = beginSnapshot()
+                (slot, status) = (begun.0.map { gate.adopt($0) }, begun.1)
             }
+            if status == MDB_SUCCESS, let slot {
+                if try isComplete(slot, known) { return slot }
+                continue
+            }
+            if let slot { gate.leave(slot) } else { gate.leave() }
+            try recover(status)
         }
     }
 
-    /// Notes the members of the family that a snapshot has.
-    ///
-    /// - Returns: `false` if it has some that were not open when it began; they are now, and the snapshot
-    ///   is ended.
-    private func note(
-        _ known: DatabaseMembers.Known, _ slot: UnsafeMutablePointer<ReaderSlot>
+    /// Whether all databases of a snapshot were open when it began. If not they are now, and it is ended.
+    private func isComplete(
+        _ slot: UnsafeMutablePointer<ReaderSlot>, _ known: DatabaseMembers.Known
     ) throws(LMDBError) -> Bool {
-        slot.pointee.memberCount = UInt32(known.count)
-        slot.pointee.namedCount = UInt32(options.databases.count)
-        if members.areAll(known, in: slot.pointee.transaction) { return true }
+        if members.note(known, in: slot) { return true }
         mdb_txn_reset(slot.pointee.transaction)
         do throws(LMDBError) {
             // In the gate still, so that the map stays as it is.

@@ -23,7 +23,7 @@ final class EnvironmentCore: @unchecked Sendable {
     /// The databases of the family.
     let members: DatabaseMembers
     let committer = Committer()
-    private let seat: JournalSeat
+    let seat: JournalSeat
     /// The small commits in a row without a journal; the writer thread's.
     var smallCommits = 0
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
@@ -96,11 +96,6 @@ final class EnvironmentCore: @unchecked Sendable {
         try seat.join { () throws(LMDBError) in
             try JournalSetup.join(position, map, folder, options, committer, members)
         }
-    }
-
-    /// Takes the journal that was made.
-    func begin(_ journal: Journal) {
-        _ = try? seat.join { () throws(LMDBError) in journal }
     }
 
     /// Throws if the process was forked since the environment was opened.

@@ -322,7 +322,7 @@ struct EnvironmentWriter {
         }
         begun.published(ending.number)
         begun.words.makeCurrent()
-        core.begin(begun)
+        core.seat.take(begun)
     }
 
     private func beginTransaction() throws(LMDBError) -> (

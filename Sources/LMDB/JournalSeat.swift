@@ -35,6 +35,9 @@ final class JournalSeat: Sendable {
         return try result.get()
     }
 
+    /// Takes the journal that was made.
+    func take(_ made: Journal) { _ = try? join { () throws(LMDBError) in made } }
+
     private static func address(of journal: Journal?) -> UInt {
         journal.map { UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque()) } ?? 0
     }

@@ -32,10 +32,10 @@ struct ExportCommand: Command {
             A line is a record: entity, record (its name), zone (its slot, where that is not 0), and
             values by attribute, those included that no schema declares. Values are objects with one
             member: bool, int64, double, string, bytes (Base64), date (milliseconds since 1970),
-            decimal (text), uuid, reference (a record name), location, duration, asset, list. They are exact, and
-            'backstitch import' reads them. All records are of one moment; programs may use the
-            store meanwhile. After --resume the rest is of the moment of that run. Deleted records
-            are not written.
+            decimal (text), uuid, reference (a record name), location, duration, asset, list. They
+            are exact, and 'backstitch import' reads them. All records are of one moment; programs
+            may use the store meanwhile. After --resume the rest is of the moment of that run.
+            Deleted records are not written.
 
             With --with-schema, the first line is {"schema":…}: what 'import --create' makes a new
             store from. Without it, an import needs a store that a program made.
@@ -74,7 +74,7 @@ struct ExportCommand: Command {
         if arguments.has(Self.log), arguments.has(Self.entity) {
             throw UsageError("The options --log and --entity exclude each other.")
         }
-        let store = try Store.open(existing: path, checksPages: true)
+        let store = try Store.shown(at: path)
         defer { store.close() }
         if let folder = arguments.text(Self.files) {
             _ = try store.assets.export(to: folder)

@@ -50,7 +50,7 @@ struct QueryCommand: Command {
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
-        let store = try Store.open(existing: arguments.operands[0], checksPages: true)
+        let store = try Store.shown(at: arguments.operands[0])
         defer { store.close() }
         let name = arguments.operands[1]
         guard let entity = store.catalog.entities.first(where: { $0.name == name }) else {

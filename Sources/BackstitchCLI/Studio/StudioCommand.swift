@@ -59,8 +59,10 @@ struct StudioCommand: Command {
             ) { console.complain($0) }
             close = { hub.close() }
         } else {
-            let store = try Store.open(
-                existing: path, access: allowsWrites ? .readWrite : .readOnly, checksPages: true)
+            let store =
+                allowsWrites
+                ? try Store.open(existing: path, access: .readWrite, checksPages: true)
+                : try Store.shown(at: path)
             source = StoreStudio(
                 store: store, path: path, allowsWrites: allowsWrites, version: version)
             close = { store.close() }

@@ -48,7 +48,11 @@ struct DamageSample {
             // The data file is as it was.
             if number >= 20, try StoreFiles(at: folder.store).data == before.data { break }
         }
+        // Not while records are applied to it.
         var files = try StoreFiles(at: folder.store)
+        while case let next = try StoreFiles(at: folder.store),
+            next.data != files.data || next.journal != files.journal
+        { files = next }
         files.used = try files.usedPages()
         self.files = files
         content = try store.content()
