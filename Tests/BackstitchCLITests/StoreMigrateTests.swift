@@ -31,7 +31,7 @@ import Threading
             let copy = fixture.root + "/copy\(number)"
             try FileManager.default.copyItem(atPath: kept, toPath: copy)
             let target = words == ["backup"] ? [fixture.root + "/backup"] : []
-            let result = try Runner.run(words + [copy] + target + ["--json"])
+            let result = try Runner.run(words + [copy] + target)
             #expect(result.code == 0, "\(words): \(result)")
             #expect(try Runner.run("verify", copy).code == 0)
             let info = try Runner.run("inspect", copy, "--json")
