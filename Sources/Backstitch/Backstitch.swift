@@ -53,10 +53,13 @@
 @_exported public import struct BackstitchCore.Query
 @_exported public import struct BackstitchCore.QueryCondition
 @_exported public import protocol BackstitchCore.QueryConditions
+@_exported public import struct BackstitchCore.QueryCount
 @_exported public import struct BackstitchCore.QueryAggregate
 @_exported public import struct BackstitchCore.QueryCursor
 @_exported public import struct BackstitchCore.QueryError
 @_exported public import struct BackstitchStore.QueryPage
+@_exported public import struct BackstitchStore.IncludedRecords
+@_exported public import struct BackstitchStore.IncludedReferrers
 
 // MARK: Records without their Swift types
 

@@ -44,6 +44,8 @@ struct AttributeDeclaration {
 
 /// A to-many relationship as the source declares it.
 struct ToManyDeclaration {
+    /// The name as the source writes it.
+    var identifier: String
     /// The name in the schema.
     var name: String
     /// The key path of the reference that points back.

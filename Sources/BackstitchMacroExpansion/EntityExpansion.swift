@@ -42,7 +42,9 @@ struct EntityExpansion {
     }
 
     private func toManySchema(_ relationship: ToManyDeclaration) -> String {
-        "Backstitch._ToManySchema(\(relationship.name.literal), inverse: \(relationship.inverse))"
+        "Backstitch._ToManySchema("
+            + "\(relationship.name.literal), at: \\Self.\(relationship.identifier), "
+            + "inverse: \(relationship.inverse))"
     }
 
     // Key paths without captures never change; `PartialKeyPath` can't say so to the compiler.

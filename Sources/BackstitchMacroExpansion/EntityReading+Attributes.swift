@@ -87,7 +87,10 @@ extension EntityReading {
         }
         reportShape(property)
         reportInverse(inverse, target: target)
-        append(ToManyDeclaration(name: property.name, inverse: inverse.trimmedDescription))
+        append(
+            ToManyDeclaration(
+                identifier: property.identifier.text, name: property.name,
+                inverse: inverse.trimmedDescription))
     }
 
     /// Notes a to-many that can't be computed.

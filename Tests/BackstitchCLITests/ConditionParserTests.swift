@@ -18,17 +18,19 @@ import Testing
     var bytes: Data
     var lap: Duration
     var other: ID?
+    var words: [String]
     var and: Int
 }
 
 @Suite struct ConditionParserTests {
-    static let entity: CatalogEntity? = {
+    static let catalog: [CatalogEntity] = {
         let store = try? Store.inMemory(schema: StoreSchema(ConditionThing.self))
-        return store?.catalog.entities.first
+        return store?.catalog.entities ?? []
     }()
+    static var entity: CatalogEntity? { catalog.first }
 
     private func parse(_ text: String) throws -> RecordCondition {
-        try ConditionParser.parse(text, of: try #require(Self.entity))
+        try ConditionParser.parse(text, of: try #require(Self.entity), in: Self.catalog)
     }
 
     private func failure(_ text: String) throws -> ConditionError? {
@@ -52,6 +54,33 @@ import Testing
             ("text contains 'x'", .contains("text", "x")),
             ("text StartsWith \"x\"", .starts("text", with: "x")),
             ("other is null", .equal("other", .null)),
+            ("words is empty", .count("words", .exactly(0))),
+            ("text is not empty", .count("text", .atLeast(1))),
+            ("count(words) >= 2", .count("words", .atLeast(2))),
+            ("any(words)", .count("words", .atLeast(1))),
+            (
+                "any(words where value > 'a' and value startsWith 'b')",
+                .anyElement(
+                    of: "words",
+                    .all([
+                        .greater(RecordCondition.element, than: .string("a")),
+                        .starts(RecordCondition.element, with: "b"),
+                    ]))
+            ),
+            ("other.number = 1", .equal("other.number", .int64(1))),
+            ("other . other.`and` < 2", .less("other.other.and", than: .int64(2))),
+            (
+                "other.recordName = 'a'", .equal("other", .reference(RecordKey(RecordName("a"))))
+            ),
+            (
+                "any(Thing.other where number = 1) or flag = true",
+                .any([
+                    .referrers(
+                        "Thing", by: "other", .atLeast(1), fulfilling: .equal("number", .int64(1))),
+                    .equal("flag", .bool(true)),
+                ])
+            ),
+            ("count(Thing.other) <= 3", .referrers("Thing", by: "other", .atMost(3))),
             ("other IS NOT NULL", .notEqual("other", .null)),
             ("other = 'a'", .equal("other", .reference(RecordKey(RecordName("a"))))),
             ("day > '1970-01-02'", .greater("day", than: .date(milliseconds: 86_400_000))),
@@ -109,7 +138,10 @@ import Testing
             ("code = 'x'", 7),
             ("bytes = '*'", 8), ("flag = 2", 7), ("number is 1", 10), ("number between 1 or 2", 17),
             ("recordName < 'a'", 11), ("recordName is null", 11), ("number = #", 9),
-            ("real = 1e999", 7),
+            ("real = 1e999", 7), ("number is empty", 7), ("number.text = 'x'", 0),
+            ("other.nothing = 1", 6), ("any(number)", 4), ("any(Thing.number)", 10),
+            ("any(words where number = 1)", 16), ("count(words) = 'a'", 15), ("count(words)", 12),
+            ("any(words", 9),
         ] as [(String, Int)])
     func `an error points at its place`(text: String, position: Int) throws {
         #expect(try failure(text)?.position == position, "\(text)")

@@ -2,6 +2,19 @@ import Backstitch
 import Foundation
 import Testing
 
+@Entity("Team") struct QueriedTeam {
+    var id = ID()
+    var name: String
+    @Relationship(inverse: \QueriedPerson.team) var people: ToMany<QueriedPerson>
+}
+
+@Entity("Person") struct QueriedPerson {
+    var id = ID()
+    var age: Int
+    var words: [String]
+    var team: QueriedTeam.ID?
+}
+
 @Suite struct QueryCommandTests {
     let fixture: StoreFixture
 
@@ -29,6 +42,45 @@ import Testing
         let plan = try Runner.run(
             "query", fixture.path, "Note", "--where", "title = 'Note 1'", "--explain")
         #expect(plan.output.contains("index title"))
+    }
+
+    @Test func `conditions and orders lead over relationships and into lists`() throws {
+        let store = try Store(
+            at: fixture.path, schema: StoreSchema(QueriedTeam.self, QueriedPerson.self))
+        try store.write { transaction in
+            for (id, name) in [("t1", "Zebra"), ("t2", "Ant"), ("t3", "Empty")] {
+                try transaction.save(QueriedTeam(id: .init(id), name: name))
+            }
+            for (id, age, team, words) in [
+                ("p1", 20, "t1", []), ("p2", 40, "t2", ["red"]),
+                ("p3", 60, "t2", ["blue", "green"]),
+            ] as [(String, Int, String, [String])] {
+                try transaction.save(
+                    QueriedPerson(id: .init(id), age: age, words: words, team: .init(team)))
+            }
+        }
+        store.close()
+        func names(_ entity: String, _ words: String...) throws -> [String] {
+            let result = try Runner.run(["query", fixture.path, entity, "--json"] + words)
+            #expect(result.code == 0, "\(result.complaint)")
+            return result.output.split(separator: "\n").map {
+                String($0.dropFirst(11).prefix(2))
+            }
+        }
+        #expect(try names("Person", "--where", "team.name = 'Ant' and age > 50") == ["p3"])
+        #expect(try names("Person", "--sort", "team.name,-age") == ["p3", "p2", "p1"])
+        #expect(try names("Person", "--where", "words is empty") == ["p1"])
+        #expect(try names("Person", "--where", "any(words where value startsWith 'g')") == ["p3"])
+        #expect(try names("Person", "--where", "count(words) >= 1") == ["p2", "p3"])
+        #expect(try names("Team", "--where", "any(Person.team where age > 50)") == ["t2"])
+        #expect(try names("Team", "--where", "count(Person.team) = 0") == ["t3"])
+        #expect(try names("Team", "--where", "any(Person.team where any(words))") == ["t2"])
+        let plan = try Runner.run(
+            "query", fixture.path, "Person", "--where", "team.name = 'Ant'", "--explain")
+        #expect(plan.output.hasPrefix("look up 1 Team record: scan Team, filter 1 condition\n"))
+        let wrong = try Runner.run("query", fixture.path, "Person", "--where", "team.age = 1")
+        #expect(wrong.code == 2)
+        #expect(wrong.complaint.contains("Team has no attribute 'age'"))
     }
 
     @Test func `more records than a page are all shown`() throws {

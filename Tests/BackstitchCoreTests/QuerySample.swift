@@ -39,6 +39,9 @@ struct Sample: Entity, Hashable {
     var place: GeoLocation?
     var home = GeoLocation(latitude: 0, longitude: 0)
 
+    /// The records whose boss it is.
+    var team: ToMany<Sample> { ToMany(owner: id, inverse: \Sample.boss) }
+
     /// Not stored.
     var initial: String { String(name.prefix(1)) }
 
@@ -81,7 +84,7 @@ struct Sample: Entity, Hashable {
             AttributeSchema("place", GeoLocation?.self),
             AttributeSchema("home", GeoLocation.self),
         ],
-        toMany: [_ToManySchema("team", inverse: \Sample.boss)])
+        toMany: [_ToManySchema("team", at: \Sample.team, inverse: \Sample.boss)])
 
     static var attributeIndexes: [PartialKeyPath<Sample>: Int] {
         [
@@ -178,14 +181,26 @@ struct Sample: Entity, Hashable {
 
     /// What a store would know of the entity, with the indexes of the schema or without any.
     static func binding(isIndexed: Bool = true) -> EntityBinding {
-        EntityBinding(
+        var binding = EntityBinding(
             name: entityName, number: EntityNumber(1),
             attributes: entitySchema.attributes.enumerated().map { index, attribute in
                 AttributeBinding(
                     name: attribute.name, field: layout.fields[index], type: attribute.type,
                     defaultValue: attribute.defaultValue ?? .null,
                     isIndexed: isIndexed && attribute.isIndexed,
-                    hasInverse: isIndexed && attribute.type == .reference)
+                    hasInverse: isIndexed && attribute.type == .reference,
+                    target: attribute.reference?.target)
             })
+        binding.entities = SampleEntities(isIndexed: isIndexed)
+        return binding
+    }
+}
+
+/// Samples, as samples refer to them.
+private struct SampleEntities: EntityBindings {
+    let isIndexed: Bool
+
+    func binding(named name: String) -> EntityBinding? {
+        name == Sample.entityName ? Sample.binding(isIndexed: isIndexed) : nil
     }
 }

@@ -116,7 +116,7 @@ import Testing
                 """
                         attributes: [],
                         toMany: [
-                            Backstitch._ToManySchema("members", inverse: \\Person.team),
+                            Backstitch._ToManySchema("members", at: \\Self.members, inverse: \\Person.team),
                         ])
                 """))
         #expect(text.contains("attributeIndexes: [PartialKeyPath<Self>: Int] = [:]"))

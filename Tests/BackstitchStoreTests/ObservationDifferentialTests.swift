@@ -23,7 +23,17 @@ import Testing
             let (number, text) = (
                 Int.random(in: 0..<6, using: &random), "\(Int.random(in: 0..<4, using: &random))"
             )
-            switch Int.random(in: 0..<5, using: &random) {
+            switch Int.random(in: 0..<7, using: &random) {
+            case 5:
+                query = query.where(
+                    \.department, fulfils: QueryCondition().where(\.name, lessThan: text))
+            case 6:
+                // Which records refer to a record decides about others that refer to it.
+                let crowded = QueryCondition<Department>().where(
+                    \.employees, count: .atLeast(3),
+                    of: QueryCondition().where(\.age, atLeast: number))
+                query = query.where(
+                    .not(QueryCondition().where(\.department, fulfils: crowded)))
             case 0: query = query.where(\.email, is: text)
             case 1: query = query.where(\.age, in: number..<number + 2)
             case 2: query = query.where(#Predicate { $0.name.contains(text) })
@@ -33,7 +43,8 @@ import Testing
                 query = query.where(\.department, is: department)
             }
         }
-        switch Int.random(in: 0..<4, using: &random) {
+        switch Int.random(in: 0..<5, using: &random) {
+        case 4: query = query.sorted(by: \.department, \.name).limit(4)
         case 0: query = query.sorted(by: \.email)
         case 1: query = query.sorted(by: \.age, order: .reverse).limit(3)
         case 2: query = query.offset(1).limit(2)
@@ -46,7 +57,24 @@ import Testing
     private func read(_ random: inout SeededGenerator) -> Read {
         let query = query(&random)
         let id = Employee.ID("\(Int.random(in: 0..<12, using: &random))")
-        switch Int.random(in: 0..<9, using: &random) {
+        let number = Int.random(in: 0..<6, using: &random)
+        switch Int.random(in: 0..<12, using: &random) {
+        case 9:
+            let departments = Query<Department>().where(
+                \.employees, containsWhere: #Predicate { $0.age == number })
+            return { try $0.fetch(departments).map { "\($0.name)" } }
+        case 10:
+            return { transaction in
+                let (staff, departments) = try transaction.fetch(query, including: \.department)
+                return staff.map { "\($0.name) \(departments[$0.department]?.name ?? "none")" }
+            }
+        case 11:
+            return { transaction in
+                let all = Query<Department>().where(\.employees, isEmpty: false)
+                let (departments, staff) = try transaction.fetch(
+                    all, includingAll: \Employee.department)
+                return departments.map { "\($0.name) \(staff[$0.id].map(\.name))" }
+            }
         case 0: return { try $0.fetch(query).map { "\($0)" } }
         case 1: return { ["\(try $0.count(query))"] }
         case 2: return { ["\(try $0.aggregate(query, .sum(\.age), .maximum(\.email)))"] }
@@ -81,7 +109,9 @@ import Testing
         )
         try await store.write { transaction in
             switch kind {
-            case 0: _ = try transaction.delete(employee.id)
+            case 0:
+                _ = try transaction.delete(employee.id)
+                if name == "0" { _ = try transaction.delete(Department.ID(department)) }
             case 1: try transaction.save(Department(id: .init(department), name: name))
             default: try transaction.save(employee)
             }

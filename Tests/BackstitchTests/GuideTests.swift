@@ -190,6 +190,33 @@ struct NamesInUse: RecordProjection {
         #expect(found.map(\.name) == ["Ada"])
     }
 
+    @Test func `conditions of the guide follow relationships`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
+        try await store.write { tx in
+            for name in ["Sales", "Research"] {
+                try tx.save(Department(id: .init(name), name: name))
+            }
+            for (name, department) in [("Ada", "Sales"), ("Alan", "Research"), ("Bo", "Sales")] {
+                try tx.save(
+                    Employee(
+                        name: name, email: "x@example.org", salary: 2000, hiredAt: Date(),
+                        department: .init(department)))
+            }
+        }
+
+        let sales = QueryCondition<Department>().where(\.name, is: "Sales")
+        let crowded = Query<Department>().where(\.employees, count: .atLeast(2))
+        let staff = Query<Employee>()
+            .where(\.department, fulfils: sales)
+            .sorted(by: \.department, \.name)
+        let (people, departments) = try store.read { try $0.fetch(staff, including: \.department) }
+        let first = departments[people[0].department]?.name
+
+        #expect(people.count == 2)
+        #expect(first == "Sales")
+        #expect(try store.read { try $0.fetch(crowded).map(\.name) } == ["Sales"])
+    }
+
     @Test func `what the guide stores in parts is found by parts`() async throws {
         let store = try Store.inMemory(schema: StoreSchema(Parcel.self))
         try await store.save(Parcel(size: Size(width: 3)))

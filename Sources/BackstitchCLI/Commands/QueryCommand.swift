@@ -37,6 +37,13 @@ struct QueryCommand: Command {
               name = 'Ada'   stars >= 4   title contains 'x'   title startsWith 'x'
               stars in (1, 2)   stars not in (3)   born between 1800 and 1900   note is not null
 
+              labels is empty   count(labels) >= 2   any(labels where value = 'x')
+              department.name = 'Sales'   any(Employee.department where age > 60)
+              count(Employee.department) = 0
+
+            Names with dots lead over references, also in --sort. Employee.department are the records
+            of Employee that refer to this one by department; value is the element of a list.
+
             The comparisons are = != < <= > >=. Text is in single or double quotes, with the escapes
             \\\\ \\' \\" \\n \\r \\t. Dates are text: '2025-01-31' or '2025-01-31T12:00:00Z'. Durations are
             numbers with a unit: 1.5s, 20ms, or us, ns, min, h. References are record names in quotes;
@@ -57,7 +64,7 @@ struct QueryCommand: Command {
             let known = store.catalog.entities.map(\.name).sorted().joined(separator: ", ")
             throw Refusal("The store has no entity '\(name.printable)'. It has: \(known).")
         }
-        let query = try Self.query(arguments, entity)
+        let query = try Self.query(arguments, entity, in: store.catalog.entities)
         let isJSON = arguments.has(.json)
         if arguments.has(Self.explain) {
             let explanation = try store.read { try $0.explain(query) }
@@ -86,12 +93,12 @@ struct QueryCommand: Command {
     }
 
     static func query(
-        _ arguments: Arguments, _ entity: CatalogEntity
+        _ arguments: Arguments, _ entity: CatalogEntity, in catalog: [CatalogEntity]
     ) throws -> RecordQuery {
         var query = RecordQuery(entity: entity.name)
         if let text = arguments.text(condition) {
             do throws(ConditionError) {
-                query = query.where(try ConditionParser.parse(text, of: entity))
+                query = query.where(try ConditionParser.parse(text, of: entity, in: catalog))
             } catch {
                 throw UsageError("The condition can't be read. " + error.description(in: text))
             }

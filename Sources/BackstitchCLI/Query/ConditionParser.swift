@@ -7,12 +7,17 @@ import Terminal
 /// ```
 /// condition  = conjunction { "or" conjunction }
 /// conjunction = term { "and" term }
-/// term       = "not" term | "(" condition ")" | name test
+/// term       = "not" term | "(" condition ")" | subject test | "any" "(" relation ")"
+///            | "count" "(" relation ")" ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) number
+/// subject    = name { "." name }
+/// relation   = ( subject | entity "." name ) [ "where" condition ]
 /// test       = ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
 ///            | [ "not" ] "in" "(" value { "," value } ")"
 ///            | "contains" text | "startsWith" text
-///            | "is" [ "not" ] "null" | "between" value "and" value
+///            | "is" [ "not" ] ( "null" | "empty" ) | "between" value "and" value
 /// ```
+///
+/// In a condition on the elements of a list, `value` is the element.
 struct ConditionParser {
     /// The most characters of a text.
     static let lengthMax = 65_536
@@ -21,21 +26,28 @@ struct ConditionParser {
     /// The name of a record, if no attribute has that name.
     static let recordName = "recordName"
 
+    /// The name of a list's element.
+    static let elementName = "value"
+
     private let tokens: [ConditionToken]
-    private let entity: CatalogEntity
+    private let catalog: [CatalogEntity]
+    /// What names are looked up in: another one within the parentheses of a relation.
+    private var scope: ConditionScope
     private var index = 0
     private var depth = 0
 
     /// The condition that a text spells on an entity's records.
+    ///
+    /// - Parameter catalog: The entities that conditions may lead to.
     static func parse(
-        _ text: String, of entity: CatalogEntity
+        _ text: String, of entity: CatalogEntity, in catalog: [CatalogEntity]
     ) throws(ConditionError) -> RecordCondition {
         guard text.count <= lengthMax else {
             throw ConditionError(
                 message: "The condition has more than \(lengthMax) characters.", position: 0)
         }
         var parser = ConditionParser(
-            tokens: try ConditionLexer.tokens(text), entity: entity)
+            tokens: try ConditionLexer.tokens(text), catalog: catalog, scope: .entity(entity))
         let condition = try parser.condition()
         guard parser.next.kind == .end else {
             throw parser.error("Here 'and', 'or' or the end is missing.")
@@ -43,9 +55,10 @@ struct ConditionParser {
         return condition
     }
 
-    private init(tokens: [ConditionToken], entity: CatalogEntity) {
+    private init(tokens: [ConditionToken], catalog: [CatalogEntity], scope: ConditionScope) {
         self.tokens = tokens
-        self.entity = entity
+        self.catalog = catalog
+        self.scope = scope
     }
 
     private var next: ConditionToken { tokens[index] }
@@ -102,11 +115,114 @@ struct ConditionParser {
         depth += 1
         defer { depth -= 1 }
         if take(word: "not") { return .not(try term()) }
+        if isFunction("any") { return try any() }
+        if isFunction("count") { return try count() }
         guard take("(") else { return try test() }
         let inner = try condition()
         try require(")")
         return inner
     }
+
+    // MARK: Relations
+
+    /// Whether a word and a parenthesis come next, which no test of an attribute begins with.
+    private func isFunction(_ name: String) -> Bool {
+        guard case .word(let word) = next.kind, word.lowercased() == name else { return false }
+        return tokens[min(index + 1, tokens.count - 1)].kind == .symbol("(")
+    }
+
+    /// Whether there is an element of a list, or a record that refers to this one.
+    private mutating func any() throws(ConditionError) -> RecordCondition {
+        _ = advance()
+        try require("(")
+        switch try relation() {
+        case .list(let name, let type):
+            let inner = try innerCondition(.element(type))
+            return inner.map { .anyElement(of: name, $0) } ?? .count(name, .atLeast(1))
+        case .referrers(let other, let reference):
+            let inner = try innerCondition(.entity(other))
+            return .referrers(other.name, by: reference, .atLeast(1), fulfilling: inner)
+        }
+    }
+
+    /// How many elements a list has, or records refer to this one.
+    private mutating func count() throws(ConditionError) -> RecordCondition {
+        _ = advance()
+        try require("(")
+        switch try relation() {
+        case .list(let name, _):
+            try require(")")
+            return .count(name, try number())
+        case .referrers(let other, let reference):
+            let inner = try innerCondition(.entity(other))
+            return .referrers(other.name, by: reference, try number(), fulfilling: inner)
+        }
+    }
+
+    /// The condition behind 'where', if there is one, and the closing parenthesis.
+    private mutating func innerCondition(
+        _ inner: ConditionScope
+    ) throws(ConditionError) -> RecordCondition? {
+        var result: RecordCondition?
+        if take(word: "where") {
+            let outer = scope
+            scope = inner
+            result = try condition()
+            scope = outer
+        }
+        try require(")")
+        return result
+    }
+
+    private enum Relation {
+        case list(String, of: AttributeType)
+        case referrers(CatalogEntity, by: String)
+    }
+
+    private mutating func relation() throws(ConditionError) -> Relation {
+        let token = next
+        if case .entity(let entity) = scope, let name = token.name,
+            entity.declaredAttribute(named: name) == nil,
+            let other = catalog.first(where: { $0.name == name })
+        {
+            _ = advance()
+            try require(".")
+            let reference = advance()
+            guard let name = reference.name,
+                other.declaredAttribute(named: name)?.schema?.reference?.target == entity.name
+            else {
+                throw error(
+                    "Here an attribute of \(other.name) is missing that refers to \(entity.name).",
+                    at: reference)
+            }
+            return .referrers(other, by: name)
+        }
+        let subject = try self.subject()
+        guard case .attribute(let name, let type) = subject, let element = type.element else {
+            throw error(
+                "Here a list is missing, or an entity and its reference, as in Employee.department.",
+                at: token)
+        }
+        return .list(name, of: element)
+    }
+
+    private mutating func number() throws(ConditionError) -> QueryCount {
+        let symbol = advance()
+        let comparisons: [String: Comparison] = [
+            "=": .equal, "!=": .notEqual, "<": .less, "<=": .lessOrEqual, ">": .greater,
+            ">=": .greaterOrEqual,
+        ]
+        guard case .symbol(let text) = symbol.kind, let comparison = comparisons[text] else {
+            throw error("Here one of = != < <= > >= is missing.", at: symbol)
+        }
+        let token = advance()
+        guard case .number(let text) = token.kind, let number = Int(text) else {
+            throw error("Here a whole number is missing.", at: token)
+        }
+        return QueryCount(comparison, number)
+    }
+
+    // MARK: Tests
 
     private mutating func test() throws(ConditionError) -> RecordCondition {
         let subject = try self.subject()
@@ -121,6 +237,10 @@ struct ConditionParser {
             switch word.lowercased() {
             case "is":
                 let isNegated = take(word: "not")
+                if take(word: "empty") {
+                    let name = try subject.counted(at: token)
+                    return .count(name, isNegated ? .atLeast(1) : .exactly(0))
+                }
                 try require(word: "null")
                 let attribute = try subject.attribute(at: token)
                 return isNegated ? .notEqual(attribute, .null) : .equal(attribute, .null)
@@ -190,22 +310,46 @@ struct ConditionParser {
 
     private mutating func subject() throws(ConditionError) -> ConditionSubject {
         let token = advance()
-        let name: String
-        switch token.kind {
-        case .word(let word): name = word
-        case .name(let text): name = text
-        default: throw error("Here the name of an attribute is missing.", at: token)
+        guard let name = token.name else {
+            throw error("Here the name of an attribute is missing.", at: token)
         }
-        if let attribute = entity.attribute(named: name), attribute.isDeclared,
-            let type = attribute.schema?.type
-        {
-            return .attribute(name, type)
+        switch scope {
+        case .element(let type):
+            guard name == Self.elementName else {
+                throw error(
+                    "Here only \(Self.elementName) is known, the element of the list.", at: token)
+            }
+            return .attribute(RecordCondition.element, type)
+        case .entity(let entity):
+            return try subject(name, of: entity, at: token)
         }
-        if name == Self.recordName { return .recordName }
-        let known = entity.attributes.filter(\.isDeclared).map(\.name).joined(separator: ", ")
-        throw error(
-            "\(entity.name) has no attribute '\(name.printable)'. It has: \(known); and "
-                + "\(Self.recordName).", at: token)
+    }
+
+    /// An attribute, or one of the record that a reference leads to.
+    private mutating func subject(
+        _ name: String, of entity: CatalogEntity, at token: ConditionToken
+    ) throws(ConditionError) -> ConditionSubject {
+        guard let attribute = entity.declaredAttribute(named: name), let schema = attribute.schema
+        else {
+            if name == Self.recordName { return .recordName }
+            let known = entity.attributes.filter(\.isDeclared).map(\.name)
+                .joined(separator: ", ")
+            throw error(
+                "\(entity.name) has no attribute '\(name.printable)'. It has: \(known); and "
+                    + "\(Self.recordName).", at: token)
+        }
+        guard take(".") else { return .attribute(name, schema.type) }
+        guard let target = catalog.first(where: { $0.name == schema.reference?.target }) else {
+            throw error("\(name) leads to no other record.", at: token)
+        }
+        let behind = advance()
+        guard let second = behind.name else {
+            throw error("Here the name of an attribute is missing.", at: behind)
+        }
+        switch try subject(second, of: target, at: behind) {
+        case .recordName: return .attribute(name, .reference)
+        case .attribute(let rest, let type): return .attribute(name + "." + rest, type)
+        }
     }
 
     private mutating func text() throws(ConditionError) -> String {
@@ -224,6 +368,29 @@ struct ConditionParser {
         } catch {
             throw self.error(error.message, at: token)
         }
+    }
+}
+
+/// What the names of a condition belong to.
+enum ConditionScope {
+    case entity(CatalogEntity)
+    /// A list's element, which has one name.
+    case element(AttributeType)
+}
+
+extension ConditionToken {
+    /// The name that the token can be; nil if it is none.
+    fileprivate var name: String? {
+        switch kind {
+        case .word(let name), .name(let name): name
+        default: nil
+        }
+    }
+}
+
+extension CatalogEntity {
+    fileprivate func declaredAttribute(named name: String) -> CatalogAttribute? {
+        attribute(named: name).flatMap { $0.isDeclared && $0.schema != nil ? $0 : nil }
     }
 }
 
@@ -252,6 +419,15 @@ enum ConditionSubject: Hashable {
         guard type == .string || type == .url else {
             throw ConditionError(
                 message: "Only text can contain or start with text, and this is \(type).",
+                position: token.position)
+        }
+        return try attribute(at: token)
+    }
+
+    func counted(at token: ConditionToken) throws(ConditionError) -> String {
+        guard type == .string || type == .url || type == .data || type.element != nil else {
+            throw ConditionError(
+                message: "Only text, data and lists can be empty, and this is \(type).",
                 position: token.position)
         }
         return try attribute(at: token)

@@ -65,7 +65,7 @@ struct ConditionLexer {
             switch character {
             case "\"", "'": .string(try quoted(by: character))
             case "`": .name(try quoted(by: character))
-            case "(", ")", ",": .symbol(take { _ in false })
+            case "(", ")", ",", ".": .symbol(take { _ in false })
             case "=": .symbol(take { _ in false })
             case "<", ">", "!": .symbol(take { $0 == "=" })
             case "-", "0"..."9":

@@ -120,7 +120,7 @@ extension StoreStudio {
         guard let arguments = try Arguments(words, syntax: QueryCommand().syntax) else {
             throw StudioError(400, "That is no query.")
         }
-        return (try QueryCommand.query(arguments, entity), entity)
+        return (try QueryCommand.query(arguments, entity, in: store.catalog.entities), entity)
     }
 
     private static func limit(_ call: StudioCall) throws -> Int {

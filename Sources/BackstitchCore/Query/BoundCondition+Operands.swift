@@ -36,6 +36,10 @@ extension BoundCondition {
         case .test(let operand):
             let operand = try compute(operand, in: entity)
             return { try operand($0) == .bool(true) }
+        case .anyElement(let list, let condition):
+            return try anyElementTest(list, condition, in: entity)
+        case .referrers(let relation, let condition, let comparison, let number):
+            return try referrersTest(relation, condition, comparison, number, in: entity)
         default:
             preconditionFailure("Only tests of operands are left to closures.")
         }
@@ -86,12 +90,17 @@ extension BoundCondition {
         case .arithmetic(let operation, let left, let right, let type):
             let (left, right) = (try compute(left, in: entity), try compute(right, in: entity))
             return { try operation.result(left($0), right($0), as: type) }
+        case .related(let name, let operand):
+            return try relatedValue(name, operand, in: entity)
+        case .element(let depth, _):
+            return { $0.requiredContext().elements[depth] }
         case .count(let operand):
             let operand = try compute(operand, in: entity)
             return { row in
                 switch try operand(row) {
                 case .string(let text): .int64(Int64(text.count))
                 case .bytes(let data): .int64(Int64(data.count))
+                case .list(let elements): .int64(Int64(elements.count))
                 default: .null
                 }
             }

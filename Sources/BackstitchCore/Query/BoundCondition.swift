@@ -5,6 +5,8 @@ package struct BoundCondition: Sendable {
 
     private let program: ConditionProgram
     private let first: Int32
+    /// Whether rows have to come with a context.
+    let needsContext: Bool
 
     /// Makes a condition ready for an entity of a store.
     ///
@@ -16,6 +18,7 @@ package struct BoundCondition: Sendable {
 
     private init(resolved condition: Condition, in entity: EntityBinding) throws {
         var builder = ConditionBuilder(entity: entity)
+        needsContext = condition.needsContext
         first = try builder.add(
             condition, onTrue: ConditionStep.accept, onFalse: ConditionStep.reject)
         program = ConditionProgram(builder)

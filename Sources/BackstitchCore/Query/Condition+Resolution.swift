@@ -33,6 +33,20 @@ extension Condition {
         case .prefix(let text, let part):
             try Self.requireText(text, part, entity: entity)
             return .prefix(try text.resolved(in: entity), try part.resolved(in: entity))
+        case .anyElement(let list, let condition):
+            guard let type = try list.type(in: entity)?.element else {
+                throw QueryError(
+                    .typeMismatch,
+                    "A query of \(entity.name) asks for the elements of something that is no list. "
+                        + "Ask a list attribute.")
+            }
+            return .anyElement(
+                try list.resolved(in: entity),
+                try condition.typingElements(type).resolved(in: entity))
+        case .referrers(let relation, let condition, let comparison, let number):
+            let (other, _) = try entity.referrers(by: relation)
+            return .referrers(
+                relation, try condition.resolved(in: other).simplified(), comparison, number)
         case .all(let parts): return .all(try parts.map { try $0.resolved(in: entity) })
         case .any(let parts): return .any(try parts.map { try $0.resolved(in: entity) })
         case .not(let condition): return .not(try condition.resolved(in: entity))
@@ -83,6 +97,16 @@ extension AttributeType {
     }
 }
 
+extension AttributeType {
+    /// Whether values of the type have a number of characters, bytes or elements.
+    fileprivate var hasCount: Bool {
+        switch self {
+        case .string, .url, .data: true
+        default: element != nil
+        }
+    }
+}
+
 extension RecordValue {
     /// The value as an attribute of `type` has it; throws if it is not of that type.
     fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> RecordValue
@@ -108,6 +132,7 @@ extension Operand {
         case .attribute(let name): name
         case .unwrapped(let operand), .chained(_, let operand), .count(let operand):
             operand.subject
+        case .related(let name, let operand): operand.subject.map { "\(name).\($0)" }
         case .coalesce(let first, let second): first.subject ?? second.subject
         default: nil
         }
@@ -124,6 +149,9 @@ extension Operand {
         case .recordKey: return .reference
         case .condition: return .bool
         case .count: return .int64
+        case .related(let name, let operand):
+            return try operand.type(in: entity.target(of: name))
+        case .element(_, let type): return type
         case .arithmetic(_, _, _, let type): return type
         case .unwrapped(let operand): return try operand.type(in: entity)
         case .coalesce(let first, let second):
@@ -148,7 +176,10 @@ extension Operand {
         case .attribute(let name):
             _ = try entity.attribute(named: name)
             return self
-        case .recordKey: return self
+        case .recordKey, .element: return self
+        case .related(let name, let operand):
+            return .related(
+                name, try operand.resolved(in: entity.target(of: name), as: type))
         case .condition(let condition): return .condition(try condition.resolved(in: entity))
         case .arithmetic(let operation, let left, let right, let type):
             return .arithmetic(
@@ -170,6 +201,12 @@ extension Operand {
         case .unwrapped(let operand):
             return .unwrapped(try operand.resolved(in: entity, as: type))
         case .count(let operand):
+            if let type = try operand.type(in: entity), !type.hasCount {
+                throw QueryError(
+                    .typeMismatch,
+                    "A query of \(entity.name) asks for the count of a \(type). Text, data and lists "
+                        + "have one.")
+            }
             return .count(try operand.resolved(in: entity))
         }
     }

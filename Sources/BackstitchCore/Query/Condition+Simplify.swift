@@ -27,6 +27,13 @@ extension Condition {
             Self.distributed(text) { text in
                 Self.distributed(part) { Self.textual(.prefix(text, $0), text, $0) }
             }
+        case .anyElement(let list, let condition):
+            Self.distributed(list) { list in
+                list == .constant(.null)
+                    ? .constant(false) : .anyElement(list, condition.simplified())
+            }
+        case .referrers(let relation, let condition, let comparison, let number):
+            .referrers(relation, condition.simplified(), comparison, number)
         case .test(let operand):
             Self.distributed(operand) { Self.compared($0, .equal, .constant(.bool(true))) }
         }

@@ -14,6 +14,10 @@ extension Condition {
         case .membership(let operand, let values): .membership(try change(operand), values)
         case .contains(let text, let part): .contains(try change(text), try change(part))
         case .prefix(let text, let part): .prefix(try change(text), try change(part))
+        case .anyElement(let list, let condition):
+            .anyElement(try change(list), try condition.mapOperands(change))
+        // Its condition is about records of another entity.
+        case .referrers: self
         case .all(let parts): .all(try parts.map { try $0.mapOperands(change) })
         case .any(let parts): .any(try parts.map { try $0.mapOperands(change) })
         case .not(let condition): .not(try condition.mapOperands(change))
@@ -24,23 +28,14 @@ extension Condition {
                 try no.mapOperands(change))
         }
     }
-
-    /// Whether the condition can be evaluated on every row without an error.
-    var isTotal: Bool {
-        var isTotal = true
-        _ = mapOperands {
-            if !$0.isTotal { isTotal = false }
-            return $0
-        }
-        return isTotal
-    }
 }
 
 extension Operand {
     /// The operand with each of the operands that it is made of replaced.
     func mapParts(_ change: (Operand) throws -> Operand) rethrows -> Operand {
         switch self {
-        case .constant, .instant, .attribute, .recordKey: self
+        // What a related record is asked for is about another entity.
+        case .constant, .instant, .attribute, .recordKey, .related, .element: self
         case .condition(let condition): .condition(try condition.mapOperands(change))
         case .coalesce(let first, let second): .coalesce(try change(first), try change(second))
         case .unwrapped(let operand): .unwrapped(try change(operand))
@@ -56,18 +51,5 @@ extension Operand {
     func unwrapping(_ operand: Operand) -> Operand {
         if case .unwrapped(let inner) = self, inner == operand { return operand }
         return mapParts { $0.unwrapping(operand) }
-    }
-
-    var isTotal: Bool {
-        switch self {
-        case .unwrapped, .arithmetic: return false
-        default:
-            var isTotal = true
-            _ = mapParts {
-                if !$0.isTotal { isTotal = false }
-                return $0
-            }
-            return isTotal
-        }
     }
 }

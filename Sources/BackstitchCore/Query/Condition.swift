@@ -10,6 +10,11 @@ package indirect enum Condition: Hashable, Sendable {
     case contains(Operand, Operand)
     /// Whether the text of the first operand starts with that of the second, by characters.
     case prefix(Operand, Operand)
+    /// Whether an element of a list fulfils a condition, which names it by its depth.
+    case anyElement(Operand, Condition)
+    /// Whether the number of records that refer to this one and fulfil a condition compares with
+    /// another number as asked for.
+    case referrers(Relation, Condition, Comparison, Int)
     /// Whether all hold; those after the first that does not are not looked at.
     case all([Condition])
     /// Whether one holds; those after it are not looked at.
@@ -19,4 +24,15 @@ package indirect enum Condition: Hashable, Sendable {
     case test(Operand)
     /// The second condition if the first holds, else the third.
     case conditional(Condition, Condition, Condition)
+}
+
+/// The records of an entity that refer to others by one of its attributes.
+package struct Relation: Hashable, Sendable {
+    package let entity: String
+    package let attribute: String
+
+    package init(entity: String, attribute: String) {
+        self.entity = entity
+        self.attribute = attribute
+    }
 }

@@ -13,5 +13,8 @@ package struct PlanningCosts: Sendable {
     /// From this count on, another index is asked to shorten the list.
     package var intersectionCountMin = 256
 
+    /// A condition on related records is answered beforehand if that reads fewer entries or rows.
+    package var relatedBound = 4_096
+
     package init() {}
 }

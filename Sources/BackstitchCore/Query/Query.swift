@@ -16,7 +16,8 @@ public import Foundation
 /// never answered wrongly. Strings compare as Swift's do: by canonical equivalence.
 public struct Query<Model: Entity>: QueryConditions {
     private struct Sort: Sendable {
-        var keyPath: any PartialKeyPath<Model> & Sendable
+        /// The name of the attribute; nil for `id`.
+        var name: @Sendable () throws -> String?
         var isReversed: Bool
     }
 
@@ -60,7 +61,36 @@ public struct Query<Model: Entity>: QueryConditions {
         by keyPath: any KeyPath<Model, Attribute> & Sendable, order: SortOrder = .forward
     ) -> Query {
         var query = self
-        query.sorts.append(Sort(keyPath: keyPath, isReversed: order == .reverse))
+        query.sorts.append(
+            Sort(name: { try Self.attribute(at: keyPath) }, isReversed: order == .reverse))
+        return query
+    }
+
+    /// The query with its answer sorted by an attribute of the record that a reference leads to, after
+    /// what it is sorted by already.
+    ///
+    /// Records whose reference leads to none come with those whose attribute is nil: first, or last if
+    /// the order is reversed. Each record costs a look-up, and the answer is sorted in memory.
+    ///
+    /// ```swift
+    /// Query<Employee>().sorted(by: \.department, \.name)
+    /// ```
+    public func sorted<Reference: RecordReference, Attribute: OrderedAttributeValue>(
+        by reference: any KeyPath<Model, Reference> & Sendable,
+        _ keyPath: any KeyPath<Reference.Referenced, Attribute> & Sendable,
+        order: SortOrder = .forward
+    ) -> Query {
+        var query = self
+        query.sorts.append(
+            Sort(
+                name: {
+                    let first = try Self.storedAttribute(at: reference)
+                    // The id of the other record is the reference itself.
+                    guard let name = try Query<Reference.Referenced>.attribute(at: keyPath) else {
+                        return first
+                    }
+                    return first + "." + name
+                }, isReversed: order == .reverse))
         return query
     }
 
@@ -101,7 +131,7 @@ public struct Query<Model: Entity>: QueryConditions {
         for condition in conditions { result = result.adding(try condition.lowered()) }
         for sort in sorts {
             result = result.adding(
-                SortStep(try Self.attribute(at: sort.keyPath), isReversed: sort.isReversed))
+                SortStep(try sort.name(), isReversed: sort.isReversed))
         }
         if let limitCount { result = result.limit(limitCount) }
         return result.offset(offsetCount)

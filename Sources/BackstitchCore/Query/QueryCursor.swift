@@ -90,7 +90,8 @@ extension RecordQuery {
     package func fingerprint(in entity: EntityBinding) -> UInt64 {
         var text = "\(self.entity)|\(conditions)|\(limitCount ?? -1)|\(offsetCount)"
         for step in sortSteps {
-            let type = step.attribute.flatMap { try? entity.attribute(named: $0).type }
+            let resolved = try? QueryPlan.Step(step, in: entity)
+            let type = resolved?.attribute?.type ?? resolved?.related?.attribute.type
             text += "|\(step.attribute ?? "")|\(step.isReversed)|\(type.map { "\($0)" } ?? "")"
         }
         return text.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }

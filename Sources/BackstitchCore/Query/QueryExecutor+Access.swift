@@ -14,7 +14,7 @@ extension QueryExecutor {
         guard let footprint = source.footprint else {
             return try unnotedMatches(plan, on: source, needsBody: needsBody, visit)
         }
-        try footprint.query(plan.condition, of: plan.entity.number) { note in
+        try footprint.query(plan.observed, of: plan.entity.number) { note in
             try unnotedMatches(plan, on: source, needsBody: needsBody) { value, key, body in
                 note(key)
                 return try visit(value, key, body)
@@ -29,13 +29,18 @@ extension QueryExecutor {
         ) throws -> Bool
     ) throws {
         guard let test = plan.test else {
-            return try matches(plan, nil, on: source, needsBody: needsBody, visit)
+            return try matches(plan, nil, nil, on: source, needsBody: needsBody, visit)
         }
-        try test.withRunner { try matches(plan, $0, on: source, needsBody: needsBody, visit) }
+        try RowContext.with(source, isNeeded: test.needsContext) { context in
+            try test.withRunner {
+                try matches(plan, $0, context, on: source, needsBody: needsBody, visit)
+            }
+        }
     }
 
     private static func matches<Source: RowSource & ~Copyable>(
-        _ plan: QueryPlan, _ runner: ConditionRunner?, on source: borrowing Source,
+        _ plan: QueryPlan, _ runner: ConditionRunner?, _ context: RowContext?,
+        on source: borrowing Source,
         needsBody: Bool,
         _ visit: (
             UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
@@ -50,7 +55,7 @@ extension QueryExecutor {
         ) throws -> Bool {
             guard readsRows else { return try visit(value, key, nil) }
             return try source.withRow(of: entity, key: key) { body in
-                guard try holds(runner, key: key, body: body) else { return true }
+                guard try holds(runner, context, key: key, body: body) else { return true }
                 return try visit(value, key, body)
             } ?? true
         }
@@ -60,7 +65,7 @@ extension QueryExecutor {
             try source.visitRows(
                 of: entity, within: plan.rowRange(isReversed: isReversed), reversed: isReversed
             ) { key, body in
-                guard try holds(runner, key: key, body: body) else { return true }
+                guard try holds(runner, context, key: key, body: body) else { return true }
                 return try visit(noBytes, key, body)
             }
         case .records(let keys):
@@ -68,7 +73,7 @@ extension QueryExecutor {
                 let goesOn = try key.bytes.withUnsafeBytes { key in
                     if plan.isBehind(key) { return true }
                     return try source.withRow(of: entity, key: key) { body in
-                        guard try holds(runner, key: key, body: body) else { return true }
+                        guard try holds(runner, context, key: key, body: body) else { return true }
                         return try visit(noBytes, key, body)
                     } ?? true
                 }
@@ -108,12 +113,13 @@ extension QueryExecutor {
 
     @inline(__always)
     private static func holds(
-        _ runner: ConditionRunner?, key: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer
+        _ runner: ConditionRunner?, _ context: RowContext?, key: UnsafeRawBufferPointer,
+        body: UnsafeRawBufferPointer
     ) throws -> Bool {
         guard let runner else { return true }
         guard let fields = PackedFields(body) else { throw damaged }
         do {
-            return try runner.holds(for: RowBytes(key: key, fields: fields))
+            return try runner.holds(for: RowBytes(key: key, fields: fields, context: context))
         } catch is FieldError {
             throw damaged
         }

@@ -5,7 +5,7 @@ extension QueryExecutor {
     /// gives them with descending record keys, or if the value was cut. A group is kept in
     /// memory up to what offset and limit ask for.
     static func grouped<Source: RowSource & ~Copyable>(
-        _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,
+        _ plan: QueryPlan, _ context: RowContext?, on source: borrowing Source, needsBody: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Bool
     ) throws {
         guard case .index(let attribute, _, let isReversed) = plan.access else {
@@ -37,12 +37,14 @@ extension QueryExecutor {
             let steps = isCut ? plan.steps[...] : plan.steps.dropFirst()
             let leading = steps.first?.leading
             if let body {
-                try buffer.add(key: key, steps: steps, leading: leading, fields: fields(body))
+                try buffer.add(
+                    key: key, steps: steps, leading: leading, fields: fields(body), context)
             } else if steps.isEmpty {
-                try buffer.add(key: key, steps: steps, leading: nil, fields: nil)
+                try buffer.add(key: key, steps: steps, leading: nil, fields: nil, context)
             } else {
                 _ = try source.withRow(of: plan.entity.number, key: key) { body in
-                    try buffer.add(key: key, steps: steps, leading: leading, fields: fields(body))
+                    try buffer.add(
+                        key: key, steps: steps, leading: leading, fields: fields(body), context)
                 }
             }
             return true

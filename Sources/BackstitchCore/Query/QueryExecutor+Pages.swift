@@ -38,7 +38,9 @@ extension QueryExecutor {
             visited += 1
             if visited == size {
                 guard let fields = PackedFields(body) else { throw damaged }
-                last = try QueryPosition(behind: key, fields, steps: plan.steps)
+                last = try RowContext.with(source, isNeeded: plan.sortsByOthers) { context in
+                    try QueryPosition(behind: key, fields, steps: plan.steps, context)
+                }
             }
             try visit(key, body)
             return true

@@ -50,6 +50,15 @@ package enum QueryExecutor {
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Bool
     ) throws {
         if plan.limit == 0 { return }
+        try RowContext.with(source, isNeeded: plan.sortsByOthers) { context in
+            try ordered(plan, context, on: source, needsBody: needsBody, visit)
+        }
+    }
+
+    private static func ordered<Source: RowSource & ~Copyable>(
+        _ plan: QueryPlan, _ context: RowContext?, on source: borrowing Source, needsBody: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Bool
+    ) throws {
         var window = Window(offset: plan.offset, limit: plan.limit)
         switch plan.ordering {
         case .asRead:
@@ -61,15 +70,16 @@ package enum QueryExecutor {
         case .inMemory:
             var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
             let leading = plan.steps.first?.leading
-            let sortsByRow = plan.steps.contains { $0.attribute != nil }
+            let sortsByRow = plan.steps.contains { !$0.isKey }
             try matches(plan, on: source, needsBody: sortsByRow) { _, key, body in
                 try buffer.add(
-                    key: key, steps: plan.steps[...], leading: leading, fields: fields(body))
+                    key: key, steps: plan.steps[...], leading: leading, fields: fields(body),
+                    context)
                 return true
             }
             _ = try buffer.visitSorted { key in try window.pass(key, nil, visit) }
         case .groups:
-            try grouped(plan, on: source, needsBody: needsBody) { key, body in
+            try grouped(plan, context, on: source, needsBody: needsBody) { key, body in
                 try window.pass(key, body, visit)
             }
         }
@@ -87,6 +97,9 @@ package enum QueryExecutor {
 }
 
 extension QueryPlan {
+    /// Whether rows of other records decide the order.
+    var sortsByOthers: Bool { steps.contains { $0.related != nil } }
+
     /// The number of records after which nothing more is needed; nil for all.
     var stop: Int? {
         guard let limit else { return nil }

@@ -23,16 +23,40 @@ package struct QueryFilter: Sendable {
     /// - Parameters:
     ///   - key: The stored record key.
     ///   - body: The packed fields of the row.
+    ///   - source: Where related records are.
     /// - Throws: ``QueryError`` for `!` on nil, arithmetic overflow and damaged rows.
+    package func holds<Source: RowSource & ~Copyable>(
+        key: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer, on source: borrowing Source
+    ) throws -> Bool {
+        guard let test else { return true }
+        return try RowContext.with(source, isNeeded: test.needsContext) { context in
+            try Self.holds(test, key, body, context)
+        }
+    }
+
+    /// Whether a record fits by itself.
+    ///
+    /// - Throws: as with a source; ``QueryError`` with code `unsupportedExpression` for conditions on
+    ///   related records.
     package func holds(
         key: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer
     ) throws -> Bool {
         guard let test else { return true }
+        let context = test.needsContext ? RowContext() : nil
+        return try Self.holds(test, key, body, context)
+    }
+
+    private static func holds(
+        _ test: BoundCondition, _ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer,
+        _ context: RowContext?
+    ) throws -> Bool {
         guard let fields = PackedFields(body) else { throw QueryExecutor.damaged }
-        do {
-            return try test.holds(for: RowBytes(key: key, fields: fields))
-        } catch is FieldError {
-            throw QueryExecutor.damaged
+        return try withExtendedLifetime(context) {
+            do {
+                return try test.holds(for: RowBytes(key: key, fields: fields, context: context))
+            } catch is FieldError {
+                throw QueryExecutor.damaged
+            }
         }
     }
 }

@@ -29,15 +29,22 @@ package struct QueryPlan: Sendable {
         case inMemory
     }
 
-    /// A key of the order with its attribute; nil is the record key.
+    /// A key of the order: an attribute of the record or of a related one, or else the record key.
     package struct Step: Hashable, Sendable {
         package let attribute: AttributeBinding?
+        package let related: RelatedAttribute?
         package let isReversed: Bool
+
+        /// Whether it is the record key.
+        var isKey: Bool { attribute == nil && related == nil }
     }
 
     package let entity: EntityBinding
     /// What is asked of the records of the answer.
     package let condition: Condition
+    /// What a changed record has to fulfil to concern whoever observes the answer: the condition, where
+    /// what related records say is replaced by what was found of them, or else left open.
+    let observed: Condition
     package let access: Access
     /// What is asked of each row, or nil if every row that is read matches.
     package let filter: Condition?
@@ -51,6 +58,9 @@ package struct QueryPlan: Sendable {
     /// The conditions that the access answers, for the explanation.
     let answered: [Condition]
 
+    /// What was looked up beforehand among related records, for the explanation.
+    let lookups: [String]
+
     /// The entries that the access is known or likely to read; nil if nothing was counted.
     package let estimate: Int?
 
@@ -59,7 +69,7 @@ package struct QueryPlan: Sendable {
     /// - Throws: ``QueryError`` for another entity, unknown attributes, values of a wrong type, and
     ///   negative counts.
     package init(_ query: RecordQuery, in entity: EntityBinding) throws {
-        try self.init(query, in: entity, needsRows: true) { $0.choice() }
+        try self.init(query, in: entity, needsRows: true, relating: { _ in [:] }) { $0.choice() }
     }
 
     /// Plans a query of an entity with a look at what its indexes hold.
@@ -69,7 +79,10 @@ package struct QueryPlan: Sendable {
         _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool = true,
         costs: PlanningCosts = PlanningCosts(), on source: borrowing Source
     ) throws {
-        try self.init(query, in: entity, needsRows: needsRows, costs: costs) { planner in
+        try self.init(
+            query, in: entity, needsRows: needsRows, costs: costs,
+            relating: { try RelatedKeys.found(by: $0, in: entity, costs: costs, on: source) }
+        ) { planner in
             try planner.choice(by: { access, bound in
                 // How a plan is found does not change what it answers.
                 guard let footprint = source.footprint else {
@@ -85,6 +98,7 @@ package struct QueryPlan: Sendable {
     private init(
         _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool,
         costs: PlanningCosts = PlanningCosts(),
+        relating relate: (QueryPlanner) throws -> [Int: RelatedKeys],
         choosing choose: (QueryPlanner) throws -> QueryPlanner.Choice
     ) throws {
         guard query.entity == entity.name else {
@@ -96,9 +110,16 @@ package struct QueryPlan: Sendable {
         let steps = try Self.steps(query.sortSteps, in: entity)
         condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
             .simplified()
-        let planner = QueryPlanner(
+        var planner = QueryPlanner(
             entity: entity, condition: condition, steps: steps,
             limit: query.limitCount, needsRows: needsRows, costs: costs)
+        let related = try relate(planner)
+        planner.related = related
+        observed = Condition.all(
+            planner.conditions.enumerated().map { position, condition in
+                related[position]?.condition ?? condition.bounded()
+            }
+        ).simplified()
         let choice = try choose(planner)
         self.entity = entity
         self.steps = steps
@@ -109,6 +130,7 @@ package struct QueryPlan: Sendable {
         ordering = choice.ordering
         answered = choice.answered
         estimate = choice.estimate
+        lookups = choice.lookups
         switch choice.rest.count {
         case 0: filter = nil
         case 1: filter = choice.rest[0]
@@ -122,6 +144,7 @@ package struct QueryPlan: Sendable {
     init(entity: EntityBinding, access: Access, limit: Int?, offset: Int) {
         self.entity = entity
         condition = .constant(true)
+        observed = condition
         self.access = access
         self.limit = limit
         self.offset = offset
@@ -131,7 +154,13 @@ package struct QueryPlan: Sendable {
         ordering = .asRead
         position = nil
         answered = []
+        lookups = []
         estimate = nil
+    }
+
+    /// Whether rows of other records decide what belongs to the answer, or where.
+    package var asksOthers: Bool {
+        condition.asksOthers || steps.contains { $0.related != nil }
     }
 
     /// The plan for a part of the answer: after a position, and at most `count` records.
@@ -156,14 +185,19 @@ package struct QueryPlan: Sendable {
         var result: [Step] = []
         var isComplete = false
         for sort in sorts {
-            let attribute = try sort.attribute.map { try entity.attribute(named: $0) }
-            try attribute?.requireOrder(to: "sorts by", in: entity)
-            if isComplete || result.contains(where: { $0.attribute == attribute }) { continue }
-            isComplete = attribute == nil
-            result.append(Step(attribute: attribute, isReversed: sort.isReversed))
+            let step = try Step(sort, in: entity)
+            if isComplete
+                || result.contains(where: {
+                    $0.attribute == step.attribute && $0.related == step.related
+                })
+            {
+                continue
+            }
+            isComplete = step.isKey
+            result.append(step)
         }
         // The record key ascends anyway.
-        if let last = result.last, last.attribute == nil, !last.isReversed { result.removeLast() }
+        if let last = result.last, last.isKey, !last.isReversed { result.removeLast() }
         return result
     }
 }

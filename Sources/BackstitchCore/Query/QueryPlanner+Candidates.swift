@@ -10,6 +10,7 @@ extension QueryPlanner {
                         rank: .records, access: .records(keys), positions: [position],
                         exactPositions: [position]))
             }
+            if let keys = related[position] { result.append(keys.candidate(at: position)) }
             if let candidate = referrers(in: condition, at: position) { result.append(candidate) }
             if let candidate = union(of: condition, at: position) { result.append(candidate) }
             guard let attribute = indexedAttribute(in: condition) else { continue }

@@ -16,6 +16,8 @@ struct QueryPlanner {
         var rest: [Condition]
         /// The entries that the access is known or likely to read; nil if nothing was counted.
         var estimate: Int?
+        /// What was looked up for it among related records.
+        var lookups: [String] = []
     }
 
     /// How many rows an access is likely to give, fewest first.
@@ -41,6 +43,8 @@ struct QueryPlanner {
     /// Whether the rows of the answer are read, not only counted or found.
     let needsRows: Bool
     let costs: PlanningCosts
+    /// The records to which conditions on related records lead, by the conditions' positions.
+    var related: [Int: RelatedKeys] = [:]
 
     init(
         entity: EntityBinding, condition: Condition, steps: [QueryPlan.Step], limit: Int?,
@@ -110,7 +114,8 @@ struct QueryPlanner {
         let access = directed(candidate.access)
         return Choice(
             access: access, ordering: ordering(of: access),
-            answered: candidate.positions.map { conditions[$0] }, rest: rest)
+            answered: candidate.positions.map { conditions[$0] }, rest: rest,
+            lookups: candidate.positions.compactMap { related[$0]?.text })
     }
 
     func bestByRank(_ candidates: [Candidate]) -> Candidate? {
@@ -151,7 +156,7 @@ struct QueryPlanner {
                 if attribute.isIndexed, limit != nil || conditions.isEmpty {
                     access = .index(attribute, [.all], isReversed: first.isReversed)
                 }
-            } else {
+            } else if first.isKey {
                 access = .scan(isReversed: first.isReversed)
             }
         }
@@ -171,7 +176,7 @@ struct QueryPlanner {
         case .nothing: return .asRead
         case .scan(let isReversed):
             if steps.isEmpty { return isReversed ? .inMemory : .asRead }
-            return steps[0].attribute == nil && steps[0].isReversed == isReversed
+            return steps[0].isKey && steps[0].isReversed == isReversed
                 ? .asRead : .inMemory
         case .records, .combined: return steps.isEmpty ? .asRead : .inMemory
         case .referrers(_, let targets):

@@ -21,15 +21,16 @@ package struct QueryPosition: Hashable, Sendable {
 
     /// The place after a record of an answer.
     ///
-    /// - Throws: `FieldError` if a value's bounds are damaged.
+    /// - Throws: `FieldError` if a value's bounds are damaged, or what reading related records throws.
     init(
-        behind key: UnsafeRawBufferPointer, _ fields: PackedFields, steps: [QueryPlan.Step]
-    ) throws(FieldError) {
+        behind key: UnsafeRawBufferPointer, _ fields: PackedFields, steps: [QueryPlan.Step],
+        _ context: RowContext?
+    ) throws {
         var buffer = ByteBuffer()
         firstEnd = 0
         indexValue = []
         for (position, step) in steps.enumerated() {
-            try step.append(key: key, fields: fields, to: &buffer)
+            try step.append(key: key, fields: fields, context, to: &buffer)
             if position == 0 { firstEnd = buffer.count }
         }
         values = [UInt8](buffer.bytes)
@@ -51,12 +52,17 @@ package struct QueryPosition: Hashable, Sendable {
 extension QueryPlan.Step {
     /// Appends what the order compares in this step.
     func append(
-        key: UnsafeRawBufferPointer, fields: PackedFields?, to output: inout ByteBuffer
-    ) throws(FieldError) {
+        key: UnsafeRawBufferPointer, fields: PackedFields?, _ context: RowContext?,
+        to output: inout ByteBuffer
+    ) throws {
         let start = output.count
-        if let attribute {
+        if !isKey {
             guard let fields else { preconditionFailure("A sort key needs the row.") }
-            try attribute.appendKey(of: fields, to: &output, textBytesMax: .max)
+            if let attribute {
+                try attribute.appendKey(of: fields, to: &output, textBytesMax: .max)
+            }
+            try related?.appendKey(
+                of: RowBytes(key: key, fields: fields, context: context), to: &output)
         } else {
             output.append(key)
         }

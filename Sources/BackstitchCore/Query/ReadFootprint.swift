@@ -80,6 +80,16 @@ package final class ReadFootprint {
         if !isInQuery { records[entity, default: Records()].add(key) }
     }
 
+    /// Notes a record that a query looked up for another one, whether it is there or not.
+    func noteOther(_ key: UnsafeRawBufferPointer, of entity: EntityNumber) {
+        records[entity, default: Records()].add(key)
+    }
+
+    /// Notes what a query asked of records that belong to another one.
+    func noteOther(_ condition: Condition, of entity: EntityNumber) {
+        records[entity, default: Records()].add(condition)
+    }
+
     /// Notes all records of an entity.
     package func noteAll(of entity: EntityNumber) {
         if !isInQuery { records[entity, default: Records()].addAll() }

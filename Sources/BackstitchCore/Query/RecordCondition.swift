@@ -1,5 +1,8 @@
 /// A condition on the records of an entity, by attribute names, for code without Swift types.
 ///
+/// Names with dots between them lead over references to an attribute of another record:
+/// `department.name`. It is null if one of the references leads to no record.
+///
 /// A name or a value's type that does not fit the entity is found when the query is run.
 public struct RecordCondition: Hashable, Sendable {
     package let condition: Condition
@@ -10,47 +13,82 @@ public struct RecordCondition: Hashable, Sendable {
 
     /// Holds if the attribute has the value; `.null` asks for records without one.
     public static func equal(_ attribute: String, _ value: RecordValue) -> Self {
-        Self(.comparison(.attribute(attribute), .equal, .constant(value)))
+        Self(.comparison(Operand(path: attribute), .equal, .constant(value)))
     }
 
     /// Holds if the attribute has another value or none; with `.null`, if it has any.
     public static func notEqual(_ attribute: String, _ value: RecordValue) -> Self {
-        Self(.comparison(.attribute(attribute), .notEqual, .constant(value)))
+        Self(.comparison(Operand(path: attribute), .notEqual, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts before the given one.
     public static func less(_ attribute: String, than value: RecordValue) -> Self {
-        Self(.comparison(.attribute(attribute), .less, .constant(value)))
+        Self(.comparison(Operand(path: attribute), .less, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts before the given one or equals it.
     public static func atMost(_ attribute: String, _ value: RecordValue) -> Self {
-        Self(.comparison(.attribute(attribute), .lessOrEqual, .constant(value)))
+        Self(.comparison(Operand(path: attribute), .lessOrEqual, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts after the given one.
     public static func greater(_ attribute: String, than value: RecordValue) -> Self {
-        Self(.comparison(.attribute(attribute), .greater, .constant(value)))
+        Self(.comparison(Operand(path: attribute), .greater, .constant(value)))
     }
 
     /// Holds if the attribute's value sorts after the given one or equals it.
     public static func atLeast(_ attribute: String, _ value: RecordValue) -> Self {
-        Self(.comparison(.attribute(attribute), .greaterOrEqual, .constant(value)))
+        Self(.comparison(Operand(path: attribute), .greaterOrEqual, .constant(value)))
     }
 
     /// Holds if the attribute has one of the values.
     public static func member(_ attribute: String, of values: [RecordValue]) -> Self {
-        Self(.membership(.attribute(attribute), values))
+        Self(.membership(Operand(path: attribute), values))
     }
 
     /// Holds if the attribute's text contains another, by characters.
     public static func contains(_ attribute: String, _ text: String) -> Self {
-        Self(.contains(.attribute(attribute), .constant(.string(text))))
+        Self(.contains(Operand(path: attribute), .constant(.string(text))))
     }
 
     /// Holds if the attribute's text starts with another, by characters.
     public static func starts(_ attribute: String, with text: String) -> Self {
-        Self(.prefix(.attribute(attribute), .constant(.string(text))))
+        Self(.prefix(Operand(path: attribute), .constant(.string(text))))
+    }
+
+    /// Holds if the list, text or data of an attribute has as many elements, characters or bytes.
+    public static func count(_ attribute: String, _ count: QueryCount) -> Self {
+        Self(Condition(count, of: Operand(path: attribute)))
+    }
+
+    /// The name of the list's element in a condition on elements.
+    public static let element = Operand.elementPath
+
+    /// Holds if an element of a list attribute fulfils a condition, in which the element is
+    /// called ``element``.
+    public static func anyElement(of attribute: String, _ condition: RecordCondition) -> Self {
+        Self(.anyElement(Operand(path: attribute), condition.condition.deepened()))
+    }
+
+    /// Holds if a reference leads to a record that fulfils a condition.
+    public static func related(_ reference: String, fulfils condition: RecordCondition) -> Self {
+        Self(.test(.related(reference, .condition(condition.condition))))
+    }
+
+    /// Holds if as many records of an entity refer to this one as asked for.
+    ///
+    /// - Parameters:
+    ///   - entity: The entity at the other end.
+    ///   - reference: The attribute there that refers to this entity's records.
+    ///   - condition: What the records that count have to fulfil; nil counts all.
+    public static func referrers(
+        _ entity: String, by reference: String, _ count: QueryCount,
+        fulfilling condition: RecordCondition? = nil
+    ) -> Self {
+        Self(
+            .referrers(
+                Relation(entity: entity, attribute: reference),
+                condition?.condition ?? .constant(true), count.comparison, count.number))
     }
 
     /// Holds for the records with these names.

@@ -18,7 +18,7 @@ extension RecordQuery {
 extension QueryPlan {
     /// The plan in words.
     package var explanation: RecordQuery.Explanation {
-        var lines = [accessLine + (estimate.map { ", about \($0) entries" } ?? "")]
+        var lines = lookups + [accessLine + (estimate.map { ", about \($0) entries" } ?? "")]
         if case .all(let parts) = filter {
             lines.append("filter \(parts.count) conditions")
         } else if filter != nil {
@@ -42,7 +42,10 @@ extension QueryPlan {
     }
 
     private var stepNames: [String] {
-        steps.map { ($0.attribute?.name ?? "record key") + ($0.isReversed ? " descending" : "") }
+        steps.map {
+            ($0.attribute?.name ?? $0.related?.text ?? "record key")
+                + ($0.isReversed ? " descending" : "")
+        }
     }
 
     private var accessLine: String {

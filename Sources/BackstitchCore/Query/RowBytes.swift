@@ -3,10 +3,17 @@
 package struct RowBytes {
     package let key: UnsafeRawBufferPointer
     package let fields: PackedFields
+    /// What else conditions may read; whoever runs them keeps it.
+    let context: Unmanaged<RowContext>?
 
     package init(key: UnsafeRawBufferPointer, fields: PackedFields) {
+        self.init(key: key, fields: fields, context: nil)
+    }
+
+    init(key: UnsafeRawBufferPointer, fields: PackedFields, context: RowContext?) {
         self.key = key
         self.fields = fields
+        self.context = context.map { Unmanaged.passUnretained($0) }
     }
 
     /// The value of a field; nil if the row has none, or null.

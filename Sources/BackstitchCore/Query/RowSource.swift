@@ -47,6 +47,13 @@ package protocol RowSource: ~Copyable {
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result?
+
+    /// What one run of a query reads of other rows than those that it looks at.
+    borrowing func makeContext() -> RowContext
+}
+
+extension RowSource {
+    package func makeContext() -> RowContext { RowContext(self) }
 }
 
 extension RowSource where Self: ~Copyable {

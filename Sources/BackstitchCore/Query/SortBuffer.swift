@@ -41,7 +41,7 @@ struct SortBuffer: ~Copyable {
     /// - Parameter leading: The first of the steps, if its first bytes are cheap to make.
     mutating func add(
         key: UnsafeRawBufferPointer, steps: ArraySlice<QueryPlan.Step>, leading: SortLeading?,
-        fields: PackedFields?
+        fields: PackedFields?, _ context: RowContext?
     ) throws {
         if let leading, entries.count >= countMax, let fields,
             let least = try leading.least(of: fields), least > entries[0].prefix
@@ -49,7 +49,7 @@ struct SortBuffer: ~Copyable {
             return
         }
         let start = data.count
-        for step in steps { try step.append(key: key, fields: fields, to: &data) }
+        for step in steps { try step.append(key: key, fields: fields, context, to: &data) }
         let keyStart = data.count
         data.append(key)
         if let after, data.bytes.part(start..<data.count).isAtOrBefore(after) {

@@ -9,11 +9,13 @@ package struct AttributeBinding: Hashable, Sendable {
     package let isIndexed: Bool
     /// Whether the inverse index holds the records under the record that they refer to.
     package let hasInverse: Bool
+    /// The name of the entity that a reference points to; nil for other types.
+    package let target: String?
 
     /// An attribute by its parts; references have an inverse index unless told otherwise.
     package init(
         name: String, field: FieldID, type: AttributeType, defaultValue: RecordValue = .null,
-        isIndexed: Bool = false, hasInverse: Bool? = nil
+        isIndexed: Bool = false, hasInverse: Bool? = nil, target: String? = nil
     ) {
         self.name = name
         self.field = field
@@ -21,6 +23,7 @@ package struct AttributeBinding: Hashable, Sendable {
         self.defaultValue = defaultValue.converted(to: type) ?? .null
         self.isIndexed = isIndexed
         self.hasInverse = hasInverse ?? (type == .reference)
+        self.target = target
     }
 }
 
@@ -53,6 +56,8 @@ package struct EntityBinding: Hashable, Sendable {
     package let number: EntityNumber
     package let attributes: [AttributeBinding]
     private let positions: [String: Int]
+    /// The entities of the same store; nil if only this one is known.
+    package var entities: (any EntityBindings)?
 
     /// An entity by its attributes, whose names differ.
     package init(name: String, number: EntityNumber, attributes: [AttributeBinding]) {
@@ -73,4 +78,24 @@ package struct EntityBinding: Hashable, Sendable {
         }
         return attributes[position]
     }
+}
+
+extension EntityBinding {
+    /// Whether two bindings say the same of an entity.
+    package static func == (left: EntityBinding, right: EntityBinding) -> Bool {
+        left.name == right.name && left.number == right.number
+            && left.attributes == right.attributes
+    }
+
+    /// Hashes the name and the number.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(number)
+    }
+}
+
+/// The entities of a store, as queries that follow relationships ask for them.
+package protocol EntityBindings: Sendable {
+    /// The entity of a name; nil if there is none.
+    func binding(named name: String) -> EntityBinding?
 }

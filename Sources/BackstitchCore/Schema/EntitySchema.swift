@@ -49,12 +49,16 @@ public struct _ToManySchema: Hashable, Sendable {
     public let target: String
     /// The name of the to-one attribute there that points back; nil if the key path names none.
     public let inverse: @Sendable () -> String?
+    /// The property, as conditions name it.
+    let keyPath: any AnyKeyPath & Sendable
 
     /// A to-many relationship that is the inverse of a to-one.
-    public init<Target: Entity, Reference>(
-        _ name: String, inverse: any KeyPath<Target, Reference> & Sendable
+    public init<Owner: Entity, Target: Entity, Reference>(
+        _ name: String, at keyPath: any KeyPath<Owner, ToMany<Target>> & Sendable,
+        inverse: any KeyPath<Target, Reference> & Sendable
     ) {
         self.name = name
+        self.keyPath = keyPath
         target = Target.entityName
         self.inverse = {
             Target.attributeIndexes[inverse].map { Target.entitySchema.attributes[$0].name }

@@ -25,7 +25,7 @@ package final class EntityTable: Sendable {
     /// Whether the marks of rows may be those of another schema, so that whoever reads a row has to
     /// ask ``canRead(_:)-(PackedFields)``.
     package let isUnderExamination: Bool
-    /// What queries must know of the entity.
+    /// What queries must know of the entity by itself; ``CatalogSnapshot/binding(of:)`` also knows the others.
     package let binding: EntityBinding
     private let positionsByName: [String: Int]
 
@@ -54,7 +54,8 @@ package final class EntityTable: Sendable {
                     AttributeBinding(
                         name: schema.name, field: attribute.field, type: schema.type,
                         defaultValue: schema.defaultValue ?? .null,
-                        isIndexed: schema.isIndexed && attribute.isBuilding != true)
+                        isIndexed: schema.isIndexed && attribute.isBuilding != true,
+                        target: schema.reference?.target)
                 }
             })
     }
@@ -144,5 +145,18 @@ package final class CatalogSnapshot: Sendable {
     package func table(_ number: EntityNumber) -> EntityTable? {
         let index = Int(number.rawValue) - 1
         return tables.indices.contains(index) ? tables[index] : nil
+    }
+}
+
+extension CatalogSnapshot: EntityBindings {
+    package func binding(named name: String) -> EntityBinding? {
+        table(named: name).flatMap { $0.isDeclared ? binding(of: $0) : nil }
+    }
+
+    /// What queries must know of an entity and those that it is related to.
+    package func binding(of table: EntityTable) -> EntityBinding {
+        var binding = table.binding
+        binding.entities = self
+        return binding
     }
 }

@@ -82,8 +82,9 @@ extension TableReader {
         let filter = try QueryFilter(lowered, in: entityBinding(binding.number))
         return { record in
             try record.bytes.withUnsafeBytes { key in
-                try withRow(of: binding.number, key: key) { try filter.holds(key: key, body: $0) }
-                    ?? false
+                try withRow(of: binding.number, key: key) {
+                    try filter.holds(key: key, body: $0, on: self)
+                } ?? false
             }
         }
     }

@@ -31,16 +31,7 @@ extension RecordReading where Self: ~Copyable {
     public func page<Model: Entity>(
         _ query: Query<Model>, after cursor: QueryCursor? = nil, count: Int
     ) throws -> QueryPage<Model> {
-        let binding = try types.binding(of: Model.self)
-        var rows: [Model] = []
-        let next = try QueryExecutor.page(
-            of: query.lowered(), in: reader.entityBinding(binding.number), after: cursor,
-            count: count, on: reader
-        ) { keyBytes, body in
-            let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
-            if let row = try binding.decodeIfReadable(body, id) { rows.append(row) }
-        }
-        return QueryPage(rows: rows, next: next)
+        try reader.page(query, types.binding(of: Model.self), after: cursor, count: count)
     }
 
     /// A page of the records that a query by names matches, in its order.
@@ -49,14 +40,7 @@ extension RecordReading where Self: ~Copyable {
     public func page(
         _ query: RecordQuery, after cursor: QueryCursor? = nil, count: Int
     ) throws -> QueryPage<DynamicRecord> {
-        let table = try reader.table(named: query.entity)
-        var rows: [DynamicRecord] = []
-        let next = try QueryExecutor.page(
-            of: query, in: table.binding, after: cursor, count: count, on: reader
-        ) { keyBytes, _ in
-            rows.append(try reader.dynamicRecord(RecordKey.stored(keyBytes), in: table))
-        }
-        return QueryPage(rows: rows, next: next)
+        try reader.page(query, after: cursor, count: count)
     }
 }
 
@@ -66,7 +50,34 @@ extension TableReader {
         guard let table = catalog.table(number) else {
             throw StoreError(.unknownEntity, "An entity is not in the store's catalog.")
         }
-        return table.binding
+        return catalog.binding(of: table)
+    }
+
+    fileprivate func page<Model: Entity>(
+        _ query: Query<Model>, _ binding: TypeBinding, after cursor: QueryCursor?, count: Int
+    ) throws -> QueryPage<Model> {
+        var rows: [Model] = []
+        let next = try QueryExecutor.page(
+            of: query.lowered(), in: entityBinding(binding.number), after: cursor, count: count,
+            on: self
+        ) { keyBytes, body in
+            let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
+            if let row = try binding.decodeIfReadable(body, id) { rows.append(row) }
+        }
+        return QueryPage(rows: rows, next: next)
+    }
+
+    fileprivate func page(
+        _ query: RecordQuery, after cursor: QueryCursor?, count: Int
+    ) throws -> QueryPage<DynamicRecord> {
+        let table = try table(named: query.entity)
+        var rows: [DynamicRecord] = []
+        let next = try QueryExecutor.page(
+            of: query, in: catalog.binding(of: table), after: cursor, count: count, on: self
+        ) { keyBytes, _ in
+            rows.append(try dynamicRecord(RecordKey.stored(keyBytes), in: table))
+        }
+        return QueryPage(rows: rows, next: next)
     }
 
     func dynamicRecord(_ key: RecordKey, in table: EntityTable) throws -> DynamicRecord {

@@ -72,7 +72,7 @@ extension RecordReading where Self: ~Copyable {
         -> RecordQuery.Explanation
     {
         let plan = try QueryPlan(
-            query, in: reader.table(named: query.entity).binding, on: reader)
+            query, in: reader.catalog.binding(of: reader.table(named: query.entity)), on: reader)
         return try running ? plan.explanation(runningOn: reader) : plan.explanation
     }
 }

@@ -8,15 +8,7 @@ extension RecordReading where Self: ~Copyable {
     public func select<Model: Entity, Attribute: AttributeValue>(
         _ query: Query<Model>, _ keyPath: any KeyPath<Model, Attribute> & Sendable
     ) throws -> [Attribute] {
-        let binding = try types.binding(of: Model.self)
-        let column = try Column(keyPath, binding)
-        var values: [Attribute] = []
-        try QueryExecutor.run(reader.plan(query, binding), on: reader) { keyBytes, body in
-            guard let fields = PackedFields(body) else { throw binding.damagedRow }
-            values.append(try column.value(keyBytes, fields, reader))
-            return true
-        }
-        return values
+        try reader.select(query, types.binding(of: Model.self), keyPath)
     }
 
     /// Some attributes of the records that a query matches, in its order; nothing else is decoded.
@@ -48,11 +40,48 @@ extension RecordReading where Self: ~Copyable {
     /// - Returns: for each record the values in the order of the attributes, null for none.
     /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
     public func select(_ query: RecordQuery, _ attributes: [String]) throws -> [[RecordValue]] {
-        let entity = try reader.table(named: query.entity).binding
+        try reader.select(query, attributes)
+    }
+
+    /// The records that a query by names matches, in its order.
+    ///
+    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
+    public func fetch(_ query: RecordQuery) throws -> [DynamicRecord] {
+        try reader.fetch(query)
+    }
+
+    /// The number of records that a query by names matches.
+    ///
+    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
+    public func count(_ query: RecordQuery) throws -> Int {
+        try reader.count(query)
+    }
+}
+
+/// What the calls above do.
+extension TableReader {
+    fileprivate func select<Model: Entity, Attribute: AttributeValue>(
+        _ query: Query<Model>, _ binding: TypeBinding,
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable
+    ) throws -> [Attribute] {
+        let column = try Column(keyPath, binding)
+        var values: [Attribute] = []
+        try QueryExecutor.run(plan(query, binding), on: self) { keyBytes, body in
+            guard let fields = PackedFields(body) else { throw binding.damagedRow }
+            values.append(try column.value(keyBytes, fields, self))
+            return true
+        }
+        return values
+    }
+
+    fileprivate func select(
+        _ query: RecordQuery, _ attributes: [String]
+    ) throws -> [[RecordValue]] {
+        let entity = catalog.binding(of: try table(named: query.entity))
         let bindings = try attributes.map { try entity.attribute(named: $0) }
         var rows: [[RecordValue]] = []
-        let plan = try QueryPlan(query, in: entity, on: reader)
-        try QueryExecutor.run(plan, on: reader) { _, body in
+        let plan = try QueryPlan(query, in: entity, on: self)
+        try QueryExecutor.run(plan, on: self) { _, body in
             guard let fields = PackedFields(body) else {
                 throw StoreError(.damaged, "A row of \(entity.name) can't be read. Run rebuild.")
             }
@@ -62,27 +91,22 @@ extension RecordReading where Self: ~Copyable {
         return rows
     }
 
-    /// The records that a query by names matches, in its order.
-    ///
-    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
-    public func fetch(_ query: RecordQuery) throws -> [DynamicRecord] {
-        let table = try reader.table(named: query.entity)
+    fileprivate func fetch(_ query: RecordQuery) throws -> [DynamicRecord] {
+        let table = try table(named: query.entity)
         var records: [DynamicRecord] = []
-        let plan = try QueryPlan(query, in: table.binding, on: reader)
-        try QueryExecutor.visitKeys(plan, on: reader) { keyBytes in
-            records.append(try reader.dynamicRecord(RecordKey.stored(keyBytes), in: table))
+        let plan = try QueryPlan(query, in: catalog.binding(of: table), on: self)
+        try QueryExecutor.visitKeys(plan, on: self) { keyBytes in
+            records.append(try dynamicRecord(RecordKey.stored(keyBytes), in: table))
             return true
         }
         return records
     }
 
-    /// The number of records that a query by names matches.
-    ///
-    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered.
-    public func count(_ query: RecordQuery) throws -> Int {
-        let table = try reader.table(named: query.entity)
-        let plan = try QueryPlan(query, in: table.binding, needsRows: false, on: reader)
-        return try QueryExecutor.count(plan, on: reader)
+    fileprivate func count(_ query: RecordQuery) throws -> Int {
+        let table = try table(named: query.entity)
+        let plan = try QueryPlan(
+            query, in: catalog.binding(of: table), needsRows: false, on: self)
+        return try QueryExecutor.count(plan, on: self)
     }
 }
 

@@ -145,7 +145,9 @@ extension WriteTransaction {
         var count = 0
         for key in keys {
             guard let row = try reader.row(entity, key), try reader.isReadable(row, by: examiner),
-                try key.bytes.withUnsafeBytes({ try filter.holds(key: $0, body: row.bodyBytes) })
+                try key.bytes.withUnsafeBytes({
+                    try filter.holds(key: $0, body: row.bodyBytes, on: reader)
+                })
             else { continue }
             if try body(self, key) { count += 1 }
         }

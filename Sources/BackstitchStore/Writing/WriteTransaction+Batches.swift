@@ -106,7 +106,8 @@ extension WriteTransaction {
             isWhole && !changesOthers ? query.unsorted : query,
             in: reader.entityBinding(binding.number), needsRows: false, on: reader)
         // Parts are behind one another by record key, which a change of a record keeps.
-        let isInParts = isWhole && !changesOthers && plan.isOrderedByKey
+        // If related records decide, a part may change what belongs to the next.
+        let isInParts = isWhole && !changesOthers && plan.isOrderedByKey && !plan.asksOthers
         var position: QueryPosition?
         while true {
             let part =

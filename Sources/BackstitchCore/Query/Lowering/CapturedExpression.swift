@@ -45,10 +45,28 @@ extension PredicateExpressions.KeyPath: CapturedExpression, LowerableExpression 
         case \String.isEmpty, \Data.isEmpty:
             let count = Operand.count(try context.lower(root))
             return .condition(.comparison(count, .equal, .constant(.int64(0))))
+        case let path where (Root.Output.self as? any CountedList.Type)?.isCount(path) == true:
+            return .count(try context.lower(root))
+        case let path where (Root.Output.self as? any CountedList.Type)?.isEmptiness(path) == true:
+            let count = Operand.count(try context.lower(root))
+            return .condition(.comparison(count, .equal, .constant(.int64(0))))
         default:
             throw context.unsupported(self)
         }
     }
+}
+
+/// A list that attributes can have.
+private protocol CountedList {
+    /// Whether a key path is that of its count.
+    static func isCount(_ path: AnyKeyPath) -> Bool
+    /// Whether a key path is that of `isEmpty`.
+    static func isEmptiness(_ path: AnyKeyPath) -> Bool
+}
+
+extension Array: CountedList where Element: ScalarAttributeValue {
+    static func isCount(_ path: AnyKeyPath) -> Bool { path == \Self.count }
+    static func isEmptiness(_ path: AnyKeyPath) -> Bool { path == \Self.isEmpty }
 }
 
 /// A property of the record, or of a struct that is embedded in it.

@@ -16,6 +16,8 @@ struct LoweringContext {
     let attribute: (AnyKeyPath) -> Operand?
     /// The entity's name, for errors.
     let entityName: String
+    /// How many lists a test is inside of.
+    var listDepth = 0
 
     mutating func lower(_ expression: any PredicateExpression) throws -> Operand {
         guard let lowerable = expression as? any LowerableExpression else {
@@ -80,8 +82,9 @@ struct LoweringContext {
             "A query of \(entityName) can't evaluate \(name)"
                 + (reason.map { " because \($0)" } ?? "") + ". "
                 + "Supported are comparisons of stored attributes, id and constants, && || !, nil "
-                + "checks, optional chaining, ??, !, ? :, contains, starts(with:), ranges, count "
-                + "and isEmpty of text and data, and arithmetic. Fetch with what is supported and "
+                + "checks, optional chaining, ??, !, ? :, contains, starts(with:), "
+                + "contains(where:) and allSatisfy of lists, ranges, count and isEmpty of text, data "
+                + "and lists, and arithmetic. Fetch with what is supported and "
                 + "filter the result in Swift.")
     }
 }

@@ -49,6 +49,9 @@ extension PredicateExpressions.SequenceContains: LowerableExpression {
 
 extension PredicateExpressions.SequenceContainsWhere: LowerableExpression {
     func lowered(in context: inout LoweringContext) throws -> Operand {
+        if let any = try context.anyElement(of: sequence, variable, { try $0.condition(test) }) {
+            return .condition(any)
+        }
         let tests = try context.conditions(sequence, variable: variable, test: test, in: self)
         return .condition(.any(tests))
     }
@@ -56,6 +59,11 @@ extension PredicateExpressions.SequenceContainsWhere: LowerableExpression {
 
 extension PredicateExpressions.SequenceAllSatisfy: LowerableExpression {
     func lowered(in context: inout LoweringContext) throws -> Operand {
+        if let any = try context.anyElement(
+            of: sequence, variable, { .not(try $0.condition(test)) })
+        {
+            return .condition(.not(any))
+        }
         let tests = try context.conditions(sequence, variable: variable, test: test, in: self)
         return .condition(.all(tests))
     }
@@ -64,6 +72,21 @@ extension PredicateExpressions.SequenceAllSatisfy: LowerableExpression {
 extension LoweringContext {
     /// The most elements of a constant collection that a test is repeated for.
     static let repeatedTestCountMax = 1_000
+
+    /// The condition that an element of a list attribute fulfils a test; nil if the sequence is a constant.
+    mutating func anyElement<Elements: PredicateExpression, Element>(
+        of sequence: Elements, _ variable: PredicateExpressions.Variable<Element>,
+        _ test: (inout LoweringContext) throws -> Condition
+    ) throws -> Condition? {
+        guard try constant(sequence) == nil,
+            let type = (Elements.Output.self as? any AttributeValue.Type)?._attributeType.element
+        else { return nil }
+        let list = try lower(sequence)
+        variables[variable.key] = .some(.some(.element(depth: listDepth, type)))
+        listDepth += 1
+        defer { listDepth -= 1 }
+        return .anyElement(list, try test(&self))
+    }
 
     /// A test with its variable standing for each element of a constant collection in turn.
     mutating func conditions<Elements: PredicateExpression, Element>(

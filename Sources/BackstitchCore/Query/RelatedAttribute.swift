@@ -1,0 +1,77 @@
+/// An attribute of a record that another one leads to by references.
+package struct RelatedAttribute: Hashable, Sendable {
+    /// A reference to follow, and the entity that it leads to.
+    struct Hop: Hashable, Sendable {
+        let reference: AttributeBinding
+        let target: EntityBinding
+    }
+
+    let hops: [Hop]
+    let attribute: AttributeBinding
+
+    /// What a path of names leads to.
+    ///
+    /// - Throws: ``QueryError`` if a name is none, or no reference but the last.
+    init(_ names: [String], in entity: EntityBinding) throws {
+        var hops: [Hop] = []
+        var at = entity
+        for name in names.dropLast() {
+            let target = try at.target(of: name)
+            hops.append(Hop(reference: try at.attribute(named: name), target: target))
+            at = target
+        }
+        attribute = try at.attribute(named: names.last ?? "")
+        self.hops = hops
+    }
+
+    /// The path as a query names it.
+    var text: String {
+        (hops.map(\.reference.name) + [attribute.name]).joined(separator: ".")
+    }
+
+    /// Appends the ordered key of the attribute, which is that of null if a reference leads nowhere.
+    func appendKey(of row: RowBytes, to output: inout ByteBuffer) throws {
+        var key: [UInt8]?
+        func follow(_ row: RowBytes, _ hops: ArraySlice<Hop>) throws {
+            guard let hop = hops.first else {
+                var buffer = ByteBuffer()
+                try attribute.appendKey(of: row.fields, to: &buffer, textBytesMax: .max)
+                key = [UInt8](buffer.bytes)
+                return
+            }
+            guard let target = try row.value(of: hop.reference.field)?.storedKey else { return }
+            try row.requiredContext().withRow(of: hop.target.number, key: target) {
+                try follow($0, hops.dropFirst())
+            }
+        }
+        try follow(row, hops[...])
+        guard let key else { return output.append(OrderedKey.null) }
+        key.withUnsafeBytes { output.append($0) }
+    }
+}
+
+extension QueryPlan.Step {
+    /// A step with its names checked.
+    ///
+    /// - Throws: ``QueryError`` for unknown names and types without an order.
+    init(_ sort: SortStep, in entity: EntityBinding) throws {
+        isReversed = sort.isReversed
+        guard let name = sort.attribute else {
+            attribute = nil
+            related = nil
+            return
+        }
+        let names = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard names.count > 1 else {
+            let own = try entity.attribute(named: name)
+            try own.requireOrder(to: "sorts by", in: entity)
+            attribute = own
+            related = nil
+            return
+        }
+        let path = try RelatedAttribute(names, in: entity)
+        try path.attribute.requireOrder(to: "sorts by", in: entity)
+        attribute = nil
+        related = path
+    }
+}

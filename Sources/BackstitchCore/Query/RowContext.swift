@@ -1,0 +1,117 @@
+/// What conditions and sorts read besides the row that they look at: rows at the other end of
+/// relationships, and the elements of its lists.
+///
+/// Belongs to one run of a query, on one thread, and ends with it.
+package final class RowContext {
+    /// Calls a closure with the packed fields of a row; not if there is none.
+    typealias RowVisit = (
+        EntityNumber, UnsafeRawBufferPointer, (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Void
+    /// Calls a closure with the stored keys of the records that refer to one, until it returns false.
+    typealias ReferrersVisit = (
+        EntityNumber, AttributeBinding, RecordKey, (UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Void
+
+    private let visitRow: RowVisit?
+    private let visitReferrers: ReferrersVisit?
+    private let footprint: ReadFootprint?
+    /// The elements of lists that conditions are asked of at the moment, the outermost first.
+    var elements: [RecordValue] = []
+
+    /// A context without other rows.
+    init() {
+        visitRow = nil
+        visitReferrers = nil
+        footprint = nil
+    }
+
+    /// A context with the rows of a source, which is kept as long.
+    init(_ source: some RowSource) {
+        visitRow = { entity, key, use in
+            _ = try source.withRow(of: entity, key: key) { try use($0) }
+        }
+        visitReferrers = { entity, attribute, target, use in
+            try source.visitReferrers(
+                of: entity, attribute: attribute, target: target, from: [], readsRows: false, use)
+        }
+        footprint = source.footprint
+    }
+
+    /// Runs `body` with a context that reads from a source, or with none if nothing needs it.
+    static func with<Source: RowSource & ~Copyable, Result>(
+        _ source: borrowing Source, isNeeded: Bool, _ body: (RowContext?) throws -> Result
+    ) throws -> Result {
+        guard isNeeded else { return try body(nil) }
+        let context = source.makeContext()
+        return try withExtendedLifetime(context) { try body(context) }
+    }
+
+    // MARK: Other rows
+
+    /// Calls `body` with the row of a record that another one refers to; not if there is none.
+    func withRow(
+        of entity: EntityNumber, key: UnsafeRawBufferPointer,
+        _ body: (RowBytes) throws -> Void
+    ) throws {
+        guard let visitRow else { throw Self.alone }
+        // Whether it is there or not: the answer depends on it.
+        footprint?.noteOther(key, of: entity)
+        // The elements belong to the row in front.
+        let outer = elements
+        elements = []
+        defer { elements = outer }
+        try visitRow(entity, key) { bytes in
+            guard let fields = PackedFields(bytes) else { throw QueryExecutor.damaged }
+            try body(RowBytes(key: key, fields: fields, context: self))
+        }
+    }
+
+    /// The number of records that refer to one and fulfil a condition, up to `stop`.
+    func countReferrers(
+        of entity: EntityBinding, _ attribute: AttributeBinding, to target: UnsafeRawBufferPointer,
+        fulfilling condition: Condition, _ test: BoundCondition?, upTo stop: Int
+    ) throws -> Int {
+        guard let visitRow, let visitReferrers else { throw Self.alone }
+        guard let key = RecordKey(reading: target) else { throw FieldError(.damaged) }
+        footprint?.noteOther(condition.bounded().simplified(), of: entity.number)
+        let isCut = key.isCutInKeys
+        let outer = elements
+        elements = []
+        defer { elements = outer }
+        var count = 0
+        try visitReferrers(entity.number, attribute, key) { other in
+            guard test != nil || isCut else {
+                footprint?.noteOther(other, of: entity.number)
+                count += 1
+                return count < stop
+            }
+            try visitRow(entity.number, other) { bytes in
+                guard let fields = PackedFields(bytes) else { throw QueryExecutor.damaged }
+                let row = RowBytes(key: other, fields: fields, context: self)
+                if isCut {
+                    let found = try row.value(of: attribute.field)?.storedKey
+                    guard found?.order(target) == 0 else { return }
+                }
+                guard try test?.holds(for: row) ?? true else { return }
+                footprint?.noteOther(other, of: entity.number)
+                count += 1
+            }
+            return count < stop
+        }
+        return count
+    }
+
+    private static let alone = QueryError(
+        .unsupportedExpression,
+        "A condition on related records was asked of one record by itself. Ask it in a query.")
+}
+
+extension RowBytes {
+    /// What else may be read for the row.
+    func requiredContext() -> RowContext {
+        guard let context else {
+            preconditionFailure("A condition that needs a context is run with one.")
+        }
+        return context.takeUnretainedValue()
+    }
+}
