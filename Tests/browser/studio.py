@@ -315,6 +315,8 @@ def reading(program, store, page):
     page.wait(lambda b: page.all("#verdict"))
     expect("Consistent" in page.text("#verdict"), "the store is verified from the page")
     expect(not page.button("Compact the log").is_enabled(), "what would change the store can't be begun")
+    page.wait(lambda b: page.all("#files h2"))
+    expect("on this device" in page.text("#files"), "the contents of files are told")
     page.picture("health", keeps=True)
 
     print("-- another process changes the store")

@@ -45,7 +45,7 @@ struct BackupCommand: Command {
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let (path, target) = (arguments.operands[0], arguments.operands[1])
-        let store = try Store.shown(at: path)
+        let store = try open(toShow: path)
         defer { store.close() }
         let progress = console.progress("Verifying the copy")
         defer { progress.finish() }

@@ -52,7 +52,7 @@ struct ConflictsCommand: Command {
             filter.policy = policy
         }
         let limit = try arguments.number(Self.limit, as: Int.self) ?? .max
-        let store = try Store.shown(at: arguments.operands[0])
+        let store = try open(toShow: arguments.operands[0])
         defer { store.close() }
         let conflicts = try store.read { try $0.conflicts(matching: filter, limit: limit) }
         if conflicts.isEmpty, !arguments.has(.json) { console.output.line("No conflicts.") }

@@ -74,7 +74,7 @@ struct ExportCommand: Command {
         if arguments.has(Self.log), arguments.has(Self.entity) {
             throw UsageError("The options --log and --entity exclude each other.")
         }
-        let store = try Store.shown(at: path)
+        let store = try open(toShow: path)
         defer { store.close() }
         if let folder = arguments.text(Self.files) {
             _ = try store.assets.export(to: folder)

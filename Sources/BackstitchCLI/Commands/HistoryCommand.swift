@@ -26,7 +26,7 @@ struct HistoryCommand: Command {
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let limit = try arguments.number(Self.limit, as: Int.self)
         let record = RecordID(entity: arguments.operands[1], name: arguments.operands[2])
-        let store = try Store.shown(at: arguments.operands[0])
+        let store = try open(toShow: arguments.operands[0])
         defer { store.close() }
         let history = try store.history(of: record, limit: limit ?? .max)
         guard !history.isEmpty else {

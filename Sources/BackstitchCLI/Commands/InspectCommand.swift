@@ -44,7 +44,7 @@ struct InspectCommand: Command {
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
-        let store = try Store.shown(at: path)
+        let store = try open(toShow: path)
         defer { store.close() }
         let info = try store.info()
         let engine = EngineDocument(of: store)

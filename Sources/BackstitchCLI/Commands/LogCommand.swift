@@ -72,7 +72,7 @@ struct LogCommand: Command {
             }
         }
 
-        let store = try Store.shown(at: arguments.operands[0])
+        let store = try open(toShow: arguments.operands[0])
         defer { store.close() }
         var next = from ?? 1
         if let last {

@@ -57,7 +57,7 @@ struct QueryCommand: Command {
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
-        let store = try Store.shown(at: arguments.operands[0])
+        let store = try open(toShow: arguments.operands[0])
         defer { store.close() }
         let name = arguments.operands[1]
         guard let entity = store.catalog.entities.first(where: { $0.name == name }) else {

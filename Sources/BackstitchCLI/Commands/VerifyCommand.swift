@@ -35,7 +35,7 @@ struct VerifyCommand: Command {
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
-        let store = try Store.shown(at: path)
+        let store = try open(toShow: path)
         defer { store.close() }
         let progress = console.progress("Verifying")
         defer { progress.finish() }

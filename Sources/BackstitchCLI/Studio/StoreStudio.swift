@@ -58,6 +58,9 @@ final class StoreStudio: StudioSource {
         case "outbox": return try JSON.line(try outbox())
         case "conflicts": return try JSON.line(try conflicts(call))
         case "changes": return try JSON.line(try await changes(call))
+        case "assets":
+            let usage = store.assets.usage()
+            return try JSON.line(StudioDocument.Files(files: usage.files, bytes: usage.bytes))
         case "jobs": return try jobs.status()
         default: throw StudioError(404, "There is no call '\(call.name.printable)'.")
         }

@@ -62,7 +62,7 @@ struct StudioCommand: Command {
             let store =
                 allowsWrites
                 ? try Store.open(existing: path, access: .readWrite, checksPages: true)
-                : try Store.shown(at: path)
+                : try open(toShow: path)
             source = StoreStudio(
                 store: store, path: path, allowsWrites: allowsWrites, version: version)
             close = { store.close() }

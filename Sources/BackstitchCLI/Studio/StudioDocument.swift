@@ -104,6 +104,12 @@ enum StudioDocument {
         let cut: Bool
     }
 
+    /// The contents of files that are on this device.
+    struct Files: Encodable {
+        let files: Int
+        let bytes: Int64
+    }
+
     struct Explanation: Encodable {
         let steps: [String]
     }

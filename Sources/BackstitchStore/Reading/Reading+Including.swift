@@ -109,7 +109,10 @@ extension RecordReading where Self: ~Copyable {
         _ query: RecordQuery, including references: [String]
     ) throws -> (records: [DynamicRecord], included: [RecordID: DynamicRecord]) {
         let records = try fetch(query)
-        return (records, try reader.included(by: records, of: query.entity, references))
+        return (
+            records,
+            try ReferredRecords(reader: reader).all(of: references, in: records, query.entity)
+        )
     }
 }
 
@@ -128,14 +131,17 @@ extension IncludedRecords {
     }
 }
 
-extension TableReader {
-    /// The records that references of some lead to, each once.
-    fileprivate func included(
-        by records: [DynamicRecord], of entityName: String, _ references: [String]
+/// The records that references lead to.
+private struct ReferredRecords {
+    let reader: TableReader
+
+    /// Those that references of some records lead to, each once.
+    func all(
+        of references: [String], in records: [DynamicRecord], _ entityName: String
     ) throws -> [RecordID: DynamicRecord] {
-        let entity = catalog.binding(of: try table(named: entityName))
+        let entity = reader.catalog.binding(of: try reader.table(named: entityName))
         let targets = try references.map { name in
-            (name, try table(named: entity.target(of: name).name))
+            (name, try reader.table(named: entity.target(of: name).name))
         }
         var included: [RecordID: DynamicRecord] = [:]
         for record in records {
@@ -144,9 +150,9 @@ extension TableReader {
                 let id = RecordID(entity: target.name, key: key)
                 guard included[id] == nil else { continue }
                 let isThere = try key.bytes.withUnsafeBytes {
-                    try withRow(of: target.number, key: $0) { _ in true } ?? false
+                    try reader.withRow(of: target.number, key: $0) { _ in true } ?? false
                 }
-                if isThere { included[id] = try dynamicRecord(key, in: target) }
+                if isThere { included[id] = try reader.dynamicRecord(key, in: target) }
             }
         }
         return included

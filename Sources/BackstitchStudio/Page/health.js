@@ -6,6 +6,7 @@ const works = { verify: "Verify", doctor: "Examine the files", compact: "Compact
 export async function health(view, route, context) {
   const place = h("div", { id: "work", "aria-live": "polite" });
   const facts = h("div");
+  const files = h("div", { id: "files" });
   let timer = null;
   let isLeft = false;
 
@@ -51,8 +52,12 @@ export async function health(view, route, context) {
   const button = (kind) => h("button", { type: "button", "data-work": kind, onclick: () => start(kind) }, works[kind]);
   show(view, h("h1", {}, "Health"), h("div", { class: "tools" }, button("verify"), button("doctor"), button("compact"),
     h("label", {}, "Folder of the copy", h("input", { name: "target", placeholder: "/path/of/a/new/folder", disabled: !context.session.writable })), button("backup")),
-    context.session.writable ? null : h("p", { class: "quiet" }, "Compacting and backing up need --allow-writes."), place, facts, command(["verify", context.session.path, "--json"]));
+    context.session.writable ? null : h("p", { class: "quiet" }, "Compacting and backing up need --allow-writes."), place, facts, files, command(["verify", context.session.path, "--json"]));
   draw();
+  // The folder of files may be large, so that it is looked at once.
+  read("assets").then((assets) => show(files, h("h2", {}, "Files"), h("p", {}, assets.files
+    ? `${number(assets.files)} contents with ${bytes(assets.bytes)} are on this device. `
+    : "No content of a file is on this device. ", h("code", {}, `backstitch assets ${context.session.path} --verify`), " compares them with their hashes.")), (error) => show(files, problem(error)));
   await watch();
   return { refreshed: draw, leave: () => { isLeft = true; clearTimeout(timer); } };
 }
