@@ -65,11 +65,21 @@ struct DamageSample {
             let sequence = key.withUnsafeBytes { $0.sequence }
             var start = data.startIndex
             while let found = data.range(of: Data(key + value), in: start..<data.endIndex) {
-                pages[sequence, default: []].insert(found.lowerBound / StoreFiles.pageBytes)
+                let page = found.lowerBound / StoreFiles.pageBytes
+                if found.lowerBound >= Self.entriesStart(of: page, in: data) {
+                    pages[sequence, default: []].insert(page)
+                }
                 start = found.upperBound
             }
         }
         return pages
+    }
+
+    /// Where the entries of a page of LMDB begin. Bytes before them are left of what was deleted or moved,
+    /// and say nothing.
+    private static func entriesStart(of page: Int, in data: Data) -> Int {
+        let start = page * StoreFiles.pageBytes
+        return start + Int(data[start + 14]) + Int(data[start + 15]) << 8
     }
 
     /// The operations that stand on a page that is as it was.
