@@ -9,7 +9,7 @@ struct InspectCommand: Command {
     let syntax = Syntax(
         operands: [.store], options: [.json],
         notes: """
-            Nothing in the store is changed.
+            Nothing in the store is changed but an older format, which is updated.
 
             JSON: one object.
               store          the path as given

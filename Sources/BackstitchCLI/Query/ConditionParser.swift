@@ -379,7 +379,7 @@ enum ConditionScope {
 }
 
 extension ConditionToken {
-    /// The name that the token can be; nil if it is none.
+    /// The name that the token spells; nil if it spells no name.
     fileprivate var name: String? {
         switch kind {
         case .word(let name), .name(let name): name

@@ -39,7 +39,7 @@ struct StudioCommand: Command {
             Other users of that machine reach the port too, though not the page; a socket in the file
             system (--unix-socket) only its owner reaches.
             It shows what other programs do meanwhile, and runs until it is interrupted (Control-C).
-            Without --allow-writes nothing is changed.
+            Without --allow-writes nothing is changed but an older format, which is updated.
 
             JSON: one object, when it serves.
               url   the address to open

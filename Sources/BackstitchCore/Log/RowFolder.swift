@@ -107,7 +107,7 @@ package struct RowFolder: ~Copyable {
 }
 
 extension PackedFields {
-    /// Packed fields in a form that is written now; bytes that are none, as they are.
+    /// Packed fields in the form that is written now; other bytes as they are.
     static func presentForm(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
         guard !isPresentForm(bytes) else { return Array(bytes) }
         var writer = _FieldWriter()

@@ -23,7 +23,7 @@ package indirect enum Operand: Hashable, Sendable {
     case arithmetic(Arithmetic, Operand, Operand, AttributeType)
     /// The number of characters of a text, of bytes of data, or of elements of a list.
     case count(Operand)
-    /// An operand of the record that a reference attribute points to; null if there is none.
+    /// An operand of the record that a reference points to; null if no record is there.
     case related(String, Operand)
     /// The element of a list that a condition is asked of: the list at a depth among those that are
     /// gone through. The type is known from the list when the names are resolved.

@@ -11,7 +11,7 @@ package struct RelatedAttribute: Hashable, Sendable {
 
     /// What a path of names leads to.
     ///
-    /// - Throws: ``QueryError`` if a name is none, or no reference but the last.
+    /// - Throws: ``QueryError`` if a name is unknown, or if one before the last is not a reference.
     init(_ names: [String], in entity: EntityBinding) throws {
         var hops: [Hop] = []
         var at = entity

@@ -3,7 +3,7 @@
 ///
 /// Belongs to one run of a query, on one thread, and ends with it.
 package final class RowContext {
-    /// Calls a closure with the packed fields of a row; not if there is none.
+    /// Calls a closure with the packed fields of a row, if the row exists.
     typealias RowVisit = (
         EntityNumber, UnsafeRawBufferPointer, (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Void
