@@ -7,8 +7,10 @@ struct RepairLock: ~Copyable {
     private let path: String
 
     init(_ folder: Folder) throws(LMDBError) {
-        path = folder.repairLockPath
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        // The properties come last: once they are set, a failure would end in the `deinit`, which
+        // removes the file of whoever has the right.
+        let path = folder.repairLockPath
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "create", path: path) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno
@@ -24,6 +26,8 @@ struct RepairLock: ~Copyable {
             close(descriptor)
             throw .isBeingRepaired(folder.path)
         }
+        self.path = path
+        self.descriptor = descriptor
     }
 
     /// Gives the right back; until then it lasts.

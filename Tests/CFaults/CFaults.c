@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
@@ -386,6 +387,24 @@ READING(pread, real(descriptor, bytes, count, offset))
 
 ssize_t pread64(int descriptor, void *bytes, size_t count, off_t offset)
 READING(pread64, real(descriptor, bytes, count, offset))
+
+// The thread sanitizer has to see descriptors end.
+#if !__has_feature(thread_sanitizer)
+/// Ends the process where a descriptor is closed twice. Elsewhere the second time closes what another
+/// thread has opened meanwhile, which then fails for no reason of its own.
+int close(int descriptor) {
+    REAL(close);
+    int status = real(descriptor), reason = errno;
+    if (status != 0 && reason == EBADF && descriptor >= 0) {
+        fprintf(stderr, "The descriptor %d was closed twice, the second time here:\n", descriptor);
+        void *callers[32];
+        backtrace_symbols_fd(callers, backtrace(callers, 32), STDERR_FILENO);
+        abort();
+    }
+    errno = reason;
+    return status;
+}
+#endif
 
 int fsync(int descriptor) {
     REAL(fsync);

@@ -120,6 +120,8 @@ import Testing
                 code {
                     try EnvironmentFiles(at: fixture.store).replaceData(keepingOldIn: kept) { _ in }
                 } == .beingReplaced)
+            // Nor after somebody was refused.
+            #expect(code { _ = try fixture.open() } == .beingReplaced)
         }
         #expect(try Data(contentsOf: URL(fileURLWithPath: kept + "/data.mdb")) == old)
         let environment = try fixture.open()

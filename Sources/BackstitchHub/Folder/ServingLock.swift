@@ -13,7 +13,9 @@ final class ServingLock: Sendable {
     /// - Throws: A failure if the folder is served already.
     init(directory: String, isShared: Bool = false) throws(HubError) {
         let path = directory + "/" + Self.name
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        // The property comes last: once it is set, a failure would end in the `deinit`, which would
+        // close the descriptor a second time, or what another thread opened meanwhile.
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             throw HubError(
                 .inaccessible,
@@ -28,6 +30,7 @@ final class ServingLock: Sendable {
                     ? "Another hub serves the folder '\(directory)'. End that one first."
                     : "The folder '\(directory)' can't be locked.")
         }
+        self.descriptor = descriptor
     }
 
     /// Whether a process serves a folder.

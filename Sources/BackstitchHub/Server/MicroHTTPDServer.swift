@@ -71,10 +71,11 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         bodies = ByteBudget(bytes: limits.bodiesBytes, perClient: limits.bodiesBytesPerAddress)
         self.port = socket.port
         self.host = host
+        // What the library listens at is its own from here on; a gate takes it over below.
+        let given = tls == nil ? nil : socket.release()
         let daemon = try Self.start(
-            tls == nil ? nil : socket.descriptor, tls, limits,
-            context: Unmanaged.passUnretained(self).toOpaque())
-        let descriptor = socket.release()
+            given, tls, limits, context: Unmanaged.passUnretained(self).toOpaque())
+        let descriptor = given ?? socket.release()
         state.withLock { state in
             state.daemon = daemon
             state.socket = tls == nil ? -1 : descriptor
@@ -131,7 +132,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     /// Starts a daemon.
     ///
     /// - Parameters:
-    ///   - descriptor: What it listens at; nil if connections are handed to it.
+    ///   - descriptor: What it listens at; nil if connections are handed to it. The library closes
+    ///     it, also where it does not start (0.9.75).
     ///   - context: The server that its callbacks get.
     private static func start(
         _ descriptor: Int32?, _ tls: TLS?, _ limits: HTTPLimits, context: UnsafeMutableRawPointer?
@@ -213,14 +215,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             let reason = String(cString: strerror(errno))
             throw HubError(.invalid, "The certificate can't be replaced: \(reason).")
         }
-        let new: OpaquePointer
-        do throws(HubError) {
-            new = try Self.start(
-                socket, tls, limits, context: Unmanaged.passUnretained(self).toOpaque())
-        } catch {
-            close(socket)
-            throw error
-        }
+        let new = try Self.start(
+            socket, tls, limits, context: Unmanaged.passUnretained(self).toOpaque())
         // Both accept for a moment. What the old one has accepted stays its own.
         guard let old = state.withLock({ $0.daemon }) else { return }
         let oldSocket = MHD_quiesce_daemon(old)
