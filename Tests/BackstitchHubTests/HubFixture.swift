@@ -2,8 +2,8 @@ import BackstitchCore
 import BackstitchTesting
 import CloudKitWire
 import Foundation
-import Threading
 import Testing
+import Threading
 import WireCrypto
 
 @testable import BackstitchHub
@@ -87,6 +87,19 @@ final class HubFixture: Sendable {
             return admission
         }
         return await hub.admissions.admission(of: head, length: length)
+    }
+
+    /// Waits until as many devices wait for notifications.
+    ///
+    /// - Throws: If they do not within two minutes: their calls were refused, or are answered.
+    func waitForListeners(_ count: Int = 1) async throws {
+        let end = ContinuousClock.now + .seconds(120)
+        while hub.couriers.waiterCount != count {
+            try #require(
+                ContinuousClock.now < end,
+                "\(hub.couriers.waiterCount) devices wait, and not \(count).")
+            await Task.yield()
+        }
     }
 
     /// Waits until devices were told of what was changed until now.

@@ -38,7 +38,7 @@ struct HubPushTests {
             fixture, WireSubscription(subscriptionID: "s", kind: .zone, zoneID: WireZoneID("z")))
         let (phone, laptop) = (try await makeToken(fixture), try await makeToken(fixture))
         async let polled = poll(fixture, laptop)
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         _ = try await fixture.modify(
             .init(.create, HubFixture.record("a")),
             headers: [HubRequest.Header(WireHeader.pushToken, phone.apnsToken)])
@@ -46,7 +46,7 @@ struct HubPushTests {
         #expect(try payload.text("cid") == HubFixture.container)
         #expect(try payload.object("fet")?.text("zid") == "z")
         async let quiet = poll(fixture, phone)
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         fixture.advance(milliseconds: HubLimits().courierMilliseconds)
         fixture.hub.tick()
         #expect(await quiet.isEmpty)
@@ -86,14 +86,14 @@ struct HubPushTests {
         await modify(fixture.hub, "create")
         await fixture.tellAll()
         async let polled = poll(fixture, phone)
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         await modify(other, "forceDelete")
         var told = [try JSONObject(body: await polled).requiredObject("ck")]
         told.append(try JSONObject(body: await poll(fixture, phone)).requiredObject("ck"))
         #expect(told.compactMap { try? $0.object("fet")?.text("zid") } == ["z"])
         #expect(told.compactMap { try? $0.object("qry")?.text("rid") } == ["a"])
         async let quiet = poll(fixture, phone)
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         fixture.advance(milliseconds: HubLimits().courierMilliseconds)
         fixture.hub.tick()
         #expect(await quiet.isEmpty)
@@ -104,13 +104,13 @@ struct HubPushTests {
         let fixture = try await HubFixture()
         let (phone, laptop) = (try await makeToken(fixture), try await makeToken(fixture))
         async let first = poll(fixture, phone)
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         fixture.setClock(by: 24 * 3_600 * 1_000)
         fixture.hub.tick()
         #expect(fixture.hub.couriers.waiterCount == 1)
         fixture.setClock(by: -48 * 3_600 * 1_000)
         async let second = poll(fixture, laptop)
-        while fixture.hub.couriers.waiterCount == 1 { await Task.yield() }
+        try await fixture.waitForListeners(2)
         fixture.advance(milliseconds: HubLimits().courierMilliseconds)
         fixture.hub.tick()
         #expect(fixture.hub.couriers.waiterCount == 0)
@@ -132,7 +132,7 @@ struct HubPushTests {
         await fixture.tellAll()
         #expect(await !poll(fixture, token).isEmpty)
         async let second = poll(fixture, token)
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         fixture.hub.couriers.releaseAll()
         #expect(await second.isEmpty)
     }

@@ -134,7 +134,7 @@ struct HubServerTests {
         let path = token.webcourierURL.dropFirst(server.address.count)
         async let polled = RawConnection.exchange(
             server, Array("GET \(path) HTTP/1.1\r\n\(Self.host)\r\n".utf8))
-        while fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+        try await fixture.waitForListeners()
         await server.stop()
         #expect(try await polled.hasPrefix("HTTP/1.1 200 "))
     }

@@ -246,7 +246,7 @@ extension ConformanceCheck {
         ConformanceCheck("2.12 the address of a courier ends with its session") { world in
             let courier = await world.courier()
             async let waiting = world.send("GET", courier)
-            while world.fixture.hub.couriers.waiterCount == 0 { await Task.yield() }
+            try await world.fixture.waitForListeners()
             _ = await world.subscribe(
                 #"{"subscriptionID":"z","subscriptionType":"zone","zoneID":{"zoneName":"Z"}}"#)
             let writer = try await world.fixture.hub.accounts.signIn(
