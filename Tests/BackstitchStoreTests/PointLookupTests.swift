@@ -68,6 +68,34 @@ import Threading
         }
     }
 
+    @Test func `a look-up answers what a scan does, however it is written`() throws {
+        let all = try store.read { try $0.fetch(Employee.self) }
+        for text in ["m1", "m9", "", "m", String(repeating: "x", count: 300)] {
+            for window: (offset: Int, limit: Int)? in [nil, (1, 2), (0, 1), (7, 9), (8, 1)] {
+                let expected = all.filter { $0.email == text }
+                    .dropFirst(window?.offset ?? 0).prefix(window?.limit ?? .max)
+                for query: Query<Employee> in [
+                    Query().where(#Predicate { $0.email == text }), Query().where(\.email, is: text),
+                ] {
+                    #expect(try isLookup(query))
+                    let asked = window.map { query.offset($0.offset).limit($0.limit) } ?? query
+                    #expect(try store.read { try $0.fetch(asked) } == Array(expected))
+                }
+            }
+        }
+    }
+
+    @Test func `a look-up reads what its own write has changed, and the past as it was`() throws {
+        let query = Query<Employee>().where(\.email, is: "m1")
+        let before = try store.read { ($0.lastSequence, try $0.fetch(query)) }
+        try store.write { transaction in
+            try transaction.save(Employee(id: .init("new"), name: "n", email: "m1"))
+            try transaction.delete(before.1[0].id)
+            #expect(try transaction.fetch(query).map(\.id) == before.1.dropFirst().map(\.id) + ["new"])
+        }
+        #expect(try store.read(at: before.0) { try $0.fetch(query) } == before.1)
+    }
+
     @Test func `what is no look-up is planned`() throws {
         let (text, nobody, number) = ("m1", Department.ID?.none, 3)
         let queries: [Query<Employee>] = [
@@ -87,6 +115,7 @@ import Threading
             Query<Employee>().where(#Predicate { $0.age == number }),
             Query<Employee>().where(#Predicate { $0.department == nobody }),
             Query<Employee>().where(#Predicate { $0.name == text }),
+            Query<Employee>().where(\.name, is: text),
         ] {
             let (quick, planned) = try plans(query)
             #expect(quick.access == planned.access)

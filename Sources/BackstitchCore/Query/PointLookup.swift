@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A query for the records that have one value in one attribute, in no order but that of their keys.
 ///
@@ -10,32 +10,48 @@ package struct PointLookup {
     package let value: RecordValue
 }
 
+/// The one test of a query that has no other and no order, as it was written.
+@usableFromInline
+package enum PointTest {
+    case predicate(any StandardPredicateExpression<Bool>, of: PredicateExpressions.VariableID)
+    case equality(AnyKeyPath, RecordValue)
+}
+
 extension Query {
+    /// What the query asks for, if that is one test of the record alone, for records in the order of
+    /// their keys; nil if it asks for anything else. What is generic is inlined into the user's code.
+    @inlinable package var pointTest: PointTest? {
+        guard sorts.isEmpty, referrers == nil, predicates.count + conditions.count == 1,
+            limitCount ?? 1 > 0, offsetCount >= 0
+        else { return nil }
+        guard let predicate = predicates.first else {
+            return conditions[0].equality.map { .equality($0.keyPath, $0.value) }
+        }
+        return .predicate(predicate.expression, of: predicate.variable.key)
+    }
+
     /// The query as a lookup; nil if it asks for anything else.
     ///
     /// - Parameter forms: What was learned from queries of the same type.
     package func pointLookup(_ forms: inout PointLookupForms) -> PointLookup? {
-        guard isUnsorted, conditions.isEmpty, limitCount ?? 1 > 0, offsetCount >= 0 else {
-            return nil
-        }
-        if let referrers, predicates.isEmpty {
-            guard let position = forms.position(at: referrers.inverse) else { return nil }
-            return PointLookup(position: position, value: .reference(referrers.owner))
-        }
-        guard referrers == nil, predicates.count == 1 else { return nil }
-        let predicate = predicates[0]
-        let expression = predicate.expression
-        guard let form = forms.form(of: expression),
-            let (variable, path, value) = form.parts(of: expression),
-            variable == predicate.variable.key,
-            let keyPath = path as? PartialKeyPath<Model>,
-            let position = forms.position(at: keyPath)
+        if let test = pointTest { return forms.lookup(test) { Model.position(at: $0) } }
+        guard let referrers, sorts.isEmpty, predicates.isEmpty, conditions.isEmpty,
+            limitCount ?? 1 > 0, offsetCount >= 0,
+            let position = forms.position(at: referrers.inverse, { Model.position(at: $0) })
         else { return nil }
-        return PointLookup(position: position, value: value)
+        return PointLookup(position: position, value: .reference(referrers.owner))
     }
 }
 
-/// The types of expressions and the key paths that were looked at before.
+extension Entity {
+    /// The position in the declaration of the attribute at a key path; nil for others.
+    @usableFromInline
+    package static func position(at keyPath: AnyKeyPath) -> Int? {
+        (keyPath as? PartialKeyPath<Self>).flatMap { attributeIndexes[$0] }
+    }
+}
+
+/// The types of expressions and the key paths that were looked at before, of queries of one entity.
 ///
 /// Asking the runtime whether a type conforms, or for the attribute at a key path, takes as long as
 /// reading a record. Key paths that are written out are one object each.
@@ -51,7 +67,27 @@ package struct PointLookupForms: @unchecked Sendable {
 
     package init() {}
 
-    mutating func form(of expression: any PredicateExpression) -> (any PointExpression.Type)? {
+    /// What a test looks for; nil if it is no equality of an attribute and a value.
+    ///
+    /// - Parameter learn: The position of the attribute at a key path of the entity.
+    package mutating func lookup(
+        _ test: PointTest, _ learn: (AnyKeyPath) -> Int?
+    ) -> PointLookup? {
+        switch test {
+        case .equality(let keyPath, let value):
+            return position(at: keyPath, learn).map { PointLookup(position: $0, value: value) }
+        case .predicate(let expression, let tested):
+            guard let form = form(of: expression),
+                let (variable, path, value) = form.parts(of: expression), variable == tested,
+                let position = position(at: path, learn)
+            else { return nil }
+            return PointLookup(position: position, value: value)
+        }
+    }
+
+    private mutating func form(
+        of expression: any StandardPredicateExpression<Bool>
+    ) -> (any PointExpression.Type)? {
         let type = type(of: expression)
         if let known = forms[ObjectIdentifier(type)] { return known }
         let form = type as? any PointExpression.Type
@@ -60,9 +96,11 @@ package struct PointLookupForms: @unchecked Sendable {
         return form
     }
 
-    mutating func position<Model: Entity>(at keyPath: PartialKeyPath<Model>) -> Int? {
+    fileprivate mutating func position(
+        at keyPath: AnyKeyPath, _ learn: (AnyKeyPath) -> Int?
+    ) -> Int? {
         if let known = positions[ObjectIdentifier(keyPath)] { return known.position }
-        guard let position = Model.attributeIndexes[keyPath] else { return nil }
+        guard let position = learn(keyPath) else { return nil }
         if positions.count == Self.countMax { positions = [:] }
         positions[ObjectIdentifier(keyPath)] = (keyPath, position)
         return position

@@ -15,20 +15,19 @@ public import Foundation
 /// which don't match are not decoded. What can't be translated fails when the query is run; it is
 /// never answered wrongly. Strings compare as Swift's do: by canonical equivalence.
 public struct Query<Model: Entity>: QueryConditions {
-    private struct Sort: Sendable {
+    @usableFromInline
+    struct Sort: Sendable {
         /// The name of the attribute; nil for `id`.
         var name: @Sendable () throws -> String?
         var isReversed: Bool
     }
 
-    private(set) var predicates: [Predicate<Model>] = []
-    private(set) var conditions: [QueryCondition<Model>] = []
-    private(set) var referrers: ToMany<Model>?
-    private var sorts: [Sort] = []
-    package private(set) var limitCount: Int?
-    package private(set) var offsetCount = 0
-
-    var isUnsorted: Bool { sorts.isEmpty }
+    @usableFromInline var predicates: [Predicate<Model>] = []
+    @usableFromInline private(set) var conditions: [QueryCondition<Model>] = []
+    @usableFromInline private(set) var referrers: ToMany<Model>?
+    @usableFromInline private(set) var sorts: [Sort] = []
+    @usableFromInline package private(set) var limitCount: Int?
+    @usableFromInline package private(set) var offsetCount = 0
 
     /// All records of the entity, in the order of their record keys.
     public init() {}
@@ -39,6 +38,7 @@ public struct Query<Model: Entity>: QueryConditions {
     }
 
     /// Adds a predicate: a record has to fulfil it too.
+    @inlinable
     public func `where`(_ predicate: Predicate<Model>) -> Query {
         var query = self
         query.predicates.append(predicate)

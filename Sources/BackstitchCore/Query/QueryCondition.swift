@@ -12,9 +12,21 @@ import Foundation
 /// ```
 public struct QueryCondition<Model: Entity>: QueryConditions {
     package let lowered: @Sendable () throws -> Condition
+    /// The attribute and the value, if the condition is that they are equal.
+    @usableFromInline
+    let equality: (keyPath: any PartialKeyPath<Model> & Sendable, value: RecordValue)?
 
     package init(_ lowered: @escaping @Sendable () throws -> Condition) {
         self.lowered = lowered
+        equality = nil
+    }
+
+    fileprivate init(
+        _ keyPath: any PartialKeyPath<Model> & Sendable, equals value: RecordValue,
+        _ lowered: @escaping @Sendable () throws -> Condition
+    ) {
+        self.lowered = lowered
+        equality = (keyPath, value)
     }
 
     /// Holds for every record, until it is narrowed.
@@ -58,7 +70,12 @@ extension QueryConditions {
     public func `where`<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, is value: Attribute
     ) -> Self {
-        compared(keyPath, .equal, value)
+        self.where(
+            QueryCondition(keyPath, equals: value._recordValue) {
+                let name = try Query<Model>.attribute(at: keyPath)
+                return .comparison(
+                    name.map { .attribute($0) } ?? .recordKey, .equal, try Operand(constant: value))
+            })
     }
 
     /// Keeps records whose attribute differs from a value, or is not nil if the value is nil.

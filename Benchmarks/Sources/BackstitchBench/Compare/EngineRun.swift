@@ -71,7 +71,8 @@ final class EngineRun {
         case .saveFrom8: samples = try await save(workload, writers: 8)
         case .saveFrom64: samples = try await save(workload, writers: 64)
         case .get, .getInOwnSnapshot: samples = try get(workload)
-        case .equality, .range, .scan, .sort, .toMany: samples = try ask(workload)
+        case .equality, .equalityTyped, .range, .scan, .sort, .toMany:
+            samples = try ask(workload)
         case .update: samples = try update()
         case .delete: samples = try delete()
         case .size:

@@ -122,6 +122,9 @@ final class BackstitchEngine: Engine {
         case .equality:
             let email = set.contacts[questions.emails[index]].email
             return try tx.fetch(Query<Contact>().where(#Predicate { $0.email == email }))
+        case .equalityTyped:
+            let email = set.contacts[questions.emails[index]].email
+            return try tx.fetch(Query<Contact>().where(\.email, is: email))
         case .range:
             let low = questions.ages[index]
             let high = low + Int64(Questions.rowsWanted)

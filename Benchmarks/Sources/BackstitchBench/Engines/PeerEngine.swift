@@ -107,7 +107,7 @@ final class PeerEngine: Engine {
 
     private func ask(_ kind: Questions.Kind, _ index: Int, _ questions: Questions) -> Int32 {
         switch kind {
-        case .equality:
+        case .equality, .equalityTyped:
             return operations.find_email(
                 engine, data.contacts[questions.emails[index]].email, &rows)
         case .range:

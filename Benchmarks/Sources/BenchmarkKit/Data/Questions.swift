@@ -4,6 +4,8 @@ public struct Questions: Sendable {
     public enum Kind: String, CaseIterable, Sendable {
         /// Contacts by email, which is indexed and unique.
         case equality = "d-equality"
+        /// The same, where Backstitch is asked by a typed condition in place of a predicate.
+        case equalityTyped = "d-equality-typed"
         /// Contacts in a range of ages, about ``rowsWanted``.
         case range = "d-range"
         /// Contacts with a high balance, which is not indexed; about ``rowsWanted``.
@@ -52,6 +54,7 @@ public struct Questions: Sendable {
         getSum = gets.reduce(0) { $0 &+ data.touches[$1] }
         sums = [
             .equality: emails.reduce(0) { $0 &+ data.touches[$1] },
+            .equalityTyped: emails.reduce(0) { $0 &+ data.touches[$1] },
             .range: Self.sum(ages, data) { age, person in
                 person.age >= age && person.age < age + Int64(Self.rowsWanted)
             },
@@ -66,7 +69,7 @@ public struct Questions: Sendable {
     /// How many queries of a kind are asked.
     public func count(_ kind: Kind) -> Int {
         switch kind {
-        case .equality: emails.count
+        case .equality, .equalityTyped: emails.count
         case .range: ages.count
         case .scan: balances.count
         case .sort: sorts
