@@ -75,7 +75,8 @@ import Threading
                 let expected = all.filter { $0.email == text }
                     .dropFirst(window?.offset ?? 0).prefix(window?.limit ?? .max)
                 for query: Query<Employee> in [
-                    Query().where(#Predicate { $0.email == text }), Query().where(\.email, is: text),
+                    Query().where(#Predicate { $0.email == text }),
+                    Query().where(\.email, is: text),
                 ] {
                     #expect(try isLookup(query))
                     let asked = window.map { query.offset($0.offset).limit($0.limit) } ?? query
@@ -91,7 +92,10 @@ import Threading
         try store.write { transaction in
             try transaction.save(Employee(id: .init("new"), name: "n", email: "m1"))
             try transaction.delete(before.1[0].id)
-            #expect(try transaction.fetch(query).map(\.id) == before.1.dropFirst().map(\.id) + ["new"])
+            #expect(
+                try transaction.fetch(query).map(\.id) == before.1.dropFirst().map(\.id) + [
+                    Employee.ID("new")
+                ])
         }
         #expect(try store.read(at: before.0) { try $0.fetch(query) } == before.1)
     }
