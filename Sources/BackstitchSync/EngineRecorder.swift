@@ -36,13 +36,23 @@ struct EngineRecorder {
 
     mutating func giveBackTurn() { isOn = false }
 
-    mutating func note(_ status: SyncStatus, nextAttempt: Int64?, now: Int64) {
+    mutating func note(
+        _ status: SyncStatus, nextAttempt: Int64?, _ queue: EngineReport.Queue, now: Int64
+    ) {
         let (word, code) = status.words
-        guard (report.status, report.code, report.nextAttempt) != (word, code, nextAttempt) else {
-            return
-        }
+        let isNews = (report.status, report.code, report.nextAttempt) != (word, code, nextAttempt)
+        guard isNews || report.queue != queue else { return }
         (report.status, report.code, report.nextAttempt) = (word, code, nextAttempt)
-        write(now: now, atOnce: report.trigger == nil || status == .stopped)
+        report.queue = queue
+        write(now: now, atOnce: isNews && report.trigger == nil || status == .stopped)
+    }
+
+    /// - Parameter lanes: How the transfers of files stand.
+    mutating func note(_ lanes: [EngineReport.Lane], now: Int64) {
+        guard report.lanes != lanes else { return }
+        report.lanes = lanes
+        // The last news of a lane is not left out.
+        write(now: now, atOnce: lanes.allSatisfy(\.isIdle))
     }
 
     mutating func begin(_ trigger: SyncTrigger, now: Int64) {

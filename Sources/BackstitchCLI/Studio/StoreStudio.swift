@@ -18,11 +18,13 @@ final class StoreStudio: StudioSource {
     private let version: String
     private let jobs: StudioJobs
     private let watch = StudioWatch()
+    private let searches: SavedSearches
 
-    init(store: Store, path: String, allowsWrites: Bool, version: String) {
+    init(store: Store, path: String, allowsWrites: Bool, version: String) throws {
         (self.store, self.path, self.allowsWrites) = (store, path, allowsWrites)
         self.version = version
         jobs = StudioJobs(path: path)
+        searches = SavedSearches(of: try store.info().storeID.uuidString)
     }
 
     /// The name that destructive actions have to repeat.
@@ -43,8 +45,13 @@ final class StoreStudio: StudioSource {
         jobs.stop()
     }
 
-    func answer(_ call: StudioCall) async throws -> String {
-        guard !call.isAction else { return try await act(call) }
+    func answer(_ call: StudioCall) async throws -> StudioAnswer {
+        if call.isAction { return .json(try await act(call)) }
+        if call.name == "file" { return .file(path: try file(call)) }
+        return .json(try await read(call))
+    }
+
+    private func read(_ call: StudioCall) async throws -> String {
         switch call.name {
         case "entities": return try JSON.line(try entities())
         case "inspect":
@@ -53,6 +60,8 @@ final class StoreStudio: StudioSource {
         case "records": return try JSON.line(try records(call))
         case "count": return try JSON.line(try count(call))
         case "explain": return try JSON.line(try explain(call))
+        case "find": return try JSON.line(try find(call))
+        case "record": return try JSON.line(try state(call))
         case "history": return try JSON.line(try history(call))
         case "log": return try JSON.line(try log(call))
         case "outbox": return try JSON.line(try outbox())
@@ -61,6 +70,7 @@ final class StoreStudio: StudioSource {
         case "assets":
             let usage = store.assets.usage()
             return try JSON.line(StudioDocument.Files(files: usage.files, bytes: usage.bytes))
+        case "searches": return try JSON.line(try searches.all())
         case "jobs": return try jobs.status()
         default: throw StudioError(404, "There is no call '\(call.name.printable)'.")
         }
@@ -75,6 +85,12 @@ final class StoreStudio: StudioSource {
         case "jobs/stop":
             jobs.stop()
             return try jobs.status()
+        // They are the user's, and not the store's.
+        case "searches/save": return try JSON.line(try searches.save(SavedSearch(call)))
+        case "searches/remove":
+            return try JSON.line(
+                try searches.remove(
+                    name: try call.required("name"), entity: try call.required("entity")))
         default:
             try requireWrites(call)
             guard let isChanged = try await change(call) else {
@@ -93,6 +109,17 @@ final class StoreStudio: StudioSource {
         guard call.text("confirm") == name else {
             throw StudioError(409, "Confirm with the name of the store: \(name.printable)")
         }
+    }
+
+    /// The path of a content that records hold.
+    private func file(_ call: StudioCall) throws -> String {
+        let asset = Asset(
+            content: call.text("content"), serviceChecksum: call.text("checksum"), byteCount: 0)
+        let folder = store.assets.folder
+        guard let content = try store.assets.content(of: asset), folder.holds(content) else {
+            throw StudioError(404, "The content of the file is not on this device.")
+        }
+        return folder.path(content)
     }
 
     /// Waits until the log is longer than the page knows, or the engine has told something, a while at

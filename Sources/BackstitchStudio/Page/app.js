@@ -101,10 +101,8 @@ function headFacts(trouble) {
 // A record's name leads to it; other text is looked for in the texts of the entity in view.
 async function find(words) {
   if (!words) return;
-  for (const entity of context.entities) {
-    const found = await api.read("history", { entity: entity.name, record: words, limit: 1 });
-    if (found.length) { location.hash = address(entity.name, words); return; }
-  }
+  const [found] = await api.read("find", { record: words });
+  if (found) { location.hash = address(found, words); return; }
   const here = route();
   const name = here.parts[0] ?? context.entities.find((entity) => entity.records)?.name;
   const entity = context.entities.find((other) => other.name === name);
