@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchStudio
 import BackstitchSync
 import Foundation
+import Glibc
 import Terminal
 import Threading
 
@@ -19,9 +20,12 @@ final class StoreStudio: StudioSource {
     private let jobs: StudioJobs
     private let watch = StudioWatch()
     private let searches: SavedSearches
+    /// The data file that is open, which the path may not lead to any more.
+    private let file: FileIdentity?
 
     init(store: Store, path: String, allowsWrites: Bool, version: String) throws {
         (self.store, self.path, self.allowsWrites) = (store, path, allowsWrites)
+        file = FileIdentity(path + "/data.mdb")
         self.version = version
         jobs = StudioJobs(path: path)
         searches = SavedSearches(of: try store.info().storeID.uuidString)
@@ -46,6 +50,7 @@ final class StoreStudio: StudioSource {
     }
 
     func answer(_ call: StudioCall) async throws -> StudioAnswer {
+        try checkPlace()
         if call.isAction { return .json(try await act(call)) }
         if call.name == "file" { return .file(path: try file(call)) }
         return .json(try await read(call))
@@ -111,6 +116,14 @@ final class StoreStudio: StudioSource {
         }
     }
 
+    /// Refuses to show what is no longer the store of the path.
+    private func checkPlace() throws(StudioError) {
+        guard file == FileIdentity(path + "/data.mdb") else {
+            throw StudioError(
+                410, "The files of the store were removed or replaced. Start studio again.")
+        }
+    }
+
     /// The path of a content that records hold.
     private func file(_ call: StudioCall) throws -> String {
         let asset = Asset(
@@ -127,7 +140,8 @@ final class StoreStudio: StudioSource {
     private func changes(_ call: StudioCall) async throws -> StudioDocument.Moment {
         let known = try StudioDocument.Moment(call)
         return try await watch.wait(for: known) {
-            StudioDocument.Moment(
+            try checkPlace()
+            return StudioDocument.Moment(
                 lastSequence: try store.read { try $0.lastSequence },
                 engine: EngineSign(of: store)?.version ?? 0)
         }
@@ -157,5 +171,17 @@ struct StudioWatch: Sendable {
             looks += 1
         }
         return moment
+    }
+}
+
+/// What tells a file from others, whatever its name; nil if there is none.
+private struct FileIdentity: Equatable {
+    private let device: UInt64
+    private let number: UInt64
+
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino))
     }
 }
