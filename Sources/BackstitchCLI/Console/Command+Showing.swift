@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchStore
+import Terminal
 
 extension Command {
     /// Opens a store in which nothing is to be changed, its format included.
