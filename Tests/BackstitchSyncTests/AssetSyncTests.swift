@@ -88,7 +88,7 @@ import Testing
         let lanes = try #require(EngineSign(of: phone.store)?.report?.lanes)
         #expect(lanes.map(\.name) == ["upload", "download"])
         #expect(lanes.map(\.done) == [1, 0] && lanes.map(\.failed) == [0, 0])
-        #expect(lanes.allSatisfy(\.isIdle))
+        #expect(lanes.allSatisfy { $0.isIdle })
 
         let laptop = try device("laptop", cloud)
         try await laptop.sync()
