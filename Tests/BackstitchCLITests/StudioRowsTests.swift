@@ -105,6 +105,34 @@ import Testing
         #expect(steps?.last?.contains("not run to its end") == true)
     }
 
+    @Test func `what a page began by an index goes on by a look at every row, behind it`() throws {
+        try fill(Self.rows)
+        let server = try StudioProcess(fixture)
+        try server.signIn()
+        let condition = escaped("title = 'Note 0' or title = 'Note 1' or stars = 44999")
+        let query = "records?entity=Note&sort=title&where=\(condition)&limit=1"
+        let first = try object(server, query)
+        func names(_ page: [String: Any]) -> [String] {
+            (page["records"] as? [[String: Any]] ?? []).compactMap { $0["record"] as? String }
+        }
+        #expect(names(first) == ["n0"])
+        let next = try #require(first["next"] as? String)
+        var page = try object(server, query + "&after=\(escaped(next))")
+        var scan = try #require(page["scan"] as? [String: Any])
+        let place = try #require(scan["after"] as? String)
+        var found = names(page)
+        while let through = scan["through"] as? String {
+            page = try object(
+                server,
+                "records?entity=Note&sort=title&where=\(condition)&limit=2&scan=1&place=\(place)"
+                    + "&through=\(escaped(through))")
+            scan = try #require(page["scan"] as? [String: Any])
+            #expect(scan["after"] as? String == place)
+            found += names(page)
+        }
+        #expect(found.count == 2 && Set(found).isSuperset(of: ["n1"]) && !found.contains("n0"))
+    }
+
     @Test func `a page of the log looks at few operations, and says where to go on`() throws {
         try fill(Self.rows)
         let server = try StudioProcess(fixture)

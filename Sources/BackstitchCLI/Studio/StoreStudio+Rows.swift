@@ -14,15 +14,18 @@ extension StoreStudio {
     func records(_ call: StudioCall) throws -> StudioDocument.Records {
         let (query, entity) = try query(call)
         let limit = try Self.limit(call)
-        if call.text("scan") == nil, call.text("through") == nil {
-            let cursor = try call.text("after").map {
-                try JSON.value(QueryCursor.self, Array("\"\($0)\"".utf8))
-            }
-            let isWhole = call.text("whole") != nil
-            let page = try page(query, entity, cursor, limit, isWhole: isWhole)
-            if let page { return page }
+        if call.text("scan") != nil {
+            return try scan(query, entity, try ScanPlace(call), limit)
         }
-        return try scan(query, entity, call, limit)
+        let cursor = try call.text("after").map {
+            try JSON.value(QueryCursor.self, Array("\"\($0)\"".utf8))
+        }
+        let isWhole = call.text("whole") != nil
+        return try page(query, entity, cursor, limit, isWhole: isWhole)
+            // One more tells whether there is another page.
+            ?? scan(
+                query, entity, ScanPlace(after: cursor, isSorted: !query.sortSteps.isEmpty),
+                limit + 1)
     }
 
     /// A page as the query's plan gives it.
@@ -77,47 +80,36 @@ extension StoreStudio {
 
     /// What the next rows have of the answer.
     private func scan(
-        _ query: RecordQuery, _ entity: CatalogEntity, _ call: StudioCall, _ limit: Int
+        _ query: RecordQuery, _ entity: CatalogEntity, _ place: ScanPlace, _ limit: Int
     ) throws -> StudioDocument.Records {
         let columns = entity.attributes.filter(\.isDeclared)
-        let place = try call.text("place").map { text in
-            guard let place = [UInt8](digits: text) else {
-                throw StudioError(400, "place is none.")
-            }
-            return place
-        }
         var records: [StudioDocument.Record] = []
-        let scan = try scan(query, call, after: place, count: limit) { record, place in
-            records.append(
-                StudioDocument.Record(
-                    document: Self.document(record, columns), place: place))
+        let scan = try scan(query, place, count: limit) { record, place in
+            let document = Self.document(record, columns)
+            records.append(StudioDocument.Record(document: document, place: place))
         }
         return StudioDocument.Records(
-            records: records, scan: StudioDocument.Scan(scan, of: try total(entity)))
+            records: records,
+            scan: StudioDocument.Scan(scan, of: try total(entity), after: place.after?.digits))
     }
 
     private func scan(
-        _ query: RecordQuery, _ call: StudioCall, after place: [UInt8]?, count: Int,
+        _ query: RecordQuery, _ place: ScanPlace, count: Int,
         _ visit: ((DynamicRecord, String) -> Void)?
     ) throws -> QueryScan {
-        let through = try call.text("through").map { text in
-            guard let data = Data(base64Encoded: text) else {
-                throw StudioError(400, "through is no place.")
-            }
-            return [UInt8](data)
-        }
         let budget = StudioBudget()
         return try store.read { transaction in
             let reader = transaction.reader
             let binding = reader.catalog.binding(of: try reader.table(named: query.entity))
             return try QueryExecutor.scan(
-                query, in: binding, through: through, after: place, count: count, on: reader,
+                query, in: binding, through: place.through, after: place.after, count: count,
+                on: reader,
                 while: budget.goesOn
             ) { key, place in
                 guard let visit, let key = RecordKey(reading: key),
                     let record = try transaction.record(RecordID(entity: query.entity, key: key))
                 else { return }
-                visit(record, place.digits)
+                visit(record, [UInt8](place).digits)
             }
         }
     }
@@ -150,7 +142,7 @@ extension StoreStudio {
             }
             if let count { return StudioDocument.Count(count: count, atLeast: count == max) }
         }
-        let scan = try scan(query.unsorted, call, after: nil, count: max, nil)
+        let scan = try scan(query.unsorted, try ScanPlace(call), count: max, nil)
         return StudioDocument.Count(
             count: scan.matched, atLeast: scan.through != nil,
             scan: StudioDocument.Scan(scan, of: try total(entity)))
@@ -177,7 +169,41 @@ extension StoreStudio {
     }
 }
 
-extension UnsafeRawBufferPointer {
+/// Where a part of a scan begins.
+private struct ScanPlace {
+    /// The stored key of the last row of the part before; nil to begin.
+    var through: [UInt8]?
+    /// The place in the order after which records count; nil for all.
+    var after: [UInt8]?
+
+    /// The place that a page asks for.
+    init(_ call: StudioCall) throws {
+        through = try call.text("through").map { text in
+            guard let data = Data(base64Encoded: text), !data.isEmpty else {
+                throw StudioError(400, "through is no place.")
+            }
+            return [UInt8](data)
+        }
+        after = try call.text("place").map { text in
+            guard let place = [UInt8](digits: text) else {
+                throw StudioError(400, "place is none.")
+            }
+            return place
+        }
+    }
+
+    /// The place behind the page before, which was read as the plan says.
+    init(after cursor: QueryCursor?, isSorted: Bool) {
+        guard let position = cursor?.position else { return }
+        if isSorted {
+            after = position.values + position.key
+        } else {
+            through = position.key
+        }
+    }
+}
+
+extension [UInt8] {
     /// Two hexadecimal digits for each byte.
     fileprivate var digits: String {
         var text = ""
@@ -188,9 +214,7 @@ extension UnsafeRawBufferPointer {
         }
         return text
     }
-}
 
-extension [UInt8] {
     /// The bytes that digits spell; nil if they are none.
     fileprivate init?(digits: String) {
         let digits = Array(digits.utf8)

@@ -57,10 +57,12 @@ enum StudioDocument {
         let examined: Int
         /// The rows that there are.
         let total: Int
+        /// What to ask for as `place` with each part.
+        let after: String?
 
-        init(_ scan: QueryScan, of total: Int) {
+        init(_ scan: QueryScan, of total: Int, after: String? = nil) {
             through = scan.through.map { Data($0).base64EncodedString() }
-            (examined, self.total) = (scan.examined, total)
+            (examined, self.total, self.after) = (scan.examined, total, after)
         }
     }
 

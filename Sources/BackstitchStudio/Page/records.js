@@ -73,6 +73,7 @@ export async function records(view, route, context) {
   async function scan(page, mine, base, started) {
     let found = [];
     let examined = 0;
+    place = page.scan.after ?? place;
     for (;;) {
       examined += page.scan.examined;
       found.push(...page.records);
