@@ -55,7 +55,8 @@ export async function log(view, route, context) {
     const newestBefore = newest;
     newest = page.lastSequence;
     pill.hidden = true;
-    if (fresh.length && fresh.length === page.operations.length && page.before && fresh.at(-1).sequence > newestBefore + 1) { list.replaceChildren(); before = null; return older(); }
+    // Operations between were not looked at.
+    if (fresh.length === page.operations.length && page.before > newestBefore + 1) { list.replaceChildren(); before = null; return older(); }
     list.prepend(...items(fresh));
   }
   show(view, h("h1", {}, "Log"),

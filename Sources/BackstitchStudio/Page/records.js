@@ -6,7 +6,13 @@ const pageSize = 100;
 const rowsMax = 100000;
 const countMax = 10000;
 const key = "backstitch-searches";
-const remembered = () => JSON.parse(localStorage.getItem(key) ?? "[]");
+// Whatever used the address before may have left something else.
+function remembered() {
+  try {
+    const found = JSON.parse(localStorage.getItem(key) ?? "[]");
+    return Array.isArray(found) ? found.filter((text) => typeof text === "string") : [];
+  } catch { return []; }
+}
 
 export async function records(view, route, context) {
   const name = route.parts[0] ?? context.entities.find((entity) => entity.records)?.name ?? context.entities[0]?.name;
