@@ -173,8 +173,10 @@ import Testing
         #expect(try edit("{}", at: sequence) == 400)
         #expect(try state()["lastSequence"] as? Int == sequence)
         let large = "9007199254740993"
-        #expect(try edit(#"{"stars":{"int64":\#(large)},"title":{"string":"<i>"}}"#, at: sequence) == 200)
-        let lines = try Runner.run("query", fixture.path, "Note", "--where", "stars = \(large)", "--json")
+        let changes = #"{"stars":{"int64":\#(large)},"title":{"string":"<i>"}}"#
+        #expect(try edit(changes, at: sequence) == 200)
+        let lines = try Runner.run(
+            "query", fixture.path, "Note", "--where", "stars = \(large)", "--json")
         #expect(lines.output.contains(#""string":"<i>""#), "\(lines)")
         let history = try server.read("history?entity=Note&record=n1").body as? [[String: Any]]
         #expect(history?.first?["author"] as? String == "studio")

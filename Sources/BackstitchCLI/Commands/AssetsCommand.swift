@@ -64,8 +64,11 @@ struct AssetsCommand: Command {
             return bytes
         }
         let onlyReads = arguments.has(Self.keepCorrupt)
-        guard !onlyReads || arguments.has(Self.verify) && !arguments.has(Self.orphans), !onlyReads || limit == nil
-        else { throw UsageError("--keep-corrupt goes with --verify alone.") }
+        let onlyVerifies =
+            arguments.has(Self.verify) && !arguments.has(Self.orphans) && limit == nil
+        guard onlyVerifies || !onlyReads else {
+            throw UsageError("--keep-corrupt goes with --verify alone.")
+        }
         let store =
             onlyReads
             ? try open(asItIs: path)
@@ -94,7 +97,9 @@ struct AssetsCommand: Command {
                         collectedFiles: collected?.files, collectedBytes: collected?.bytes,
                         evictedFiles: evicted?.files, evictedBytes: evicted?.bytes)))
         } else {
-            if let report { Self.lines(report, areMoved: !onlyReads).forEach { console.output.line($0) } }
+            if let report {
+                Self.lines(report, areMoved: !onlyReads).forEach { console.output.line($0) }
+            }
             if let collected { console.output.line("Removed: \(Self.text(collected)).") }
             if let evicted { console.output.line("Evicted: \(Self.text(evicted)).") }
             console.output.line("On this device: \(Self.text(usage)).")

@@ -16,7 +16,8 @@ struct StudioCommand: Command {
     private static let unixSocket = Syntax.Option(
         "unix-socket", "PATH", "Listens there in place of a port: for ssh -L 8080:PATH.")
     private static let writes = Syntax.Option(
-        "allow-writes", nil, "Lets the page undo, edit, revert, discard, compact, back up and revoke.")
+        "allow-writes", nil,
+        "Lets the page undo, edit, revert, discard, compact, back up and revoke.")
     /// For work on the page: its files are served from this folder.
     private static let pageVariable = "BACKSTITCH_STUDIO_PAGE"
 

@@ -37,7 +37,8 @@ extension QueryExecutor {
         let needsContext = plan.sortsByOthers || plan.test?.needsContext == true
         try RowContext.with(source, isNeeded: needsContext) { context in
             func look(_ runner: ConditionRunner?) throws {
-                try source.visitRows(of: entity.number, within: range, reversed: false) { key, body in
+                try source.visitRows(of: entity.number, within: range, reversed: false) {
+                    key, body in
                     scan.examined += 1
                     guard let fields = PackedFields(body) else { throw damaged }
                     do {
