@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import RawConnection
 import Testing
 
 /// What Studio answers part by part, because it needs a look at every row, and what it keeps for its user.
