@@ -41,7 +41,8 @@ final class SavedSearches: Sendable {
     /// Nil if the user has no folder.
     private let folder: String?
     private let file: String
-    private let lock = Locked(())
+    /// How often the file was written; held while that is done.
+    private let writes = Locked(0)
 
     /// - Parameter store: What tells the store from others.
     init(of store: String) {
@@ -81,7 +82,8 @@ final class SavedSearches: Sendable {
     }
 
     private func change(_ body: (inout [SavedSearch]) throws -> Void) throws -> [SavedSearch] {
-        try lock.withLock { _ in
+        try writes.withLock { writes in
+            writes += 1
             var searches = try all()
             try body(&searches)
             searches.sort { ($0.entity, $0.name) < ($1.entity, $1.name) }
