@@ -301,6 +301,22 @@ def reading(program, store, page):
     page.wait(lambda b: f"record/{first['entity']}/" in b.current_url)
     expect(True, "the search finds a record by its name")
 
+    page.browser.execute_script("location.hash = '#/records/%E0%A4%A'")
+    page.wait(lambda b: "There is no entity" in page.text())
+    page.browser.execute_script("location.hash = '#/nowhere/%'")
+    page.wait(lambda b: "There is no such page" in page.text())
+    expect(True, "addresses that lead nowhere say so")
+    page.go(f"records/{first['entity']}")
+    for words in ["x" * 400, "'\\", "no such thing"]:
+        page.press("/")
+        page.browser.switch_to.active_element.clear()
+        page.browser.switch_to.active_element.send_keys(words + Keys.ENTER)
+        page.wait(lambda b: "where=" in b.current_url and ("No record matches" in page.text() or page.all(".problem")))
+        expect(page.all(".problem") == [], f"a search for {words[:12]} finds nothing, and says so")
+        page.browser.execute_script("history.back()")
+        page.wait(lambda b: "where=" not in b.current_url)
+    page.complaints()
+
     print("-- a record through time")
     page.go(f"record/{first['entity']}/{first['record']}")
     page.wait(lambda b: first["record"] in page.text("h1"))
