@@ -309,8 +309,9 @@ def reading(program, store, page):
     page.go(f"records/{first['entity']}")
     for words in ["x" * 400, "'\\", "no such thing"]:
         page.press("/")
-        page.browser.switch_to.active_element.clear()
-        page.browser.switch_to.active_element.send_keys(words + Keys.ENTER)
+        search = page.browser.switch_to.active_element
+        search.clear()
+        search.send_keys(words + Keys.ENTER)
         page.wait(lambda b: "where=" in b.current_url and ("No record matches" in page.text() or page.all(".problem")))
         expect(page.all(".problem") == [], f"a search for {words[:12]} finds nothing, and says so")
         page.browser.execute_script("history.back()")
