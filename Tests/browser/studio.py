@@ -419,10 +419,13 @@ def writing(program, store, page, copy):
     page.browser.get(studio.url)
     page.one("[data-page=overview] h1")
     expect(page.text("#mode") == "may write", "the head says that the page may write")
-    page.go(f"records/{json.loads(run(program, 'inspect', store, '--json'))['entities'][0]['name']}")
+    entity = json.loads(run(program, "conflicts", store, "--json").splitlines()[0])["entity"]
+    page.go(f"records/{entity}")
     page.one("#saved summary").click()
-    page.wait(lambda b: "Only <b>one</b>" in page.text("#saved") or "None yet" in page.text("#saved"))
-    expect(True, "searches that were saved are there at another port")
+    page.wait(lambda b: "Only <b>one</b>" in page.text("#saved"))
+    page.button("remove").click()
+    page.wait(lambda b: "None yet" in page.text("#saved"))
+    expect(True, "searches that were saved are there at another port, and are removed")
     page.go("conflicts")
     page.wait(lambda b: len(page.all("#conflicts section")) > 1)
     pending = json.loads(run(program, "inspect", store, "--json"))["outbox"]["records"]
