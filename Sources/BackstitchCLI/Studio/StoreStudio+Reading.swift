@@ -55,13 +55,16 @@ extension StoreStudio {
         }
     }
 
-    /// The entities that have a record of a name, or had one.
+    /// The entities that have a record of a name. Whether others had one once, only a look through the
+    /// log tells.
     func find(_ call: StudioCall) throws -> [String] {
         let name = try call.required("record")
-        return try store.catalog.entities.map(\.name).filter { entity in
-            let id = RecordID(entity: entity, name: name)
-            return try store.read { try $0.record(id, includesDeleted: true) } != nil
-                || !(try store.history(of: id, limit: 1).isEmpty)
+        let entities = store.catalog.entities.map(\.name)
+        return try store.read { transaction in
+            try entities.filter { entity in
+                let id = RecordID(entity: entity, name: name)
+                return try transaction.record(id, includesDeleted: true) != nil
+            }
         }
     }
 
