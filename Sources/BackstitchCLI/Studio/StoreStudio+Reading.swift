@@ -122,14 +122,15 @@ extension StoreStudio {
             {
                 let upper = start
                 start = upper > 1 + step ? upper - step : 1
-                let part = try transaction.operations(
-                    from: start, limit: Int(upper - start), matching: filter)
-                for operation in part.reversed() where operation.sequence < upper {
+                let part = try transaction.operations(in: start..<upper, matching: filter)
+                for operation in part.reversed() {
                     let document = LogDocument(operation).shown
                     bytes += document.answerBytes
                     found.append(document)
                 }
-                step = min(step * 2, Self.examinedMax)
+                // Few at a time where values are large.
+                let isLarge = bytes > StudioBudget.answerBytesMax / 8
+                step = isLarge ? UInt64(Self.firstCount) : min(step * 2, Self.examinedMax)
             }
             let shown = found.prefix(limit)
             let next = found.count > limit ? shown.last?.sequence ?? start : start
