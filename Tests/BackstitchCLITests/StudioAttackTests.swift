@@ -26,8 +26,8 @@ import Testing
         try server.signIn()
         for call in [
             "session", "entities", "inspect", "records?entity=Note&sort=-stars", "log", "outbox",
-            "records?entity=Note&scan=1", "count?entity=Note&where=stars>0", "conflicts", "assets",
-            "explain?entity=Note&where=stars>0", "history?entity=Note&record=n1", "jobs",
+            "records?entity=Note&scan=1", "count?entity=Note&where=stars%3E0", "conflicts", "assets",
+            "explain?entity=Note&where=stars%3E0", "history?entity=Note&record=n1", "jobs",
             "record?entity=Note&record=n1", "find?record=n1", "searches", "changes?after=0",
         ] {
             #expect(try server.read(call).status == 200, "\(call)")
@@ -40,7 +40,7 @@ import Testing
             "parked/discard",
         ] {
             #expect(try server.act(call, members).status == 403, "\(call)")
-            #expect(try server.send("HEAD", "/api/1/" + call, server.own).status >= 400)
+            #expect(try server.read(call).status == 404)
         }
         for kind in ["compact", "backup"] {
             let job = #"{"kind":"\#(kind)","target":"\#(fixture.root)/copy","confirm":"store"}"#

@@ -8,6 +8,10 @@ import Terminal
 /// Rows of queries: as their plans say while that reads little, and otherwise by a look at every row, part
 /// by part, so that the page shows what there is, how far it is, and can stop.
 extension StoreStudio {
+    /// The most bytes of a place, which is part of an address. Records whose places are the same so far may
+    /// come again on the next page, which leaves out what is shown already.
+    private static let placeBytesMax = 1_536
+
     /// A page was ended because its rows are large.
     private struct PageFull: Error {}
 
@@ -60,6 +64,8 @@ extension StoreStudio {
                         records.append(StudioDocument.Record(document: document, place: nil))
                     }
                 }
+                // A place that is too long for an address is cut by a scan.
+                if !isWhole, let next, next.position.values.count > Self.placeBytesMax { return nil }
                 return StudioDocument.Records(records: records, next: next)
             } catch is PageFull {
                 count = records.count
@@ -109,7 +115,7 @@ extension StoreStudio {
                 guard let visit, let key = RecordKey(reading: key),
                     let record = try transaction.record(RecordID(entity: query.entity, key: key))
                 else { return }
-                visit(record, [UInt8](place).digits)
+                visit(record, [UInt8](place.prefix(Self.placeBytesMax)).digits)
             }
         }
     }

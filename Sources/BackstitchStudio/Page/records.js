@@ -80,9 +80,10 @@ export async function records(view, route, context) {
     let found = [];
     let examined = 0;
     place = page.scan.after ?? place;
+    const isShown = new Set([...body.rows].slice(0, base).map((row) => row.cells[0].textContent));
     for (;;) {
       examined += page.scan.examined;
-      found.push(...page.records);
+      found.push(...page.records.filter((record) => !isShown.has(record.record)));
       if (sort) found.sort((one, other) => (one.place < other.place ? -1 : 1));
       found = found.slice(0, pageSize + 1);
       show100(found.slice(0, pageSize), base);
