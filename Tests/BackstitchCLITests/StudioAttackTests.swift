@@ -26,7 +26,8 @@ import Testing
         try server.signIn()
         for call in [
             "session", "entities", "inspect", "records?entity=Note&sort=-stars", "log", "outbox",
-            "records?entity=Note&scan=1", "count?entity=Note&where=stars%3E0", "conflicts", "assets",
+            "records?entity=Note&scan=1", "count?entity=Note&where=stars%3E0", "conflicts",
+            "assets",
             "explain?entity=Note&where=stars%3E0", "history?entity=Note&record=n1", "jobs",
             "record?entity=Note&record=n1", "find?record=n1", "searches", "changes?after=0",
         ] {

@@ -65,7 +65,9 @@ extension StoreStudio {
                     }
                 }
                 // A place that is too long for an address is cut by a scan.
-                if !isWhole, let next, next.position.values.count > Self.placeBytesMax { return nil }
+                if !isWhole, let next, next.position.values.count > Self.placeBytesMax {
+                    return nil
+                }
                 return StudioDocument.Records(records: records, next: next)
             } catch is PageFull {
                 count = records.count
