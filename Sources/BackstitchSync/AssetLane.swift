@@ -167,7 +167,10 @@ actor AssetLane: AssetProvider {
             }
         }
         if !actions.isEmpty {
-            let (lanes, now) = (machine.told(ended), scope.clock.milliseconds)
+            let lanes = TransferMachine<Transfer>.Lane.allCases.map { lane in
+                EngineReport.Lane(lane, of: machine, ended[lane])
+            }
+            let now = scope.clock.milliseconds
             scope.recorder.withLock { $0.note(lanes, now: now) }
         }
     }

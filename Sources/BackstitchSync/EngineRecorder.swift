@@ -99,6 +99,41 @@ struct EngineRecorder {
     }
 }
 
+extension EngineReport.Queue {
+    /// What waits to begin in an engine; nothing in one that has ended.
+    init(_ machine: EngineMachine) {
+        self.init()
+        guard machine.ending == nil else { return }
+        let queue = machine.queue
+        next = (queue.later ?? queue.known?.trigger)?.rawValue
+        due = queue.later == nil ? queue.known?.dueMilliseconds : nil
+        deadline = queue.deadline?.dueMilliseconds
+        calls = machine.waiting.all.count
+        isOffline = !queue.isReachable
+    }
+}
+
+extension EngineReport.Lane {
+    /// How the transfers of a lane stand.
+    init(
+        _ lane: TransferMachine<AssetLane.Transfer>.Lane,
+        of machine: TransferMachine<AssetLane.Transfer>, _ ended: AssetLane.Ended?
+    ) {
+        self.init("\(lane)")
+        for state in machine.states(in: lane) {
+            switch state {
+            case .running: running += 1
+            case .waiting: waiting += 1
+            case .delayed(let due):
+                delayed += 1
+                nextAttempt = min(due, nextAttempt ?? due)
+            }
+        }
+        guard let ended else { return }
+        (done, failed, error) = (ended.well, ended.otherwise, ended.code)
+    }
+}
+
 extension SyncStatus {
     /// The name, and the code of the error that causes it.
     fileprivate var words: (String, String?) {

@@ -19,20 +19,6 @@ extension RecordReading where Self: ~Copyable {
         }
     }
 
-    /// Reads the operations of a part of the log that count, in its order.
-    ///
-    /// - Complexity: O(*n*) in the length of the part.
-    package func operations(
-        in sequences: Range<UInt64>, matching filter: LoggedOperation.Filter
-    ) throws -> [LoggedOperation] {
-        try OperationReader(reader: reader).operations(limit: .max, matching: filter) { visit in
-            try reader.log.visitStored(from: sequences.lowerBound) { sequence, bytes in
-                guard sequence < sequences.upperBound else { return false }
-                return try visit(sequence, bytes)
-            }
-        }
-    }
-
     /// Reads the last operations of the log, in its order.
     ///
     /// - Parameters:
@@ -73,6 +59,22 @@ extension RecordReading where Self: ~Copyable {
             sequence = found.previous
         }
         return operations
+    }
+}
+
+extension ReadTransaction {
+    /// Reads the operations of a part of the log that count, in its order.
+    ///
+    /// - Complexity: O(*n*) in the length of the part.
+    package func operations(
+        in sequences: Range<UInt64>, matching filter: LoggedOperation.Filter
+    ) throws -> [LoggedOperation] {
+        try OperationReader(reader: reader).operations(limit: .max, matching: filter) { visit in
+            try reader.log.visitStored(from: sequences.lowerBound) { sequence, bytes in
+                guard sequence < sequences.upperBound else { return false }
+                return try visit(sequence, bytes)
+            }
+        }
     }
 }
 

@@ -95,43 +95,6 @@ package struct EngineReport: Codable, Hashable, Sendable {
     init(zone: String) { self.zone = zone }
 }
 
-extension EngineMachine {
-    /// What waits to begin, as others may know it.
-    var queued: EngineReport.Queue {
-        var told = EngineReport.Queue()
-        if ending != nil { return told }
-        told.next = (queue.later ?? queue.known?.trigger)?.rawValue
-        told.due = queue.later == nil ? queue.known?.dueMilliseconds : nil
-        told.deadline = queue.deadline?.dueMilliseconds
-        told.calls = waiting.all.count
-        told.isOffline = !queue.isReachable
-        return told
-    }
-}
-
-extension TransferMachine {
-    /// How the transfers of each lane stand.
-    ///
-    /// - Parameter ended: How many ended well and otherwise, by lanes, and the code of the last failure.
-    func told(_ ended: [Lane: AssetLane.Ended]) -> [EngineReport.Lane] {
-        Lane.allCases.map { lane in
-            var told = EngineReport.Lane("\(lane)")
-            for state in states(in: lane) {
-                switch state {
-                case .running: told.running += 1
-                case .waiting: told.waiting += 1
-                case .delayed(let due):
-                    told.delayed += 1
-                    told.nextAttempt = min(due, told.nextAttempt ?? due)
-                }
-            }
-            let ended = ended[lane] ?? AssetLane.Ended()
-            (told.done, told.failed, told.error) = (ended.well, ended.otherwise, ended.code)
-            return told
-        }
-    }
-}
-
 /// Where the engine that synchronises a store tells others what it does.
 package struct EngineSign: Sendable {
     private let directory: String
